@@ -23,11 +23,11 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::agent {
 
-using files::Descriptor;
+using os::Descriptor;
 
 namespace {
 

@@ -16,14 +16,14 @@
 
 #include "agent/health_text.hpp"
 #include "core/error.hpp"
-#include "files/file.hpp"
-#include "process/loop.hpp"
+#include "os/file.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::agent {
 
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
-using files::Descriptor;
+using os::Descriptor;
 
 namespace {
 
@@ -164,7 +164,7 @@ void HealthChecks::on_end() {
 }
 
 void HealthChecks::start_later() {
-  timer_.expires_at(started_ + process::timer_duration(interval_));
+  timer_.expires_at(started_ + os::timer_duration(interval_));
   timer_.async_wait([this](error_code error) {
     if (!error) start();
   });

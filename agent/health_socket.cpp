@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::agent {
 
 using boost::asio::posix::stream_descriptor;
-using files::Descriptor;
+using os::Descriptor;
 
 namespace {
 
@@ -34,7 +34,7 @@ sockaddr_un address_of(const std::string& path) {
 
 Descriptor datagram_socket(const std::string& path) {
   Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket.get() < 0) files::fail(path, errno);
+  if (socket.get() < 0) os::fail(path, errno);
   return socket;
 }
 
@@ -48,7 +48,7 @@ Descriptor listen_at(const std::string& path) {
   const sockaddr_un address = address_of(path);
   Descriptor socket = datagram_socket(path);
   const int yes = 1;
-  if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0) files::fail(path, errno);
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0) os::fail(path, errno);
   remove_socket(path);
   // The permissions of the descriptor become those of the file, before a client can connect. The group is for
   // a check that runs as root without capabilities; take() refuses the results of other users. It is added
@@ -56,7 +56,7 @@ Descriptor listen_at(const std::string& path) {
   if (::fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) != 0) {
-    files::fail(path, errno);
+    os::fail(path, errno);
   }
   return socket;
 }
@@ -141,7 +141,7 @@ void send_health(const std::string& path, const nodes::HealthReport& report) {
   const std::string text = write_health_text(report);
   const ssize_t sent = ::sendto(socket.get(), text.data(), text.size(), MSG_NOSIGNAL,
                                 reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  if (sent < 0) files::fail(path, errno);
+  if (sent < 0) os::fail(path, errno);
 }
 
 }  // namespace resourced::agent

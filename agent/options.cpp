@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/program.hpp"
+#include "cli/usage/complete.hpp"
+#include "cli/usage/describe.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/hostlist.hpp"
-#include "usage/complete.hpp"
-#include "usage/describe.hpp"
 
 namespace resourced::agent {
 
@@ -182,14 +182,15 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   add_health_options(app, options, check_texts);
   const CLI::App* health = add_health_command(app, options, check_texts);
   app.set_version_flag("--version", "resource-agent " RESOURCED_VERSION);
-  if (usage::is_completion(argc, argv)) {
+  if (cli::usage::is_completion(argc, argv)) {
     std::string candidates;
-    parsed.exit_status = usage::complete_fixed(app, usage::words_to_complete(argc, argv), candidates);
+    parsed.exit_status =
+        cli::usage::complete_fixed(app, cli::usage::words_to_complete(argc, argv), candidates);
     out << candidates << std::flush;
     return parsed;
   }
-  if (argc == 2 && argv[1] == usage::describe_word) {
-    out << usage::describe(app).dump() << std::endl;
+  if (argc == 2 && argv[1] == cli::usage::describe_word) {
+    out << cli::usage::describe(app).dump() << std::endl;
     parsed.exit_status = 0;
     return parsed;
   }

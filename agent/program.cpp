@@ -22,13 +22,13 @@
 #include "agent/health_checks.hpp"
 #include "agent/health_socket.hpp"
 #include "agent/health_text.hpp"
+#include "agent/hw/probe.hpp"
 #include "agent/result_age.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
-#include "hw/probe.hpp"
-#include "process/loop.hpp"
-#include "process/service.hpp"
+#include "os/loop.hpp"
+#include "os/service.hpp"
 
 namespace resourced::agent {
 
@@ -89,9 +89,9 @@ int check_once(const Options& options) {
 
 void serve(const Options& options, const std::string& hostname, const Agent::Probe& probe,
            std::ostream& err) {
-  process::SignalLoop loop;
+  os::SignalLoop loop;
   const auto log =
-      process::make_log("resource-agent", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true));
+      os::make_log("resource-agent", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true));
   log->set_level(options.log_level);
   client::ConnectionOptions connection_options;
   // The daemon finds lost agents by their beats, so it needs no ZeroMQ timers for ten thousand agents.
@@ -107,7 +107,7 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
   }
   client::Connection connection(options.uri, connection_options);
   const auto report = [&log](Agent::Severity severity, const std::string& text) {
-    process::notify_status(text);
+    os::notify_status(text);
     if (severity == Agent::Severity::info) log->info("{}", text);
     if (severity == Agent::Severity::warning) log->warn("{}", text);
     if (severity == Agent::Severity::repeated) log->debug("{}", text);
@@ -125,12 +125,12 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
   health.start(
       options, loop.context(), [&agent](const auto& result) { agent.on_health(result); }, *log);
   // The daemon may be unreachable for long, which must not delay the start of this node.
-  process::notify_ready();
-  const process::Watchdog watchdog(loop.context());
+  os::notify_ready();
+  const os::Watchdog watchdog(loop.context());
   const auto work = [&connection] { connection.process(); };
   const auto over = [&agent] { return agent.done(); };
   loop.work_until(connection.fd(), work, over);
-  process::notify_stopping();
+  os::notify_stopping();
   agent.stop(patience);
   // A second signal ends the wait.
   loop.work_until(connection.fd(), work, over);

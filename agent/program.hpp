@@ -10,7 +10,7 @@
 
 #include "agent/agent.hpp"
 #include "agent/check_program.hpp"
-#include "hw/probe.hpp"
+#include "agent/hw/probe.hpp"
 
 namespace resourced::agent {
 

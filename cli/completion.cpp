@@ -22,6 +22,7 @@
 
 #include "cli/help.hpp"
 #include "cli/name_groups.hpp"
+#include "cli/usage/complete.hpp"
 #include "cli/views/views.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
@@ -30,7 +31,6 @@
 #include "proto/event_json.hpp"
 #include "proto/topics/status.hpp"
 #include "proto/topics/usage.hpp"
-#include "usage/complete.hpp"
 
 namespace resourced::cli {
 

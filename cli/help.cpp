@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/usage/describe.hpp"
 #include "cli/views/cluster_view.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/schedule.hpp"
 #include "cli/views/usage.hpp"
 #include "cli/views/views.hpp"
 #include "proto/topics/usage.hpp"
-#include "usage/describe.hpp"
 
 namespace resourced::cli {
 

@@ -1,6 +1,6 @@
 // The part of the help of each subcommand that CLI11 does not know: fields of -o, examples and exit statuses.
-// --help shows it as a footer, and the manual pages are made of it. tests/man/examples runs each example
-// against a daemon.
+// --help shows it as a footer, and the manual pages are made of it. tests/system/man/examples runs each
+// example against a daemon.
 #pragma once
 
 #include <span>

@@ -25,12 +25,12 @@
 #include "cli/help.hpp"
 #include "cli/screen/abilities.hpp"
 #include "cli/screen/ascii_output.hpp"
+#include "cli/usage/complete.hpp"
+#include "cli/usage/describe.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/nearest.hpp"
 #include "core/text/quote.hpp"
-#include "usage/complete.hpp"
-#include "usage/describe.hpp"
 
 namespace resourced::cli {
 

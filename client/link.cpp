@@ -10,17 +10,17 @@
 
 #include "core/error.hpp"
 #include "proto/message.hpp"
-#include "proto/sockets/zmq_socket.hpp"
+#include "proto/zmq_socket.hpp"
 
 namespace resourced::client {
 
-using proto::sockets::events_of;
-using proto::sockets::MonitorEvent;
-using proto::sockets::Multipart;
-using proto::sockets::open_monitor;
-using proto::sockets::Reading;
-using proto::sockets::send_now;
-using proto::sockets::uninterrupted;
+using proto::events_of;
+using proto::MonitorEvent;
+using proto::Multipart;
+using proto::open_monitor;
+using proto::Reading;
+using proto::send_now;
+using proto::uninterrupted;
 
 namespace {
 
@@ -124,7 +124,7 @@ class Link::ZmqImpl final : public Impl {
   }
 
   std::optional<Event> next_event() override {
-    while (const auto event = proto::sockets::next_event(monitor_)) {
+    while (const auto event = proto::next_event(monitor_)) {
       if (over_) continue;
       if (event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         connected_ = true;

@@ -10,7 +10,7 @@
 
 #include "config/toml_text.hpp"
 #include "core/error.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::config {
 namespace {
@@ -78,7 +78,7 @@ std::shared_ptr<const Document> Document::read(const std::string& path) {
   std::size_t size = 0;
   for (std::uint32_t file = 0; file < document->files_.size(); ++file) {
     const std::string& name = document->files_[file];
-    const std::string text = files::read_file(name, max_text);
+    const std::string text = os::read_file(name, max_text);
     size += text.size();
     if (size > max_text)
       throw Error(EFBIG, fmt::format("{}: holds more than {} bytes of TOML", path, max_text));

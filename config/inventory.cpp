@@ -14,7 +14,7 @@
 #include "core/rset/targets.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/quote.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::config {
 
@@ -78,7 +78,7 @@ ResourceSet build(const Config& config) {
 /// The content of a file that a key names; the errors of reading it point at the key.
 std::string read_named(const Config& config, std::string_view key, const std::string& path, std::size_t max) {
   try {
-    return files::read_file(path, max);
+    return os::read_file(path, max);
   } catch (const Error& error) {
     throw config.fault(key, error.what(), error.errnum());
   }
@@ -98,7 +98,7 @@ ResourceSet read_resource_set(const Config& config) {
 ResourceSet read_parent_r(const std::string& text_or_path) {
   try {
     if (text_or_path.starts_with('{')) return ResourceSet::parse(text_or_path);
-    return ResourceSet::parse(files::read_file(text_or_path, ResourceSet::max_text));
+    return ResourceSet::parse(os::read_file(text_or_path, ResourceSet::max_text));
   } catch (const Error& error) {
     throw Error(error.errnum(), fmt::format("$RESOURCED_PARENT_R: {}", error.what()));
   }

@@ -17,14 +17,14 @@
 #include "config/inventory.hpp"
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "daemon/instance/parent_link.hpp"
 #include "daemon/inventory.hpp"
-#include "daemon/parent/parent_link.hpp"
+#include "daemon/log/import.hpp"
+#include "daemon/log/store.hpp"
 #include "daemon/peers/tokens.hpp"
 #include "daemon/process.hpp"
 #include "daemon/server.hpp"
 #include "daemon/settings.hpp"
-#include "daemon/store/import.hpp"
-#include "daemon/store/store.hpp"
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon {
@@ -36,7 +36,7 @@ namespace {
 // Returns nothing, after a line on stderr, if the store is in use or not readable by this user.
 std::optional<RecordedState> peek(const std::string& directory) {
   try {
-    return store::peek_store(directory);
+    return log::peek_store(directory);
   } catch (const Error& error) {
     if (error.errnum() != EBUSY && error.errnum() != EACCES) throw;
     fmt::print(stderr, "resourced: {}: changes made at run time are not checked\n", error.what());
@@ -72,7 +72,7 @@ void check(const Options& options) {
       fmt::print("{}\n", in_force(config, inventory, is_loaded(config, inventory, *recorded)));
   }
   (void)endpoints(options, config.bus);
-  if (!config.resource.parent_uri.empty()) parent::check_parent(config);
+  if (!config.resource.parent_uri.empty()) instance::check_parent(config);
   // Load only the public key, as --check may run as a user that cannot read the secret key.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   check_http(config.http);
@@ -83,7 +83,7 @@ void import_log(const Options& options) {
   const config::Config config = load_configuration(options);
   std::ifstream file(options.import);
   if (!file) throw Error(errno, fmt::format("{}: {}", options.import, std::strerror(errno)));
-  store::ImportOptions settings;
+  log::ImportOptions settings;
   settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
   if (config.resource.has_inventory()) {
     auto inventory = std::make_shared<const rset::ResourceSet>(config::load_inventory(config).resources);
@@ -91,8 +91,8 @@ void import_log(const Options& options) {
     settings.partitions = partition_rules(config, *inventory);
     settings.inventory = std::move(inventory);
   }
-  const store::Imported imported =
-      store::import_events(file, options.import, state_directory(options, config), settings);
+  const log::Imported imported =
+      log::import_events(file, options.import, state_directory(options, config), settings);
   fmt::print("imported {} events; {} targets are drained\n", imported.events, imported.drained);
 }
 

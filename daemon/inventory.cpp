@@ -11,7 +11,7 @@
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/settings.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::daemon {
 
@@ -150,7 +150,7 @@ std::optional<config::Inventory> check_start(const config::Config& config, confi
   start.exclude = inventory.exclude;
   start.recorded = std::move(recorded);
   const auto rules = partition_rules(config, inventory.resources, absent);
-  for (const auto& [event, is_recorded] : module::Module::start(start, process::wall_clock())) {
+  for (const auto& [event, is_recorded] : module::Module::start(start, os::wall_clock())) {
     const auto* define = std::get_if<module::DefineEvent>(&event.body);
     if (define == nullptr) continue;
     (void)divide_at_start(rules, *define);

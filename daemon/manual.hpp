@@ -1,4 +1,4 @@
-// The settings as JSON: man/generate makes resourced.toml(5) of it.
+// The settings as JSON: docs/man/generate makes resourced.toml(5) of it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -20,13 +20,13 @@
 #include "core/cluster/keys.hpp"
 #include "core/cluster/requests.hpp"
 #include "core/error.hpp"
-#include "daemon/cluster/coordinator.hpp"
-#include "daemon/cluster/etcd_client.hpp"
-#include "daemon/cluster/identity.hpp"
-#include "daemon/cluster/loop_runtime.hpp"
+#include "daemon/log/etcd/coordinator.hpp"
+#include "daemon/log/etcd/etcd_client.hpp"
+#include "daemon/log/etcd/identity.hpp"
+#include "daemon/log/etcd/loop_runtime.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_schema.hpp"
 #include "daemon/settings.hpp"
-#include "daemon/store/store.hpp"
-#include "daemon/store/store_schema.hpp"
 
 namespace resourced::daemon {
 
@@ -47,7 +47,7 @@ constexpr std::chrono::seconds patience{10};
 void refuse_other_cluster(asio::io_context& loop, const config::Cluster& settings,
                           const std::optional<std::string>& own) {
   namespace requests = ::resourced::cluster;
-  cluster::EtcdClient etcd(loop, settings);
+  log::etcd::EtcdClient etcd(loop, settings);
   std::optional<requests::Outcome> outcome;
   etcd.send(requests::Transaction{{}, {requests::Read{std::string(requests::id_key)}}, {}},
             [&](const requests::Outcome& answer) {
@@ -72,7 +72,7 @@ void refuse_other_cluster(asio::io_context& loop, const config::Cluster& setting
   ::resourced::cluster::Settings settings;
   settings.name = cluster.name.empty() ? host_name() : cluster.name;
   settings.uri = advertised_uri(options, config);
-  settings.process = cluster::random_name();
+  settings.process = log::etcd::random_name();
   settings.version = RESOURCED_VERSION;
   settings.lease_ttl = cluster.lease_ttl;
   constexpr std::size_t kept_snapshots = 20;
@@ -81,7 +81,7 @@ void refuse_other_cluster(asio::io_context& loop, const config::Cluster& setting
   settings.snapshots.events = cluster.snapshot_events;
   constexpr double events_per_second = 1000;
   settings.snapshots.pause = Seconds(static_cast<double>(cluster.snapshot_events) / events_per_second);
-  settings.snapshots.format = static_cast<std::uint64_t>(store::present_schema());
+  settings.snapshots.format = static_cast<std::uint64_t>(log::present_schema());
   return settings;
 }
 
@@ -89,18 +89,18 @@ void begin_cluster(const Options& options) {
   const config::Config config = load_configuration(options);
   if (!config.cluster.is_set()) throw Error(EINVAL, "cluster.etcd is not set");
   const std::string directory = state_directory(options, config);
-  store::Store store(directory);
+  log::Store store(directory);
   // Another cluster than before: the stores of its members may have events that this one has not.
-  ::resourced::cluster::Replica replica{cluster::random_name(), store.last_sequence(), true};
+  ::resourced::cluster::Replica replica{log::etcd::random_name(), store.last_sequence(), true};
   asio::io_context loop{1};
-  cluster::Member member(member_settings(options, config), replica);
-  cluster::Coordinator coordinator(std::make_unique<cluster::LoopRuntime>(loop, config.cluster), member);
-  const std::optional<std::string> before = cluster::read_identity(directory);
+  log::etcd::Member member(member_settings(options, config), replica);
+  log::etcd::Coordinator coordinator(std::make_unique<log::etcd::LoopRuntime>(loop, config.cluster), member);
+  const std::optional<std::string> before = log::etcd::read_identity(directory);
   refuse_other_cluster(loop, config.cluster, before);
   // First: once etcd has the cluster, this store must be known to be its beginning.
-  cluster::write_identity(directory, *replica.cluster);
+  log::etcd::write_identity(directory, *replica.cluster);
   std::optional<Error> failure;
-  cluster::Coordinator::Callbacks callbacks;
+  log::etcd::Coordinator::Callbacks callbacks;
   callbacks.joined = [&](const std::string& /*cluster*/) { loop.stop(); };
   callbacks.ended = [&](const std::string& /*why*/) { loop.stop(); };
   callbacks.failed = [&](const Error& error) {
@@ -111,7 +111,7 @@ void begin_cluster(const Options& options) {
   coordinator.start(std::move(callbacks));
   loop.run_for(patience);
   if (failure) {
-    before ? cluster::write_identity(directory, *before) : (void)cluster::remove_identity(directory);
+    before ? log::etcd::write_identity(directory, *before) : (void)log::etcd::remove_identity(directory);
     throw Error(*failure);
   }
   // The new name stays, as etcd may have it: then this store is a member, and another try says so.
@@ -121,7 +121,7 @@ void begin_cluster(const Options& options) {
 }
 
 void leave_cluster(const std::string& directory) {
-  if (cluster::remove_identity(directory))
+  if (log::etcd::remove_identity(directory))
     spdlog::warn("this daemon is on its own now: its store leaves the cluster");
 }
 

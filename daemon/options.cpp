@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cli/usage/complete.hpp"
+#include "cli/usage/describe.hpp"
 #include "daemon/manual.hpp"
 #include "daemon/server.hpp"
-#include "usage/complete.hpp"
-#include "usage/describe.hpp"
 
 namespace resourced::daemon {
 
@@ -47,14 +47,15 @@ ParsedOptions parse_options(int argc, char** argv) {
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");
   app.set_version_flag("--version", std::string("resourced " RESOURCED_VERSION));
-  if (usage::is_completion(argc, argv)) {
+  if (cli::usage::is_completion(argc, argv)) {
     std::string candidates;
-    parsed.exit_status = usage::complete_fixed(app, usage::words_to_complete(argc, argv), candidates);
+    parsed.exit_status =
+        cli::usage::complete_fixed(app, cli::usage::words_to_complete(argc, argv), candidates);
     std::fputs(candidates.c_str(), stdout);
     return parsed;
   }
-  if (argc == 2 && argv[1] == usage::describe_word) {
-    nlohmann::ordered_json described = usage::describe(app);
+  if (argc == 2 && argv[1] == cli::usage::describe_word) {
+    nlohmann::ordered_json described = cli::usage::describe(app);
     described["sections"] = describe_settings();
     std::puts(described.dump().c_str());
     parsed.exit_status = 0;

@@ -8,7 +8,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
-#include "process/service.hpp"
+#include "os/service.hpp"
 
 namespace resourced::daemon {
 
@@ -26,17 +26,16 @@ std::size_t raise_descriptor_limit() noexcept {
 }
 
 void write_change(const service::ChangeLine& line) {
-  std::vector<process::JournalField> fields{{"MESSAGE_ID", "fe04ea30c9034f33bd338923486ba8f7"},
-                                            {"RESOURCED_EVENT", line.event},
-                                            {"RESOURCED_BY", line.by}};
+  std::vector<os::JournalField> fields{{"MESSAGE_ID", "fe04ea30c9034f33bd338923486ba8f7"},
+                                       {"RESOURCED_EVENT", line.event},
+                                       {"RESOURCED_BY", line.by}};
   if (!line.hosts.empty()) fields.push_back({"RESOURCED_HOSTS", line.hosts});
   if (!line.reason.empty()) fields.push_back({"RESOURCED_REASON", line.reason});
-  process::log_with_fields(line.text, fields);
+  os::log_with_fields(line.text, fields);
 }
 
 void set_up_logging(config::LogLevel level) {
-  spdlog::set_default_logger(
-      process::make_log("resourced", std::make_shared<spdlog::sinks::stderr_sink_st>()));
+  spdlog::set_default_logger(os::make_log("resourced", std::make_shared<spdlog::sinks::stderr_sink_st>()));
   set_log_level(level);
 }
 

@@ -24,29 +24,29 @@
 #include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
-#include "daemon/cluster/file_digests.hpp"
-#include "daemon/cluster/identity.hpp"
-#include "daemon/cluster/leader_log.hpp"
-#include "daemon/cluster/loop_runtime.hpp"
-#include "daemon/cluster/resignation.hpp"
 #include "daemon/instance/host.hpp"
+#include "daemon/instance/parent_link.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
+#include "daemon/log/etcd/file_digests.hpp"
+#include "daemon/log/etcd/identity.hpp"
+#include "daemon/log/etcd/leader_log.hpp"
+#include "daemon/log/etcd/loop_runtime.hpp"
+#include "daemon/log/etcd/resignation.hpp"
+#include "daemon/log/store.hpp"
 #include "daemon/membership.hpp"
-#include "daemon/parent/parent_link.hpp"
 #include "daemon/peers/access.hpp"
 #include "daemon/process.hpp"
 #include "daemon/service/service.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/standby.hpp"
-#include "daemon/store/store.hpp"
 #include "daemon/takeover.hpp"
 #include "daemon/transport/loop_hold.hpp"
 #include "daemon/upkeep.hpp"
 #include "flux/module/node.hpp"
-#include "process/loop.hpp"
-#include "process/service.hpp"
-#include "process/signals.hpp"
+#include "os/loop.hpp"
+#include "os/service.hpp"
+#include "os/signals.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
@@ -69,7 +69,7 @@ class Server {
     Seconds grace{};
   };
   /// `member` leads a cluster; null for a daemon on its own.
-  Server(const Options& options, config::Config config, cluster::Member* member, Takeover takeover)
+  Server(const Options& options, config::Config config, log::etcd::Member* member, Takeover takeover)
       : options_(options),
         config_(std::move(config)),
         member_(member),
@@ -80,21 +80,21 @@ class Server {
         store_(state_directory(options, config_)),
         leader_(member == nullptr
                     ? nullptr
-                    : std::make_unique<cluster::LeaderLog>(
-                          std::make_unique<cluster::LoopRuntime>(loop_, config_.cluster), *member, store_,
+                    : std::make_unique<log::etcd::LeaderLog>(
+                          std::make_unique<log::etcd::LoopRuntime>(loop_, config_.cluster), *member, store_,
                           [this](std::size_t most, auto take) { store_.copy(most, std::move(take)); })),
-        log_(leader_ ? static_cast<store::EventLog&>(*leader_) : store_,
-             [this](const store::Record& record) {
+        log_(leader_ ? static_cast<log::EventLog&>(*leader_) : store_,
+             [this](const log::Record& record) {
                if (host_) host_->copy(record);
              }),
-        service_(log_, process::wall_clock,
+        service_(log_, os::wall_clock,
                  {config::to_json(config_).dump(), config_.resource.journal_max, access(config_),
-                  config_.limits, process::steady_clock, agent_settings(config_),
+                  config_.limits, os::steady_clock, agent_settings(config_),
                   [this](SteadyTime when) { wake_at(when); }, [this](const auto& by) { reload(by); },
                   [this](const ResourceSet& resources, const std::string& path, bool force, const auto& by) {
                     load(resources, path, force, by);
                   },
-                  [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
+                  [this](Seconds pause, auto work) { os::run_later(loop_, pause, std::move(work)); },
                   config_.flux.socket.empty() ? nullptr : flux::module::read_topologies, write_change,
                   leader_ ? std::optional(leadership()) : std::nullopt}),
         listeners_(loop_, service_, config_),
@@ -109,7 +109,7 @@ class Server {
     listeners_.listen(endpoints_, config_);
     if (!config_.flux.socket.empty())
       host_ = std::make_unique<instance::Host>(loop_, service_, listeners_.ids(), config_.flux,
-                                               [this] { process::notify_status(status()); });
+                                               [this] { os::notify_status(status()); });
     start_module();
     // Without an inventory there is no start event to wait for.
     if (!service_.engine().module().defined()) {
@@ -143,7 +143,7 @@ class Server {
 
  private:
   // A full disk may have kept the last events of the log from the replica.
-  void require_all(const cluster::Member& member) const {
+  void require_all(const log::etcd::Member& member) const {
     if (store_.last_sequence() == member.applied()) return;
     throw Error(EIO, fmt::format("the store has events up to {}, and the log up to {}: see that the disk has "
                                  "room, and start again",
@@ -154,7 +154,7 @@ class Server {
   // back.
   void leave() {
     const std::string directory = state_directory(options_, config_);
-    if (!cluster::read_identity(directory)) return;
+    if (!log::etcd::read_identity(directory)) return;
     if (!host_) (void)check_start(config_, inventory_, recorded_, fault_);
     leave_cluster(directory);
   }
@@ -164,7 +164,7 @@ class Server {
     if (takeover_.grace > Seconds(0) && config_.monitor.mode == config::MonitorMode::agents)
       before_ = last_states(store_);
     if (store_.damage()) spdlog::error("{}", store_.damage()->what());
-    if (member_ != nullptr) member_->tell_files(cluster::file_digests(config_, inventory_));
+    if (member_ != nullptr) member_->tell_files(log::etcd::file_digests(config_, inventory_));
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
     config::Config start = config_;
@@ -183,11 +183,11 @@ class Server {
                       service_.on_answered();
                     });
                   },
-                  [this](store::Sequence last) { leader_ ? leader_->on_stored(last) : on_committed(last); },
+                  [this](log::Sequence last) { leader_ ? leader_->on_stored(last) : on_committed(last); },
                   [this](const Error& error) { store_failed(error); },
                   [](const Error& error) { spdlog::error("cannot trim the history: {}", error.what()); }});
     if (leader_) {
-      leader_->start({[this](store::Sequence last) { on_committed(last); },
+      leader_->start({[this](log::Sequence last) { on_committed(last); },
                       [this](const std::string& why) { depose(why); }});
     }
     if (host_) {
@@ -209,7 +209,7 @@ class Server {
     start_ = service_.engine().applied();
   }
 
-  void on_committed(store::Sequence last) {
+  void on_committed(log::Sequence last) {
     service_.on_committed(last);
     if (host_) host_->on_committed(last);
     if (last >= start_ && !std::exchange(announced_, true)) announce();
@@ -262,8 +262,8 @@ class Server {
     service_.step(engine::Enclose{});
     nodes::ParentMirror mirror(*inventory_.handed_down, inventory_.resources, config_.resource.parent_settle,
                                expiration_set);
-    parent_ = std::make_unique<parent::ParentLink>(
-        loop_, std::move(mirror), process::steady_clock, [this](const nodes::ParentChange& change) {
+    parent_ = std::make_unique<instance::ParentLink>(
+        loop_, std::move(mirror), os::steady_clock, [this](const nodes::ParentChange& change) {
           service_.take(engine::ParentSays{change}, "enclosing instance");
         });
     if (parent_connection_) parent_->follow(std::move(parent_connection_));
@@ -290,7 +290,7 @@ class Server {
 
   void wake_at(SteadyTime when) {
     if (stopping_) return;
-    process::run_at(agent_timer_, when, [this] { service_.on_time(); });
+    os::run_at(agent_timer_, when, [this] { service_.on_time(); });
   }
 
   // Called once the start events are on disk: a store that cannot be written keeps the daemon from starting.
@@ -302,7 +302,7 @@ class Server {
     for (const std::string& address : listeners_.addresses())
       std::fputs(fmt::format("listening on {}\n", address).c_str(), stdout);
     std::fflush(stdout);
-    process::notify_ready(status());
+    os::notify_ready(status());
   }
 
   std::string status() {
@@ -324,7 +324,7 @@ class Server {
     }
     if (number == SIGHUP) return reload();
     spdlog::info("stopping on signal {}", number);
-    if (is_deposed_) process::notify_stopping();
+    if (is_deposed_) os::notify_stopping();
     // It hands over: then it does not follow.
     if (std::exchange(is_deposed_, false)) return;
     // A second signal ends the loop without waiting for clients.
@@ -334,20 +334,20 @@ class Server {
 
   void reload() {
     const transport::LoopHold hold(&service_.holds(), "reload on SIGHUP");
-    process::notify_reloading();
+    os::notify_reloading();
     try {
       reload(module::BySignal{"HUP"});
     } catch (const Error& refused) {
       spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
     }
-    process::notify_ready(status());
+    os::notify_ready(status());
   }
 
   // The new configuration takes effect as a whole or not at all: the steps that can throw come first.
   void reload(const std::optional<module::Actor>& by) {
     config::Config next = load_configuration(options_);
     config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
-    FileDigests files = member_ != nullptr ? cluster::file_digests(next, inventory) : FileDigests();
+    FileDigests files = member_ != nullptr ? log::etcd::file_digests(next, inventory) : FileDigests();
     const bool waits = loaded_ && configured_text(next, inventory) != replaced_;
     const bool defined = !host_ && service_.engine().module().defined();
     if ((loaded_ || !next.resource.has_inventory()) && defined) {
@@ -402,7 +402,7 @@ class Server {
     loaded_ = true;
     remember_size(inventory_.resources);
     spdlog::info("loaded {}: it stays in force until the configured inventory changes", path);
-    process::notify_ready(status());
+    os::notify_ready(status());
   }
 
   // Remembers the highest rank so far: load() refuses an R with higher ranks, as a probable mistake.
@@ -415,7 +415,7 @@ class Server {
   // Another member leads next: the `successor`, if one is named.
   void stop(std::optional<std::string> successor = std::nullopt) {
     if (stopping_) return;
-    if (!is_deposed_) process::notify_stopping();
+    if (!is_deposed_) os::notify_stopping();
     take_nothing_in();
     if (host_) host_->stop();
     service_.shut_down();
@@ -433,7 +433,7 @@ class Server {
     spdlog::critical("stopping, the store failed: {}", error.what());
     exit_status_ = 1;
     is_deposed_ = false;
-    process::notify_stopping();
+    os::notify_stopping();
     // In a cluster the log is in etcd, which may have a change whose client would be told otherwise.
     if (leader_) return loop_.stop();
     take_nothing_in();
@@ -454,7 +454,7 @@ class Server {
   const Options options_;
   config::Config config_;
   /// Null for a daemon on its own.
-  cluster::Member* const member_;
+  log::etcd::Member* const member_;
   const Takeover takeover_;
   /// The error if exclusions or queues of the configuration do not fit its inventory.
   std::optional<Error> fault_;
@@ -472,22 +472,22 @@ class Server {
   const std::vector<proto::Endpoint> endpoints_;
   std::unique_ptr<client::Connection> parent_connection_;
   asio::io_context loop_{1};
-  store::Store store_;
+  log::Store store_;
   /// Present in a cluster.
-  std::unique_ptr<cluster::LeaderLog> leader_;
+  std::unique_ptr<log::etcd::LeaderLog> leader_;
   instance::CopiedLog log_;
   service::Service service_;
   Listeners listeners_;
   /// Present if a Flux instance may attach.
   std::unique_ptr<instance::Host> host_;
   ResponseFlush flush_;
-  std::unique_ptr<parent::ParentLink> parent_;
-  process::Signals signals_;
+  std::unique_ptr<instance::ParentLink> parent_;
+  os::Signals signals_;
   Upkeep upkeep_;
   asio::steady_timer agent_timer_;
-  process::Watchdog watchdog_;
+  os::Watchdog watchdog_;
   /// The last event of the start: clients are told where to connect once it is on disk.
-  store::Sequence start_ = 0;
+  log::Sequence start_ = 0;
   bool announced_ = false;
   bool stopping_ = false;
   bool is_deposed_ = false;
@@ -501,26 +501,26 @@ int run_member(const Options& options, config::Config config) {
   std::optional<BootTime> led;
   bool reloads = false;
   while (true) {
-    const std::unique_ptr<cluster::Member> member =
+    const std::unique_ptr<log::etcd::Member> member =
         follow(options, config, led, std::exchange(reloads, false));
     if (!member) return 0;
     Server::Takeover takeover{led.has_value(), Seconds(0)};
     // What was online before a longer time without a leader says nothing of the present.
     const Seconds grace = config.cluster.takeover_grace;
-    if (led && process::boot_clock() - *led <= grace) takeover.grace = grace;
+    if (led && os::boot_clock() - *led <= grace) takeover.grace = grace;
     std::unique_ptr<Server> server;
     try {
       server = std::make_unique<Server>(options, config, member.get(), takeover);
     } catch (const Error&) {
-      cluster::resign(config.cluster, *member);
+      log::etcd::resign(config.cluster, *member);
       throw;
     }
     const int status = server->run();
-    led = std::min(process::boot_clock(), member->may_serve_until());
+    led = std::min(os::boot_clock(), member->may_serve_until());
     if (!server->is_deposed()) {
       server.reset();
       // As after a failure of its store.
-      if (status != 0 && member->leads()) cluster::resign(config.cluster, *member);
+      if (status != 0 && member->leads()) log::etcd::resign(config.cluster, *member);
       return status;
     }
     config = reloaded(server->configuration(), config);

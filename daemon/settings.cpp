@@ -12,7 +12,7 @@
 #include "config/sample.hpp"
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
-#include "daemon/parent/parent_link.hpp"
+#include "daemon/instance/parent_link.hpp"
 #include "daemon/process.hpp"
 #include "proto/uri.hpp"
 
@@ -120,7 +120,7 @@ bool revokes_keys(const config::Access& before, const config::Access& after) {
 std::unique_ptr<client::Connection> parent_connection(const config::Config& config,
                                                       const std::vector<proto::Endpoint>& own) {
   if (config.resource.parent_uri.empty()) return nullptr;
-  auto connection = parent::connect_parent(config);
+  auto connection = instance::connect_parent(config);
   for (const proto::Endpoint& endpoint : own) {
     if (endpoint.uri() == connection->uri()) {
       throw config.fault("resource.parent-uri", "this daemon itself listens there");

@@ -19,25 +19,25 @@
 #include "core/cluster/member.hpp"
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
-#include "daemon/cluster/file_digests.hpp"
-#include "daemon/cluster/identity.hpp"
-#include "daemon/cluster/intake.hpp"
-#include "daemon/cluster/loop_runtime.hpp"
-#include "daemon/cluster/record_json.hpp"
-#include "daemon/cluster/resignation.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
+#include "daemon/log/etcd/file_digests.hpp"
+#include "daemon/log/etcd/identity.hpp"
+#include "daemon/log/etcd/intake.hpp"
+#include "daemon/log/etcd/loop_runtime.hpp"
+#include "daemon/log/etcd/record_json.hpp"
+#include "daemon/log/etcd/resignation.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_install.hpp"
 #include "daemon/membership.hpp"
 #include "daemon/process.hpp"
 #include "daemon/service/service.hpp"
 #include "daemon/settings.hpp"
-#include "daemon/store/store.hpp"
-#include "daemon/store/store_install.hpp"
 #include "daemon/takeover.hpp"
 #include "daemon/transport/loop_hold.hpp"
-#include "process/loop.hpp"
-#include "process/service.hpp"
-#include "process/signals.hpp"
+#include "os/loop.hpp"
+#include "os/service.hpp"
+#include "os/signals.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
@@ -61,11 +61,11 @@ FileDigests check_configuration(const config::Config& config, const std::string&
   (void)parent_connection(config, at);
   (void)access(config);
   (void)http_site(config.http);
-  return cluster::file_digests(config, inventory);
+  return log::etcd::file_digests(config, inventory);
 }
 
 // The same with the state of the replica. A member that knows a leader would take over its inventory.
-void check_with(const store::Store::Present& present, config::Config config, const std::string& directory,
+void check_with(const log::Store::Present& present, config::Config config, const std::string& directory,
                 bool takes_over) {
   if (const auto* error = std::get_if<Error>(&present)) throw Error(*error);
   if (takes_over) config.resource.rediscover = false;
@@ -75,16 +75,16 @@ void check_with(const store::Store::Present& present, config::Config config, con
 }
 
 // What two members must have alike of an event, as etcd has it.
-std::string compared(store::Sequence sequence, WallTime timestamp, const std::string& text) {
-  store::Record record;
+std::string compared(log::Sequence sequence, WallTime timestamp, const std::string& text) {
+  log::Record record;
   record.sequence = sequence;
   record.timestamp = timestamp;
   record.text = text;
-  return cluster::encode_record(record);
+  return log::etcd::encode_record(record);
 }
 
 // An empty log tells none, and needs no line.
-std::optional<module::Snapshot> states_of(store::Store& store) {
+std::optional<module::Snapshot> states_of(log::Store& store) {
   return store.last_sequence() > 0 ? last_states(store) : std::nullopt;
 }
 
@@ -99,29 +99,29 @@ struct Standby::State {
         store(directory),
         last(store.last_event()),
         states(states_of(store)),
-        service(store, process::wall_clock, service_settings()),
+        service(store, os::wall_clock, service_settings()),
         listeners(loop, service, config),
         flush(loop, listeners, [this] { return service.unsent(); }),
         signals(loop, [this](int number) { take_signal(number); }),
         watchdog(loop),
         intake(loop, store.last_sequence(),
-               {[this](store::Record record) {
+               {[this](log::Record record) {
                   service.follow(record);
                   appended = record.sequence;
                   store.append(std::move(record));
                 },
                 [this](bool is_busy) { coordinator->set_busy(is_busy); },
                 [this](const Error& error) { fail(error); },
-                [this](const store::Record& record) { compare(record); }}) {
+                [this](const log::Record& record) { compare(record); }}) {
     files = check_configuration(config, directory, at);
     listeners.listen(at, config);
     Replica replica;
-    replica.cluster = cluster::read_identity(directory);
+    replica.cluster = log::etcd::read_identity(directory);
     replica.applied = appended = store.last_sequence();
-    member = std::make_unique<cluster::Member>(member_settings(options, config), std::move(replica));
+    member = std::make_unique<log::etcd::Member>(member_settings(options, config), std::move(replica));
     member->tell_files(files);
-    coordinator = std::make_unique<cluster::Coordinator>(
-        std::make_unique<cluster::LoopRuntime>(loop, config.cluster), *member);
+    coordinator = std::make_unique<log::etcd::Coordinator>(
+        std::make_unique<log::etcd::LoopRuntime>(loop, config.cluster), *member);
   }
 
   ~State() {
@@ -131,12 +131,12 @@ struct Standby::State {
 
   service::Service::Settings service_settings() {
     return {config::to_json(config).dump(), config.resource.journal_max, access(config), config.limits,
-            process::steady_clock, std::nullopt,
+            os::steady_clock, std::nullopt,
             // Nothing is due: the engine takes no steps.
             [](SteadyTime /*when*/) {}, nullptr, nullptr,
-            [this](Seconds pause, auto work) { process::run_later(loop, pause, std::move(work)); }, nullptr,
+            [this](Seconds pause, auto work) { os::run_later(loop, pause, std::move(work)); }, nullptr,
             nullptr, std::nullopt,
-            service::Following{[this] { return standing(process::boot_clock()); },
+            service::Following{[this] { return standing(os::boot_clock()); },
                                [this](auto take) { coordinator->ask_roster(std::move(take)); },
                                std::move(states)}};
   }
@@ -149,15 +149,15 @@ struct Standby::State {
                      service.on_answered();
                    });
                  },
-                 [this](store::Sequence last) {
+                 [this](log::Sequence last) {
                    service.on_committed(last);
                    intake.on_stored(last);
                  },
                  [this](const Error& error) { fail(error); }});
-    cluster::Coordinator::Callbacks callbacks;
+    log::etcd::Coordinator::Callbacks callbacks;
     callbacks.joined = [this](const std::string& cluster) {
       try {
-        cluster::write_identity(directory, cluster);
+        log::etcd::write_identity(directory, cluster);
       } catch (const Error& error) {
         fail(error);
       }
@@ -178,7 +178,7 @@ struct Standby::State {
     callbacks.ended = [this](const std::string& /*why*/) { flush.begin(); };
     callbacks.failed = [this](const Error& error) { fail(error); };
     callbacks.changed = [this] {
-      const BootTime now = process::boot_clock();
+      const BootTime now = os::boot_clock();
       if (member->follows() && member->is_in_touch(now)) leader_seen = now;
       check_once();
       tell(now);
@@ -192,8 +192,8 @@ struct Standby::State {
     static constexpr Seconds pause{1};
     coordinator->ask_roster([this](const auto& answer) {
       if (const auto* roster = std::get_if<Roster>(&answer)) leading = leading_files(*roster);
-      tell(process::boot_clock());
-      process::run_later(loop, pause, [this] { compare_files(); });
+      tell(os::boot_clock());
+      os::run_later(loop, pause, [this] { compare_files(); });
     });
   }
 
@@ -217,7 +217,7 @@ struct Standby::State {
     }
   }
 
-  void compare(const store::Record& record) const {
+  void compare(const log::Record& record) const {
     if (!last || record.sequence != last->sequence) return;
     const std::string text = record.hidden ? "" : record.text;
     if (compared(record.sequence, record.timestamp, text) ==
@@ -236,7 +236,7 @@ struct Standby::State {
   void check_once() {
     if (is_checked || !member->is_abreast() || appended < member->applied()) return;
     is_checked = true;
-    store.read_present([this](const store::Store::Present& present) {
+    store.read_present([this](const log::Store::Present& present) {
       try {
         check_with(present, config, directory, knows_leader());
       } catch (const Error& error) {
@@ -277,9 +277,9 @@ struct Standby::State {
     lasting += fmt::format("{}", fmt::join(at_time.differs, " "));
     if (std::exchange(told, lasting) == lasting) return;
     if (!std::exchange(is_ready, true)) {
-      process::notify_ready(now);
+      os::notify_ready(now);
     } else {
-      process::notify_status(now);
+      os::notify_status(now);
     }
     spdlog::log(at_time.differs.empty() ? spdlog::level::info : spdlog::level::warn, "{}", now);
   }
@@ -288,12 +288,12 @@ struct Standby::State {
     if (number == SIGHUP) return reload();
     spdlog::info("stopping on signal {}", number);
     if (std::exchange(stops, true)) return loop.stop();
-    process::notify_stopping();
+    os::notify_stopping();
     listeners.stop_reading();
     service.shut_down();
     coordinator->resign();
     // Without etcd the lease ends by itself.
-    process::run_later(loop, config.cluster.lease_ttl / 2, [this] { flush.begin(); });
+    os::run_later(loop, config.cluster.lease_ttl / 2, [this] { flush.begin(); });
   }
 
   // Checked with the replica, which the thread of the store reads.
@@ -334,7 +334,7 @@ struct Standby::State {
     if (revokes) listeners.drop_silent();
     if (!options.log_level) set_log_level(config.log.level);
     spdlog::info("configuration reloaded: its inventory is served once this daemon leads");
-    tell(process::boot_clock());
+    tell(os::boot_clock());
   }
 
   const Options options;
@@ -342,19 +342,19 @@ struct Standby::State {
   const std::string directory;
   const std::vector<proto::Endpoint> at;
   asio::io_context loop{1};
-  store::Store store;
+  log::Store store;
   /// Its last event at the start.
-  const std::optional<store::LoggedEvent> last;
+  const std::optional<log::LoggedEvent> last;
   /// For the service.
   std::optional<module::Snapshot> states;
-  std::unique_ptr<cluster::Member> member;
-  std::unique_ptr<cluster::Coordinator> coordinator;
+  std::unique_ptr<log::etcd::Member> member;
+  std::unique_ptr<log::etcd::Coordinator> coordinator;
   service::Service service;
   Listeners listeners;
   ResponseFlush flush;
-  process::Signals signals;
-  process::Watchdog watchdog;
-  cluster::Intake intake;
+  os::Signals signals;
+  os::Watchdog watchdog;
+  log::etcd::Intake intake;
   /// Digests of the files of this daemon, and of those of the leader as far as it tells them.
   FileDigests files;
   FileDigests leading;
@@ -364,11 +364,11 @@ struct Standby::State {
   std::string told;
   bool is_ready = false;
   /// A snapshot on its way, and its last event.
-  std::optional<store::IncomingStore> incoming;
-  store::Sequence incoming_last = 0;
+  std::optional<log::IncomingStore> incoming;
+  log::Sequence incoming_last = 0;
   bool is_restored = false;
   /// The last event that the store has, or was given.
-  store::Sequence appended = 0;
+  log::Sequence appended = 0;
   /// The configuration, with the replica.
   bool is_checked = false;
   bool leads = false;
@@ -380,14 +380,14 @@ Standby::Standby(const Options& options, config::Config config)
 
 Standby::~Standby() = default;
 
-std::unique_ptr<cluster::Member> Standby::run(bool reloads) {
+std::unique_ptr<log::etcd::Member> Standby::run(bool reloads) {
   state_->start();
   if (reloads) state_->reload();
   state_->loop.run();
   if (state_->failure) {
     // It may have won meanwhile.
     state_->coordinator.reset();
-    cluster::resign(state_->config.cluster, *state_->member);
+    log::etcd::resign(state_->config.cluster, *state_->member);
     throw Error(*state_->failure);
   }
   if (!state_->leads && !state_->is_restored) return nullptr;
@@ -400,17 +400,17 @@ std::unique_ptr<cluster::Member> Standby::run(bool reloads) {
 
 std::optional<BootTime> Standby::leader_seen() const noexcept { return state_->leader_seen; }
 
-std::optional<store::Sequence> Standby::restored() const noexcept {
+std::optional<log::Sequence> Standby::restored() const noexcept {
   return state_->is_restored ? std::optional(state_->incoming_last) : std::nullopt;
 }
 
 const config::Config& Standby::configuration() const noexcept { return state_->config; }
 
-std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
-                                        std::optional<BootTime>& led, bool reloads) {
+std::unique_ptr<log::etcd::Member> follow(const Options& options, config::Config& config,
+                                          std::optional<BootTime>& led, bool reloads) {
   while (true) {
-    std::unique_ptr<cluster::Member> member;
-    std::optional<store::Sequence> restored;
+    std::unique_ptr<log::etcd::Member> member;
+    std::optional<log::Sequence> restored;
     {
       Standby standby(options, config);
       member = standby.run(std::exchange(reloads, false));
@@ -419,7 +419,7 @@ std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& 
       led = std::max(led, standby.leader_seen());
     }
     if (!restored) return member;
-    store::install_store(state_directory(options, config), *restored);
+    log::install_store(state_directory(options, config), *restored);
   }
 }
 

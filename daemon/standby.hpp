@@ -8,9 +8,9 @@
 
 #include "config/config.hpp"
 #include "core/time.hpp"
-#include "daemon/cluster/coordinator.hpp"
+#include "daemon/log/etcd/coordinator.hpp"
+#include "daemon/log/records.hpp"
 #include "daemon/server.hpp"
-#include "daemon/store/records.hpp"
 
 namespace resourced::daemon {
 
@@ -28,11 +28,11 @@ class Standby {
   /// returns null. With `reloads` reads the configuration again first.
   /// The store is closed when this object is destroyed. Throws Error if the store does not fit the cluster,
   /// or fails, and for a configuration with which this daemon could not lead.
-  [[nodiscard]] std::unique_ptr<cluster::Member> run(bool reloads);
+  [[nodiscard]] std::unique_ptr<log::etcd::Member> run(bool reloads);
   /// When this daemon last knew another one that led; nothing if there was none.
   [[nodiscard]] std::optional<BootTime> leader_seen() const noexcept;
   /// A snapshot has come that is to take the place of the store (install_store()): its last event.
-  [[nodiscard]] std::optional<store::Sequence> restored() const noexcept;
+  [[nodiscard]] std::optional<log::Sequence> restored() const noexcept;
   /// The configuration as of the last SIGHUP.
   [[nodiscard]] const config::Config& configuration() const noexcept;
 
@@ -44,7 +44,7 @@ class Standby {
 /// Follows as Standby does, with another one after each snapshot that takes the place of the store. Updates
 /// `config`, and `led` to when this daemon last knew a leader. With `reloads` reads the configuration again
 /// first.
-[[nodiscard]] std::unique_ptr<cluster::Member> follow(const Options& options, config::Config& config,
-                                                      std::optional<BootTime>& led, bool reloads);
+[[nodiscard]] std::unique_ptr<log::etcd::Member> follow(const Options& options, config::Config& config,
+                                                        std::optional<BootTime>& led, bool reloads);
 
 }  // namespace resourced::daemon

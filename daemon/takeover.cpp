@@ -5,11 +5,11 @@
 #include "core/error.hpp"
 #include "core/module/rank_map.hpp"
 #include "core/text/idset.hpp"
-#include "daemon/store/store.hpp"
+#include "daemon/log/store.hpp"
 
 namespace resourced::daemon {
 
-std::optional<module::Snapshot> last_states(store::Store& store) {
+std::optional<module::Snapshot> last_states(log::Store& store) {
   try {
     return store.last_states();
   } catch (const Error& error) {

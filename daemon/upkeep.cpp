@@ -5,8 +5,8 @@
 
 #include <malloc.h>
 
-#include "daemon/store/store.hpp"
-#include "process/loop.hpp"
+#include "daemon/log/store.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::daemon {
 
@@ -23,7 +23,7 @@ void Upkeep::set_history(Seconds history) {
 // Once a minute. The interval only affects the size on disk.
 void Upkeep::trim() {
   constexpr std::chrono::minutes between{1};
-  store_.trim(history_ < forever ? process::wall_clock() - history_ : WallTime());
+  store_.trim(history_ < forever ? os::wall_clock() - history_ : WallTime());
   trim_timer_.expires_after(between);
   trim_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) trim();

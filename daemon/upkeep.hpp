@@ -9,7 +9,7 @@
 #include "daemon/listeners.hpp"
 #include "daemon/transport/loop_hold.hpp"
 
-namespace resourced::daemon::store {
+namespace resourced::daemon::log {
 class Store;
 }
 
@@ -18,8 +18,8 @@ namespace resourced::daemon {
 class Upkeep {
  public:
   /// All must outlive this.
-  Upkeep(boost::asio::io_context& loop, store::Store& store, Listeners& listeners,
-         transport::LoopHolds& holds, Seconds history)
+  Upkeep(boost::asio::io_context& loop, log::Store& store, Listeners& listeners, transport::LoopHolds& holds,
+         Seconds history)
       : store_(store),
         listeners_(listeners),
         holds_(holds),
@@ -37,7 +37,7 @@ class Upkeep {
   void trim();
   void give_back_memory();
 
-  store::Store& store_;
+  log::Store& store_;
   Listeners& listeners_;
   transport::LoopHolds& holds_;
   Seconds history_;

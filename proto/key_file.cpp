@@ -13,7 +13,7 @@
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/text/z85.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::proto {
 
@@ -58,7 +58,7 @@ void require_private(const struct stat& status, const std::string& path) {
 enum class Privacy { required, any };
 
 KeyFile load(const std::string& path, Privacy privacy) {
-  const files::InputFile file(path);
+  const os::InputFile file(path);
   if (!S_ISREG(file.status().st_mode)) reject(path, "not a regular file");
   if (privacy == Privacy::required) require_private(file.status(), path);
   const auto text = file.read(max_key_file);
@@ -70,7 +70,7 @@ void write_all(int fd, std::string_view text, const std::string& path) {
   while (!text.empty()) {
     const auto count = ::write(fd, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) files::fail(path, errno);
+    if (count < 0) os::fail(path, errno);
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
@@ -78,8 +78,8 @@ void write_all(int fd, std::string_view text, const std::string& path) {
 // A new name is on disk once its directory is.
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::absolute(path).parent_path().string();
-  const files::Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0 || ::fsync(directory.get()) != 0) files::fail(parent, errno);
+  const os::Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0 || ::fsync(directory.get()) != 0) os::fail(parent, errno);
 }
 
 }  // namespace
@@ -113,12 +113,11 @@ std::string load_public_key(const std::string& path) { return load(path, Privacy
 
 void create_key_file(const std::string& path, const KeyFile& keys) {
   const std::string text = format_key_file(keys);
-  const files::Descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) files::fail(path, errno);
+  const os::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.get() < 0) os::fail(path, errno);
   try {
     write_all(file.get(), text, path);
-    if (::fsync(file.get()) != 0) files::fail(path, errno);
+    if (::fsync(file.get()) != 0) os::fail(path, errno);
     sync_directory_of(path);
   } catch (const Error&) {
     ::unlink(path.c_str());

@@ -13,7 +13,7 @@
 #include "bench/load/bus_client.hpp"
 #include "bench/load/cluster.hpp"
 #include "core/cluster/requests.hpp"
-#include "daemon/cluster/etcd_client.hpp"
+#include "daemon/log/etcd/etcd_client.hpp"
 #include "harness/etcd.hpp"
 #include "harness/process.hpp"
 
@@ -80,7 +80,7 @@ class BareCommits {
   [[nodiscard]] ::resourced::cluster::TransactionDone carry_out(::resourced::cluster::Transaction work);
 
   boost::asio::io_context loop_{1};
-  daemon::cluster::EtcdClient client_;
+  daemon::log::etcd::EtcdClient client_;
   ::resourced::cluster::Revision leader_ = 0;
   ::resourced::cluster::Revision head_ = 0;
   std::uint64_t sequence_ = 0;

@@ -16,7 +16,7 @@
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
 #include "core/json/reader.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::cli::commands {
@@ -70,7 +70,7 @@ void acquire(Context& context, const AcquireOptions& options) {
   using Absent = Context::Absent;
   auto& connection =
       context.connection(options.acquisition.wait_for_daemon ? Absent::is_waited_for : Absent::fails);
-  process::SignalLoop loop;
+  os::SignalLoop loop;
   const Interrupts interrupts(loop);
   Printer printer(context, options);
   client::Acquisition acquisition(connection, printer, options.acquisition);

@@ -15,7 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::cli::commands {
 
@@ -38,13 +38,13 @@ EventNumber parse_cursor(const std::string& path, std::string_view text) {
 CursorFile::CursorFile(std::string path) : path_(std::move(path)) {
   constexpr std::size_t most = 4096;
   try {
-    number_ = parse_cursor(path_, files::read_file(path_, most));
+    number_ = parse_cursor(path_, os::read_file(path_, most));
   } catch (const Error& error) {
     if (error.errnum() != ENOENT) throw;
   }
   // Found before events are printed that a later run would print again.
   const std::string parent = std::filesystem::path(path_).parent_path().string();
-  if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0) files::fail(path_, errno);
+  if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0) os::fail(path_, errno);
 }
 
 void CursorFile::write(EventNumber number) {
@@ -52,19 +52,19 @@ void CursorFile::write(EventNumber number) {
   const std::string next = fmt::format("{}.{}", path_, ::getpid());
   const std::string text = fmt::format("{{\"after\":{}}}\n", number);
   {
-    const files::Descriptor file(::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.get() < 0) files::fail(next, errno);
+    const os::Descriptor file(::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.get() < 0) os::fail(next, errno);
     const ssize_t written = ::write(file.get(), text.data(), text.size());
     if (written != static_cast<ssize_t>(text.size()) || ::fdatasync(file.get()) != 0) {
       const int errnum = written >= 0 && static_cast<std::size_t>(written) < text.size() ? ENOSPC : errno;
       ::unlink(next.c_str());
-      files::fail(next, errnum);
+      os::fail(next, errnum);
     }
   }
   if (std::rename(next.c_str(), path_.c_str()) != 0) {
     const int errnum = errno;
     ::unlink(next.c_str());
-    files::fail(path_, errnum);
+    os::fail(path_, errnum);
   }
   number_ = number;
 }

@@ -17,7 +17,7 @@
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "core/error.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/operate.hpp"
 
@@ -44,7 +44,7 @@ class Pinger {
   void run() {
     // Connect first, so that the first time does not include the connection.
     connection_.connect();
-    process::SignalLoop loop;
+    os::SignalLoop loop;
     const Interrupts interrupts(loop);
     ask();
     (void)loop.work_until(

@@ -20,7 +20,7 @@
 #include "client/target_wait.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/topics/allocations.hpp"
 #include "proto/topics/status.hpp"
 #include "proto/topics/wait.hpp"
@@ -136,7 +136,7 @@ void wait_until_idle(Context& context, const TimeLimit& limit, bool assume_idle,
   const auto left = limit.left();
   if (left == client::Milliseconds(0)) throw_late();
   auto& connection = context.connection();
-  process::SignalLoop loop;
+  os::SignalLoop loop;
   const Interrupts interrupts(loop);
   bool is_over = false;
   bool timed_out = false;

@@ -27,7 +27,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/duration.hpp"
 #include "core/time.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/journal.hpp"
 #include "proto/topics/status.hpp"
@@ -273,7 +273,7 @@ void read_journal(Context& context, const EventlogOptions& options) {
   std::optional<views::TargetClip> clip;
   if (request.targets && context.terminal() && !options.json)
     clip.emplace(*request.targets, fetch_inventory(context));
-  process::SignalLoop loop;
+  os::SignalLoop loop;
   const Interrupts interrupts(loop);
   Reader reader(context, options, request, until, std::move(clip));
   const bool must_end = !options.follow && options.wait_for.empty();

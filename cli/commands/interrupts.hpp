@@ -7,14 +7,14 @@
 #include <boost/asio/signal_set.hpp>
 
 #include "cli/commands/context.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::cli::commands {
 
 /// Tells SIGINT from SIGTERM, which end a loop alike.
 class Interrupts {
  public:
-  explicit Interrupts(process::SignalLoop& loop) : signals_(loop.context(), SIGINT) {
+  explicit Interrupts(os::SignalLoop& loop) : signals_(loop.context(), SIGINT) {
     signals_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
       if (!error) has_come_ = true;
     });

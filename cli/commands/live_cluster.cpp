@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::cli::commands {
@@ -92,7 +92,7 @@ void LiveCluster::on_changed(const std::optional<Error>& loss) {
 void LiveCluster::refresh() {
   is_outdated_ = true;
   if (is_asking_ || is_due_) return;
-  const SteadyTime now = process::steady_clock();
+  const SteadyTime now = os::steady_clock();
   const auto passed = asked_at_ ? std::chrono::duration_cast<client::Milliseconds>(now - *asked_at_) : pause;
   if (passed >= pause) return ask();
   is_due_ = true;
@@ -105,7 +105,7 @@ void LiveCluster::refresh() {
 void LiveCluster::ask() {
   is_asking_ = true;
   is_outdated_ = false;
-  asked_at_ = process::steady_clock();
+  asked_at_ = os::steady_clock();
   if (options_.peers) ask_for_peers();
   ask_for("resource.status", [this](json answer) {
     is_asking_ = false;

@@ -14,7 +14,7 @@
 #include "cli/commands/options.hpp"
 #include "cli/screen/abilities.hpp"
 #include "cli/screen/screen.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::cli::commands {
 
@@ -51,7 +51,7 @@ class Display {
   void begin_screen() {
     screen_ = std::make_unique<screen::Screen>(context_.out(), abilities_, context_.interactive());
     if (context_.interactive()) {
-      keys_ = std::make_unique<process::Watch>(loop_.context(), STDIN_FILENO, [this] {
+      keys_ = std::make_unique<os::Watch>(loop_.context(), STDIN_FILENO, [this] {
         constexpr const char* ends = "qQ\x03\x04";
         const std::string keys = screen::read_keys();
         is_over_ = is_over_ || keys.find_first_of(ends) != std::string::npos;
@@ -98,7 +98,7 @@ class Display {
   Context& context_;
   const LiveDisplay& display_;
   screen::Abilities abilities_;
-  process::SignalLoop loop_;
+  os::SignalLoop loop_;
   Interrupts interrupts_;
   boost::asio::signal_set resized_;
   bool is_over_ = false;
@@ -106,7 +106,7 @@ class Display {
   std::optional<std::string> printed_;
   // Destroyed in the reverse order: the screen last, after the keys are not read any more.
   std::unique_ptr<screen::Screen> screen_;
-  std::unique_ptr<process::Watch> keys_;
+  std::unique_ptr<os::Watch> keys_;
   LiveCluster cluster_;
 };
 

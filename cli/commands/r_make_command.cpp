@@ -5,11 +5,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "agent/hw/probe.hpp"
 #include "cli/commands/context.hpp"
 #include "config/config.hpp"
 #include "config/inventory.hpp"
 #include "core/rset/compose.hpp"
-#include "hw/probe.hpp"
 
 namespace resourced::cli::commands {
 
@@ -18,8 +18,9 @@ using text::IdSet;
 namespace {
 
 /// Gives each rank the cores and gpus of the probed node.
-void set_hardware(rset::Composition& parts, const hw::ProbeOptions& options) {
-  const rset::ResourceSet node = hw::node_resources(hw::local_hostname(), hw::probe(options));
+void set_hardware(rset::Composition& parts, const agent::hw::ProbeOptions& options) {
+  const rset::ResourceSet node =
+      agent::hw::node_resources(agent::hw::local_hostname(), agent::hw::probe(options));
   parts.cores = node.groups().front().cores;
   parts.gpus = node.groups().front().gpus;
 }
@@ -67,7 +68,7 @@ void register_r_make(CLI::App& r, Context& context) {
       set_hardware(parts, {});
     }
     parts.properties = options->properties;
-    context.print_line(compose(parts, hw::local_hostname()).encode());
+    context.print_line(compose(parts, agent::hw::local_hostname()).encode());
   });
 
   auto path = std::make_shared<std::string>();

@@ -21,7 +21,7 @@
 #include "cli/views/node_page.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/topics/allocations.hpp"
 #include "proto/topics/journal.hpp"
 #include "proto/topics/peers.hpp"
@@ -51,7 +51,7 @@ views::NodeHistory read_history(Context& context, const std::string& host, const
   views::NodeHistory history(host);
   views::TargetClip clip(target, inventory);
   bool is_over = false;
-  process::SignalLoop loop;
+  os::SignalLoop loop;
   const Interrupts interrupts(loop);
   client::Connection& connection = context.connection();
   JournalFollower journal(connection, false,

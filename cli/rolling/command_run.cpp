@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::cli::rolling {
 namespace {
@@ -40,7 +40,7 @@ std::optional<int> number_behind(std::string_view text, std::string_view key) {
 
 std::string read_status(const std::string& path) {
   try {
-    return files::read_file(path, most_status_bytes);
+    return os::read_file(path, most_status_bytes);
   } catch (const Error& error) {
     if (error.errnum() == ENOENT) return "";
     throw;
@@ -48,7 +48,7 @@ std::string read_status(const std::string& path) {
 }
 
 std::string last_line(const std::string& path) {
-  const files::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return "";
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   std::array<char, tail_bytes> buffer{};
@@ -139,7 +139,7 @@ void write_number(int fd, const char* key, int number) {
 
 int open_for(const std::string& path, int flags) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0600);
-  if (fd < 0) files::fail(path, errno);
+  if (fd < 0) os::fail(path, errno);
   return fd;
 }
 
@@ -156,20 +156,20 @@ CommandFiles command_files(const std::string& state_path, const std::string& hos
 bool has_command(const CommandFiles& files) {
   const std::string known = read_status(files.status);
   if (number_behind(known, "exit ") || number_behind(known, "signal ")) return true;
-  const files::Descriptor status(::open(files.status.c_str(), O_RDONLY | O_CLOEXEC));
+  const os::Descriptor status(::open(files.status.c_str(), O_RDONLY | O_CLOEXEC));
   return status.get() >= 0 && ::flock(status.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 void forget_command(const CommandFiles& files) {
   for (const std::string& path : {files.status, files.output}) {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) files::fail(path, errno);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) os::fail(path, errno);
   }
 }
 
 CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
                        const std::vector<std::string>& command, Ended ended)
     : files_(std::move(files)), ended_(std::move(ended)), descriptor_(loop) {
-  const files::Descriptor status(open_for(files_.status, 0));
+  const os::Descriptor status(open_for(files_.status, 0));
   // The process between resourcectl and the command holds the lock as long as it lives.
   if (::flock(status.get(), LOCK_EX | LOCK_NB) != 0) {
     if (const auto pid = number_behind(read_status(files_.status), "pid ")) pid_ = *pid;
@@ -178,7 +178,7 @@ CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
       watch(pidfd);
       return;
     }
-    if (::flock(status.get(), LOCK_EX) != 0) files::fail(files_.status, errno);
+    if (::flock(status.get(), LOCK_EX) != 0) os::fail(files_.status, errno);
   }
   const std::string known = read_status(files_.status);
   if (number_behind(known, "exit ") || number_behind(known, "signal ")) {
@@ -187,8 +187,8 @@ CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
     });
     return;
   }
-  if (::ftruncate(status.get(), 0) != 0) files::fail(files_.status, errno);
-  const files::Descriptor output(open_for(files_.output, O_TRUNC));
+  if (::ftruncate(status.get(), 0) != 0) os::fail(files_.status, errno);
+  const os::Descriptor output(open_for(files_.output, O_TRUNC));
   std::vector<std::string> words = command;
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);

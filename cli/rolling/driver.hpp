@@ -16,7 +16,7 @@
 #include "client/connection.hpp"
 #include "client/target_wait.hpp"
 #include "core/text/idset.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::cli::rolling {
 
@@ -48,7 +48,7 @@ class Driver {
   /// command has begun; a second one ends this at once. Throws Error if the daemon refuses a request.
   void run();
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
-  [[nodiscard]] process::SignalLoop& loop() noexcept { return loop_; }
+  [[nodiscard]] os::SignalLoop& loop() noexcept { return loop_; }
 
  private:
   /// The pending work of a node.
@@ -82,7 +82,7 @@ class Driver {
   Plan plan_;
   DriverOptions options_;
   Progress progress_;
-  process::SignalLoop loop_;
+  os::SignalLoop loop_;
   std::map<std::size_t, Pending> pending_;
   /// The nodes as they are recorded.
   std::vector<Node> recorded_;

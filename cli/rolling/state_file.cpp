@@ -108,22 +108,22 @@ int open_file(const std::string& path) {
   std::error_code failure;
   const auto parent = std::filesystem::path(path).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, failure);
-  if (failure) files::fail(parent.string(), failure.value());
+  if (failure) os::fail(parent.string(), failure.value());
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) files::fail(path, errno);
+  if (fd < 0) os::fail(path, errno);
   return fd;
 }
 
 std::string read_all(const std::string& path, int fd) {
   struct stat status {};
-  if (::fstat(fd, &status) != 0) files::fail(path, errno);
+  if (::fstat(fd, &status) != 0) os::fail(path, errno);
   if (!S_ISREG(status.st_mode)) throw Error(EINVAL, path + ": not a regular file");
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t count = ::pread(fd, text.data() + size, text.size() - size, static_cast<off_t>(size));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) files::fail(path, errno);
+    if (count < 0) os::fail(path, errno);
     if (count == 0) break;
     size += static_cast<std::size_t>(count);
   }
@@ -154,7 +154,7 @@ StateFile::StateFile(std::string path, const Work& work) : path_(std::move(path)
   const std::string header = header_of(work).dump();
   if (text.find('\n') == std::string::npos) {
     // New, or the first line was cut off by a crash.
-    if (::ftruncate(file_.get(), 0) != 0) files::fail(path_, errno);
+    if (::ftruncate(file_.get(), 0) != 0) os::fail(path_, errno);
     append(header);
   } else {
     read(text, header);
@@ -171,7 +171,7 @@ void StateFile::read(const std::string& text, const std::string& header) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) {
       // A crash has cut off the last line: its step has not begun.
-      if (::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) files::fail(path_, errno);
+      if (::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) os::fail(path_, errno);
       return;
     }
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
@@ -205,14 +205,14 @@ void StateFile::append(const std::string& line) {
   while (written < bytes.size()) {
     const ssize_t count = ::write(file_.get(), bytes.data() + written, bytes.size() - written);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) files::fail(path_, errno);
+    if (count < 0) os::fail(path_, errno);
     written += static_cast<std::size_t>(count);
   }
-  if (::fdatasync(file_.get()) != 0) files::fail(path_, errno);
+  if (::fdatasync(file_.get()) != 0) os::fail(path_, errno);
 }
 
 void StateFile::remove() {
-  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) files::fail(path_, errno);
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) os::fail(path_, errno);
 }
 
 }  // namespace resourced::cli::rolling

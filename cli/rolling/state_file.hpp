@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/rolling/plan.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::cli::rolling {
 
@@ -53,7 +53,7 @@ class StateFile {
   void append(const std::string& line);
 
   std::string path_;
-  files::Descriptor file_;
+  os::Descriptor file_;
   std::map<std::string, Node, std::less<>> nodes_;
   bool has_nodes_ = false;
 };

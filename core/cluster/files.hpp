@@ -13,7 +13,7 @@
 
 namespace resourced::cluster {
 
-/// Names of the groups. daemon/cluster/file_digests.hpp says which settings are in each.
+/// Names of the groups. daemon/log/etcd/file_digests.hpp says which settings are in each.
 inline constexpr std::array<std::string_view, 5> file_groups{"inventory", "exclude", "partitions", "monitor",
                                                              "access"};
 

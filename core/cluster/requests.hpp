@@ -1,5 +1,5 @@
 // Requests to etcd and their outcomes, as far as a cluster of daemons uses it. Keys are relative to the
-// prefix of the cluster; only the client of etcd (daemon/cluster) knows the prefix and the encoding.
+// prefix of the cluster; only the client of etcd (daemon/log/etcd) knows the prefix and the encoding.
 #pragma once
 
 #include <cstddef>

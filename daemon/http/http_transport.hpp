@@ -1,6 +1,6 @@
 // HTTP as a transport: a request is a message of a client, the response its response, and a stream of
-// responses server-sent events. The files of web/ are served from the program. Nothing can be changed through
-// HTTP.
+// responses server-sent events. The files of daemon/http/web are served from the program. Nothing can be
+// changed through HTTP.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::daemon::http {
 namespace {
@@ -121,8 +121,8 @@ std::optional<std::string> token_of(std::string_view authorization) {
 std::shared_ptr<asio::ssl::context> load_tls(const std::string& certificate, const std::string& key) {
   using asio::ssl::context;
   // Errors of the library about a file that cannot be read do not name it.
-  (void)files::InputFile(certificate);
-  const files::InputFile key_file(key);
+  (void)os::InputFile(certificate);
+  const os::InputFile key_file(key);
   if ((key_file.status().st_mode & (S_IRWXG | S_IRWXO)) != 0)
     throw Error(EACCES, key + ": other users can read or change it; chmod 600 it");
   auto tls = std::make_shared<context>(context::tls_server);

@@ -1,4 +1,4 @@
-// The files of web/, which are built into the program (cmake/Embed.cmake).
+// The files of daemon/http/web, which are built into the program (cmake/Embed.cmake).
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@
 #include "core/module/rank_map.hpp"
 #include "core/rset/operations.hpp"
 #include "daemon/instance/kept_state.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::instance {
@@ -24,7 +24,7 @@ namespace flux = ::resourced::flux;
 using flux::link::Severity;
 using module::DefineMethod;
 using nlohmann::json;
-using process::wall_clock;
+using os::wall_clock;
 using proto::Message;
 using rset::ResourceSet;
 using text::IdSet;
@@ -197,7 +197,7 @@ void Attachment::commit(const json& request, std::function<void(const Error*)> d
 }
 
 KvsLog::Callbacks Attachment::log_callbacks(std::function<void(std::function<void()>)> post,
-                                            std::function<void(store::Sequence)> committed,
+                                            std::function<void(log::Sequence)> committed,
                                             std::function<void(const Error&)> failed) {
   return {.commit = [this](const json& request, auto done) { commit(request, std::move(done)); },
           .post = std::move(post),
@@ -232,7 +232,7 @@ KvsChange Attachment::checkpoint() const {
   return {checkpoint_key, encode_checkpoint(wall_clock(), module().drains(), module().addressable())};
 }
 
-bool Attachment::on_committed(store::Sequence last) {
+bool Attachment::on_committed(log::Sequence last) {
   if (last < start_ || is_over_ || std::exchange(is_running_, true)) return false;
   channel_.running();
   return true;

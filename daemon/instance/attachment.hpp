@@ -57,12 +57,12 @@ class Attachment {
   /// The callbacks of the log that keeps events in the KVS: `post` runs a function on the loop, `committed`
   /// is called when events are durable, and `failed` when a commit was refused.
   [[nodiscard]] KvsLog::Callbacks log_callbacks(std::function<void(std::function<void()>)> post,
-                                                std::function<void(store::Sequence)> committed,
+                                                std::function<void(log::Sequence)> committed,
                                                 std::function<void(const Error&)> failed);
   /// Writes the present state to the KVS, which may have another one.
   void copy_state();
   /// The log has this event and all before it. Returns whether the start is complete with them.
-  bool on_committed(store::Sequence last);
+  bool on_committed(log::Sequence last);
   /// Replaces R (resource.reload). Throws Error.
   void load(const rset::ResourceSet& resources, bool force, const std::optional<module::Actor>& by);
   /// Takes no more messages: the clients of the instance are gone, and nothing is called any more.
@@ -118,7 +118,7 @@ class Attachment {
   /// The service has served an instance with the same brokers before.
   bool has_same_brokers_ = false;
   /// The last event of the start.
-  store::Sequence start_ = 0;
+  log::Sequence start_ = 0;
   bool is_running_ = false;
   bool stopping_ = false;
   bool is_over_ = false;

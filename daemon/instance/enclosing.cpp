@@ -96,7 +96,7 @@ void Enclosing::take(const std::function<void()>& read) {
 
 void Enclosing::follow(boost::asio::io_context& loop, std::function<void(WallTime)> changed) {
   changed_ = std::move(changed);
-  watch_ = std::make_unique<process::Watch>(loop, connection_.fd(), [this] { connection_.process(); });
+  watch_ = std::make_unique<os::Watch>(loop, connection_.fd(), [this] { connection_.process(); });
   watch_->look_again();
 }
 

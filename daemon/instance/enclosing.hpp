@@ -13,7 +13,7 @@
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/time.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -47,7 +47,7 @@ class Enclosing {
   std::optional<rset::ResourceSet> resources_;
   std::optional<Error> failure_;
   std::function<void(WallTime)> changed_;
-  std::unique_ptr<process::Watch> watch_;
+  std::unique_ptr<os::Watch> watch_;
   /// The pause before the next attempt; none has failed since the last update if it is the first one.
   client::Milliseconds pause_ = first_pause;
 };

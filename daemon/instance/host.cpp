@@ -25,7 +25,7 @@
 #include "daemon/transport/loop_hold.hpp"
 #include "flux/module/channel.hpp"
 #include "flux/module/welcome.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -94,7 +94,7 @@ struct Host::Guest {
       welcome = flux::module::read_welcome(welcome_file.get());
       channel.emplace(link, generation, welcome.rank, is_first);
       check_level(welcome);
-      beginning = read_beginning(*channel, welcome, process::wall_clock());
+      beginning = read_beginning(*channel, welcome, os::wall_clock());
     } catch (const Error& error) {
       failure = error;
     } catch (const std::exception& error) {
@@ -104,7 +104,7 @@ struct Host::Guest {
 
   /// The socket of the link, which the channel owns once there is one.
   int link;
-  files::Descriptor welcome_file;
+  os::Descriptor welcome_file;
   std::uint8_t generation;
   bool is_first;
   flux::module::Welcome welcome;
@@ -116,7 +116,7 @@ struct Host::Guest {
   /// The KVS has the state as of the attachment.
   bool is_copied = false;
   /// What follows the last commit to the KVS once the store has this event, too.
-  std::optional<std::pair<store::Sequence, std::function<void()>>> finished;
+  std::optional<std::pair<log::Sequence, std::function<void()>>> finished;
 };
 
 Host::Host(asio::io_context& loop, service::Service& service, transport::ClientIds& ids,
@@ -197,7 +197,7 @@ void Host::serve(Guest& guest) {
                         [](std::size_t /*most*/) {},
                         [this, &guest](std::optional<KvsChange> change, std::function<void()> done) {
                           guest.kvs->finish(std::move(change), [this, &guest, done = std::move(done)] {
-                            const store::Sequence last = service_.engine().applied();
+                            const log::Sequence last = service_.engine().applied();
                             if (committed_ >= last) return done();
                             guest.finished = {last, done};
                           });
@@ -205,7 +205,7 @@ void Host::serve(Guest& guest) {
                         [this] { leave(); }, true});
   guest.kvs->begin(guest.attachment->log_callbacks(
       [this](std::function<void()> work) { asio::post(loop_, std::move(work)); },
-      [this, &guest](store::Sequence /*last*/) {
+      [this, &guest](log::Sequence /*last*/) {
         guest.is_copied = true;
         guest.attachment->on_committed(committed_);
       },
@@ -232,11 +232,11 @@ void Host::keep_earlier_drains(Guest& guest) {
   std::erase_if(drains, [](const module::DrainGroup& drain) { return drain.ranks.empty(); });
 }
 
-void Host::copy(const store::Record& record) {
+void Host::copy(const log::Record& record) {
   if (guest_ && guest_->kvs) guest_->kvs->append(record);
 }
 
-void Host::on_committed(store::Sequence last) {
+void Host::on_committed(log::Sequence last) {
   committed_ = last;
   if (!guest_) return;
   if (guest_->is_copied) guest_->attachment->on_committed(last);

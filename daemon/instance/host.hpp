@@ -16,8 +16,8 @@
 #include "core/module/command.hpp"
 #include "core/rset/resource_set.hpp"
 #include "daemon/instance/attach_socket.hpp"
+#include "daemon/log/event_log.hpp"
 #include "daemon/service/service.hpp"
-#include "daemon/store/event_log.hpp"
 #include "daemon/transport/transport.hpp"
 #include "flux/link/attach.hpp"
 
@@ -39,9 +39,9 @@ class Host {
   /// Begins with the state of the store, as far as an instance was there before.
   void begin(module::RecordedState recorded);
   /// The log has got this record.
-  void copy(const store::Record& record);
+  void copy(const log::Record& record);
   /// The store has this event and all before it on disk.
-  void on_committed(store::Sequence last);
+  void on_committed(log::Sequence last);
   /// Replaces R (resource.reload). Throws Error EAGAIN if no instance is attached, and as Attachment::load().
   void load(const rset::ResourceSet& resources, bool force, const std::optional<module::Actor>& by);
   /// Ends the connection to the instance, whose keeper attaches to the next daemon: its clients notice
@@ -66,7 +66,7 @@ class Host {
   service::Service& service_;
   transport::ClientIds& ids_;
   std::function<void()> changed_;
-  store::Sequence committed_ = 0;
+  log::Sequence committed_ = 0;
   /// What the store has from before the first instance; empty once there was one.
   module::RecordedState earlier_;
   std::shared_ptr<Guest> guest_;
@@ -76,31 +76,31 @@ class Host {
 };
 
 /// The daemon's log, of which a Host gets a copy.
-class CopiedLog final : public store::EventLog {
+class CopiedLog final : public log::EventLog {
  public:
-  using Copy = std::function<void(const store::Record&)>;
-  CopiedLog(store::EventLog& log, Copy copy) : log_(log), copy_(std::move(copy)) {}
+  using Copy = std::function<void(const log::Record&)>;
+  CopiedLog(log::EventLog& log, Copy copy) : log_(log), copy_(std::move(copy)) {}
 
-  [[nodiscard]] store::Sequence last_sequence() const noexcept override { return log_.last_sequence(); }
+  [[nodiscard]] log::Sequence last_sequence() const noexcept override { return log_.last_sequence(); }
   [[nodiscard]] bool is_numbered() const noexcept override { return log_.is_numbered(); }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return log_.last_timestamp(); }
-  void append(store::Record record) override {
+  void append(log::Record record) override {
     copy_(record);
     log_.append(std::move(record));
   }
-  void append_all(std::vector<store::Record> records) override {
-    for (const store::Record& record : records) copy_(record);
+  void append_all(std::vector<log::Record> records) override {
+    for (const log::Record& record : records) copy_(record);
     log_.append_all(std::move(records));
   }
-  void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override {
+  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override {
     log_.find_targets(std::move(targets), std::move(answer));
   }
-  void find_start(const store::EventFilter& filter, std::size_t most,
-                  std::function<void(store::HistoryStart)> answer) override {
+  void find_start(const log::EventFilter& filter, std::size_t most,
+                  std::function<void(log::HistoryStart)> answer) override {
     log_.find_start(filter, most, std::move(answer));
   }
-  void read_page(const store::EventFilter& filter, store::Sequence from, store::Sequence to,
-                 std::size_t limit, std::function<void(store::HistoryPage)> answer) override {
+  void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
+                 std::function<void(log::HistoryPage)> answer) override {
     log_.read_page(filter, from, to, limit, std::move(answer));
   }
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
@@ -113,7 +113,7 @@ class CopiedLog final : public store::EventLog {
   [[nodiscard]] Counters counters() const override { return log_.counters(); }
 
  private:
-  store::EventLog& log_;
+  log::EventLog& log_;
   Copy copy_;
 };
 

@@ -22,7 +22,7 @@
 #include "daemon/service/service.hpp"
 #include "flux/module/channel.hpp"
 #include "flux/module/node.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -31,7 +31,7 @@ namespace flux = ::resourced::flux;
 
 using flux::module::Channel;
 using nlohmann::json;
-using process::wall_clock;
+using os::wall_clock;
 using rset::ResourceSet;
 
 namespace {
@@ -72,19 +72,18 @@ class Instance {
   }
 
   service::Service::Settings service_settings(std::size_t journal_max) {
-    return {
-        .configuration = "{}",
-        .journal_max = journal_max,
-        .access = peers::Access({}, geteuid()),
-        .limits = {},
-        .uptime = process::steady_clock,
-        .agents = std::nullopt,
-        .wake_at = [this](SteadyTime when) { process::run_at(timer_, when, [this] { service_.on_time(); }); },
-        .reload = [](const auto& /*by*/) { throw Error(EPROTO, "resource.reload: path: missing"); },
-        .load = [this](const ResourceSet& resources, const std::string& /*path*/, bool force,
-                       const auto& by) { attachment_.load(resources, force, by); },
-        .later = [this](Seconds pause, auto work) { process::run_later(loop_, pause, std::move(work)); },
-        .read_topologies = flux::module::read_topologies};
+    return {.configuration = "{}",
+            .journal_max = journal_max,
+            .access = peers::Access({}, geteuid()),
+            .limits = {},
+            .uptime = os::steady_clock,
+            .agents = std::nullopt,
+            .wake_at = [this](SteadyTime when) { os::run_at(timer_, when, [this] { service_.on_time(); }); },
+            .reload = [](const auto& /*by*/) { throw Error(EPROTO, "resource.reload: path: missing"); },
+            .load = [this](const ResourceSet& resources, const std::string& /*path*/, bool force,
+                           const auto& by) { attachment_.load(resources, force, by); },
+            .later = [this](Seconds pause, auto work) { os::run_later(loop_, pause, std::move(work)); },
+            .read_topologies = flux::module::read_topologies};
   }
 
   void start_log() {
@@ -95,7 +94,7 @@ class Instance {
             service_.on_answered();
           });
         },
-        [this](store::Sequence last) {
+        [this](log::Sequence last) {
           service_.on_committed(last);
           if (attachment_.on_committed(last)) {
             // Returns the memory that the texts of the KVS took while they were read.

@@ -13,7 +13,7 @@
 
 namespace resourced::daemon::instance {
 
-using store::Sequence;
+using log::Sequence;
 
 namespace {
 
@@ -29,7 +29,7 @@ std::string encoded(std::string_view bytes) {
 constexpr int append_flag = 32;
 constexpr int sync_flag = 4;
 
-bool defines(const store::Record& record) { return record.name == "resource-define"; }
+bool defines(const log::Record& record) { return record.name == "resource-define"; }
 
 }  // namespace
 
@@ -88,7 +88,7 @@ void KvsLog::trim() {
   }
 }
 
-void KvsLog::append(store::Record record) {
+void KvsLog::append(log::Record record) {
   last_ = record.sequence;
   last_timestamp_ = std::max(last_timestamp_, record.timestamp);
   times_.push_back(record.timestamp);
@@ -100,7 +100,7 @@ void KvsLog::append(store::Record record) {
 }
 
 // Events of liveness are not written: a module that is loaded later asks the brokers.
-void KvsLog::add_changes(const store::Record& record) {
+void KvsLog::add_changes(const log::Record& record) {
   if (record.hidden) return;
   const bool is_update = record.name == "resource-update";
   const bool changes_properties = defines(record) || record.name == "property-update";
@@ -180,15 +180,15 @@ void KvsLog::on_committed(Sequence last, const std::vector<std::pair<std::string
   callbacks_.committed(last);
 }
 
-void KvsLog::find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) {
+void KvsLog::find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) {
   callbacks_.post([targets = std::move(targets), answer = std::move(answer)] {
     targets->find();
     answer();
   });
 }
 
-store::HistoryStart KvsLog::start_of(const store::EventFilter& filter, std::size_t most) const {
-  store::HistoryStart start{first(), dropped_, std::nullopt};
+log::HistoryStart KvsLog::start_of(const log::EventFilter& filter, std::size_t most) const {
+  log::HistoryStart start{first(), dropped_, std::nullopt};
   if (filter.targets && !filter.targets->strangers.empty()) {
     filter.targets->strangers.for_each([&](std::string_view host) {
       if (!start.unknown_host) start.unknown_host = std::string(host);
@@ -229,18 +229,18 @@ store::HistoryStart KvsLog::start_of(const store::EventFilter& filter, std::size
   return start;
 }
 
-void KvsLog::find_start(const store::EventFilter& filter, std::size_t most,
-                        std::function<void(store::HistoryStart)> answer) {
+void KvsLog::find_start(const log::EventFilter& filter, std::size_t most,
+                        std::function<void(log::HistoryStart)> answer) {
   callbacks_.post([this, filter, most, answer = std::move(answer)] { answer(start_of(filter, most)); });
 }
 
-store::HistoryPage KvsLog::page_of(const store::EventFilter& filter, Sequence from, Sequence to,
-                                   std::size_t limit) const {
-  store::HistoryPage page;
+log::HistoryPage KvsLog::page_of(const log::EventFilter& filter, Sequence from, Sequence to,
+                                 std::size_t limit) const {
+  log::HistoryPage page;
   page.next = from;
   page.has_gap = from < first();
   if (page.has_gap) return page;
-  store::PageLimit room(limit);
+  log::PageLimit room(limit);
   for (; page.next <= to; ++page.next) {
     const std::size_t at = page.next - first();
     if (at >= history_.size()) break;
@@ -253,8 +253,8 @@ store::HistoryPage KvsLog::page_of(const store::EventFilter& filter, Sequence fr
   return page;
 }
 
-void KvsLog::read_page(const store::EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                       std::function<void(store::HistoryPage)> answer) {
+void KvsLog::read_page(const log::EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                       std::function<void(log::HistoryPage)> answer) {
   callbacks_.post([this, filter, from, to, limit, answer = std::move(answer)] {
     answer(page_of(filter, from, to, limit));
   });

@@ -14,7 +14,7 @@
 
 #include "core/error.hpp"
 #include "daemon/instance/kept_state.hpp"
-#include "daemon/store/event_log.hpp"
+#include "daemon/log/event_log.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -43,7 +43,7 @@ inline constexpr const char* properties_key = "resourced.properties";
 /// The actors of drains (kept_actors.hpp).
 inline constexpr const char* actors_key = "resourced.actors";
 
-class KvsLog final : public store::EventLog {
+class KvsLog final : public log::EventLog {
  public:
   struct Callbacks {
     /// Sends a kvs.commit, and calls the function when it is answered: with null, or with the error.
@@ -51,7 +51,7 @@ class KvsLog final : public store::EventLog {
     /// Calls a function from the loop.
     std::function<void(std::function<void()>)> post;
     /// All events up to this one are durable.
-    std::function<void(store::Sequence)> committed;
+    std::function<void(log::Sequence)> committed;
     /// A commit was refused: nothing more will be durable.
     std::function<void(const Error&)> failed;
     /// An event is durable, and `committed` is about to be called: its name, and the event as one line of
@@ -81,17 +81,17 @@ class KvsLog final : public store::EventLog {
   /// committed.
   void finish(std::optional<KvsChange> change, std::function<void()> done);
 
-  [[nodiscard]] store::Sequence last_sequence() const noexcept override { return last_; }
+  [[nodiscard]] log::Sequence last_sequence() const noexcept override { return last_; }
   /// The KVS has not all events, and numbers none of them.
   [[nodiscard]] bool is_numbered() const noexcept override { return false; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
-  void append(store::Record record) override;
-  void find_targets(std::shared_ptr<store::NamedTargets> targets, std::function<void()> answer) override;
-  void find_start(const store::EventFilter& filter, std::size_t most,
-                  std::function<void(store::HistoryStart)> answer) override;
+  void append(log::Record record) override;
+  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override;
+  void find_start(const log::EventFilter& filter, std::size_t most,
+                  std::function<void(log::HistoryStart)> answer) override;
   /// Only events from before begin() are here: streams::Journal has the others.
-  void read_page(const store::EventFilter& filter, store::Sequence from, store::Sequence to,
-                 std::size_t limit, std::function<void(store::HistoryPage)> answer) override;
+  void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
+                 std::function<void(log::HistoryPage)> answer) override;
   /// Refuses: the KVS keeps events, and no states.
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
@@ -99,15 +99,15 @@ class KvsLog final : public store::EventLog {
 
  private:
   void trim();
-  void add_changes(const store::Record& record);
+  void add_changes(const log::Record& record);
   void append_line(const char* key, std::string line);
   void commit_soon();
   void commit();
-  void on_committed(store::Sequence last, const std::vector<std::pair<std::string, std::string>>& events);
-  [[nodiscard]] store::Sequence first() const noexcept { return last_ + 1 - history_.size() - times_.size(); }
-  [[nodiscard]] store::HistoryStart start_of(const store::EventFilter& filter, std::size_t most) const;
-  [[nodiscard]] store::HistoryPage page_of(const store::EventFilter& filter, store::Sequence from,
-                                           store::Sequence to, std::size_t limit) const;
+  void on_committed(log::Sequence last, const std::vector<std::pair<std::string, std::string>>& events);
+  [[nodiscard]] log::Sequence first() const noexcept { return last_ + 1 - history_.size() - times_.size(); }
+  [[nodiscard]] log::HistoryStart start_of(const log::EventFilter& filter, std::size_t most) const;
+  [[nodiscard]] log::HistoryPage page_of(const log::EventFilter& filter, log::Sequence from, log::Sequence to,
+                                         std::size_t limit) const;
 
   Callbacks callbacks_;
   std::deque<KeptState::Line> history_;
@@ -115,7 +115,7 @@ class KvsLog final : public store::EventLog {
   std::deque<WallTime> times_;
   std::size_t most_;
   Predecessor predecessor_;
-  store::Sequence last_ = 0;
+  log::Sequence last_ = 0;
   WallTime last_timestamp_{};
   /// The timestamp of the last event that the journal does not go back to.
   std::optional<WallTime> dropped_;

@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::daemon::peers {
 namespace {
@@ -109,7 +109,7 @@ Tokens::Tokens(std::string_view text, const std::string& file) {
 }
 
 Tokens Tokens::load(const std::string& path) {
-  const files::InputFile file(path);
+  const os::InputFile file(path);
   const struct stat& status = file.status();
   if (!S_ISREG(status.st_mode)) throw Error(EINVAL, path + ": is not a regular file");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)

@@ -30,7 +30,7 @@ class Tokens {
   /// Throws Error EINVAL `FILE:LINE: ...` that quotes no digest.
   Tokens(std::string_view text, const std::string& file);
   /// Reads a file. Throws Error that names it: EACCES if anybody but its owner may read or write it, or if
-  /// its owner is neither the user of this process nor root; otherwise as files::read_file().
+  /// its owner is neither the user of this process nor root; otherwise as os::read_file().
   [[nodiscard]] static Tokens load(const std::string& path);
 
   /// Null for an unknown digest. The time does not depend on how much of a digest is right.

@@ -39,7 +39,7 @@ void ClusterTopics::check(Needs needs) const {
   if (standing_ && needs != Needs::log) throw proto::topics::standby_refusal(standing_().text);
 }
 
-void ClusterTopics::check_event(store::Sequence event, store::Sequence last) const {
+void ClusterTopics::check_event(log::Sequence event, log::Sequence last) const {
   if (!standing_ || event <= last) return;
   throw proto::topics::standby_refusal(
       fmt::format("{}; it does not have event {} yet", standing_().text, event));

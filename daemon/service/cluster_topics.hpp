@@ -91,7 +91,7 @@ class ClusterTopics {
   /// Throws Error EHOSTUNREACH with the leader, if a standby does not serve what needs this.
   void check(Needs needs) const;
   /// The same, if a standby whose last event is `last` does not have this event yet.
-  void check_event(store::Sequence event, store::Sequence last) const;
+  void check_event(log::Sequence event, log::Sequence last) const;
   /// For resource.ready: what this daemon is, as a line; nothing for one on its own. Throws Error EAGAIN for
   /// a standby whose events may be old.
   [[nodiscard]] std::optional<std::string> standing() const;

@@ -12,7 +12,7 @@
 namespace resourced::daemon::service {
 namespace {
 
-store::Record stored(engine::Record&& record) {
+log::Record stored(engine::Record&& record) {
   return {record.sequence,
           record.event.timestamp,
           std::string(proto::event_name(record.event.body)),
@@ -34,11 +34,11 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   const bool is_of_scheduler =
       std::holds_alternative<engine::Alloc>(input) || std::holds_alternative<engine::Free>(input);
   struct Logged {
-    store::LoggedEvent event;
+    log::LoggedEvent event;
     text::IdSet ranks;
   };
   std::vector<Logged> logged;
-  std::vector<store::Record> rows;
+  std::vector<log::Record> rows;
   for (engine::Record& record : effects.records) {
     listeners_.applied(record);
     if (record.event.by && !is_of_scheduler) listeners_.caused(record);
@@ -46,7 +46,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     const auto* definition = std::get_if<module::DefineEvent>(&record.event.body);
     const bool defines = definition != nullptr;
     if (defines && definition->loaded) listeners_.replaced();
-    store::Record row = stored(std::move(record));
+    log::Record row = stored(std::move(record));
     if (row.sequence == engine_.applied() && !row.snapshot && log_.wants_snapshot())
       row.snapshot = std::make_shared<const module::Snapshot>(snapshot_of(engine_.module()));
     logged.push_back(

@@ -7,9 +7,9 @@
 
 #include "core/engine/engine.hpp"
 #include "core/text/idset.hpp"
+#include "daemon/log/event_log.hpp"
+#include "daemon/log/records.hpp"
 #include "daemon/peers/limits.hpp"
-#include "daemon/store/event_log.hpp"
-#include "daemon/store/records.hpp"
 #include "daemon/streams/outbox.hpp"
 
 namespace resourced::daemon::service {
@@ -20,7 +20,7 @@ class Executor {
     /// An event that has been applied. Must not take a step.
     std::function<void(const engine::Record&)> applied;
     /// An event for the journal, and the targets that it concerns. Must not take a step.
-    std::function<void(store::LoggedEvent, text::IdSet)> logged;
+    std::function<void(log::LoggedEvent, text::IdSet)> logged;
     /// An event with an actor, except the allocations and frees of a scheduler.
     std::function<void(const engine::Record&)> caused;
     /// The state, or the health of nodes, has changed. Called after the log and the outbox have the records
@@ -33,8 +33,7 @@ class Executor {
     /// Another inventory, whose ranks may be other targets, has taken the place of the former one.
     std::function<void()> replaced;
   };
-  Executor(store::EventLog& log, streams::Outbox& outbox, std::function<engine::Now()> now,
-           Listeners listeners)
+  Executor(log::EventLog& log, streams::Outbox& outbox, std::function<engine::Now()> now, Listeners listeners)
       : log_(log),
         outbox_(outbox),
         now_(std::move(now)),
@@ -52,7 +51,7 @@ class Executor {
   [[nodiscard]] const module::Module& module() const noexcept { return engine_.module(); }
 
  private:
-  store::EventLog& log_;
+  log::EventLog& log_;
   streams::Outbox& outbox_;
   std::function<engine::Now()> now_;
   Listeners listeners_;

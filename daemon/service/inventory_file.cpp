@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::daemon::service {
 
@@ -25,7 +25,7 @@ struct InventoryFile::Link {
 InventoryFile::Result InventoryFile::read_inventory(const std::string& path) {
   std::string text;
   try {
-    text = files::read_file(path, ResourceSet::max_text);
+    text = os::read_file(path, ResourceSet::max_text);
   } catch (const Error& error) {
     return error;
   }

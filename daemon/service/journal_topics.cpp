@@ -11,8 +11,8 @@
 namespace resourced::daemon::service {
 
 JournalTopics::JournalTopics(std::function<const rset::ResourceSet&()> targets,
-                             std::function<void(store::Sequence)> check_after, Requests& requests,
-                             streams::Outbox& outbox, store::EventLog& log, std::size_t most,
+                             std::function<void(log::Sequence)> check_after, Requests& requests,
+                             streams::Outbox& outbox, log::EventLog& log, std::size_t most,
                              transport::LoopHolds& holds, std::function<SteadyTime()> uptime, Later later)
     : targets_(std::move(targets)),
       check_after_(std::move(check_after)),
@@ -34,7 +34,7 @@ void JournalTopics::follow(const Call& call, const std::optional<streams::Journa
   requests_.count_served(call);
 }
 
-void JournalTopics::on_committed(store::Sequence last) { journal_.committed(last); }
+void JournalTopics::on_committed(log::Sequence last) { journal_.committed(last); }
 
 void JournalTopics::on_writable() {
   if (journal_.blocked()) flush();

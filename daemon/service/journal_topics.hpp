@@ -7,9 +7,9 @@
 
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "daemon/log/event_log.hpp"
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/requests.hpp"
-#include "daemon/store/event_log.hpp"
 #include "daemon/streams/journal.hpp"
 #include "daemon/streams/journal_pace.hpp"
 #include "daemon/streams/outbox.hpp"
@@ -27,8 +27,8 @@ class JournalTopics {
   /// `targets` returns those that a request can name, `check_after` throws if a journal cannot go on after
   /// this event, `most` is journal-max, `uptime` the steady time.
   JournalTopics(std::function<const rset::ResourceSet&()> targets,
-                std::function<void(store::Sequence)> check_after, Requests& requests, streams::Outbox& outbox,
-                store::EventLog& log, std::size_t most, transport::LoopHolds& holds,
+                std::function<void(log::Sequence)> check_after, Requests& requests, streams::Outbox& outbox,
+                log::EventLog& log, std::size_t most, transport::LoopHolds& holds,
                 std::function<SteadyTime()> uptime, Later later);
 
   void journal(const Call& call) { follow(call, std::nullopt); }
@@ -41,11 +41,11 @@ class JournalTopics {
   [[nodiscard]] std::uint64_t lag() const noexcept { return journal_.lag(); }
 
   /// An event was applied, which concerns these targets.
-  void append(store::LoggedEvent event, text::IdSet ranks) {
+  void append(log::LoggedEvent event, text::IdSet ranks) {
     journal_.append(std::move(event), std::move(ranks));
   }
   /// All events up to this one are on disk.
-  void on_committed(store::Sequence last);
+  void on_committed(log::Sequence last);
   /// A client whose transport was full may have room again.
   void on_writable();
   /// Another request than one for the journal was served.
@@ -64,7 +64,7 @@ class JournalTopics {
   void on_room();
 
   std::function<const rset::ResourceSet&()> targets_;
-  std::function<void(store::Sequence)> check_after_;
+  std::function<void(log::Sequence)> check_after_;
   Requests& requests_;
   transport::LoopHolds& holds_;
   std::function<SteadyTime()> uptime_;

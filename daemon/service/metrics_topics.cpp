@@ -88,7 +88,7 @@ proto::Payload payload_of(const std::string& text) {
 
 MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
                              const JournalTopics& journal, const ClusterTopics& cluster,
-                             std::function<SteadyTime()> uptime, std::function<store::Sequence()> last_event)
+                             std::function<SteadyTime()> uptime, std::function<log::Sequence()> last_event)
     : executor_(executor),
       requests_(requests),
       stats_(stats),
@@ -107,7 +107,7 @@ void MetricsTopics::on_applied(const engine::Record& record) {
   nodes_.add(record);
 }
 
-void MetricsTopics::on_committed(store::Sequence last) {
+void MetricsTopics::on_committed(log::Sequence last) {
   const auto end =
       std::ranges::find_if(pending_, [last](const Pending& event) { return event.sequence > last; });
   if (end == pending_.begin()) return;

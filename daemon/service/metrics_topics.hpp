@@ -11,6 +11,7 @@
 
 #include "core/engine/record.hpp"
 #include "core/time.hpp"
+#include "daemon/log/event_log.hpp"
 #include "daemon/service/cluster_topics.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/histogram.hpp"
@@ -19,7 +20,6 @@
 #include "daemon/service/node_counts.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/stats.hpp"
-#include "daemon/store/event_log.hpp"
 
 namespace resourced::daemon::service {
 
@@ -28,11 +28,11 @@ class MetricsTopics {
   /// `uptime` is the steady time, `last_event` the last event that this daemon knows.
   MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
                 const JournalTopics& journal, const ClusterTopics& cluster,
-                std::function<SteadyTime()> uptime, std::function<store::Sequence()> last_event);
+                std::function<SteadyTime()> uptime, std::function<log::Sequence()> last_event);
 
   /// An event has been applied and goes to the log.
   void on_applied(const engine::Record& record);
-  void on_committed(store::Sequence last);
+  void on_committed(log::Sequence last);
   /// The loop has served a request.
   void on_request(Seconds time) { requests_taken_.add(time); }
 
@@ -60,7 +60,7 @@ class MetricsTopics {
   const JournalTopics& journal_;
   const ClusterTopics& cluster_;
   std::function<SteadyTime()> uptime_;
-  std::function<store::Sequence()> last_event_;
+  std::function<log::Sequence()> last_event_;
   WallTime started_;
   NodeCounts nodes_;
   Histogram requests_taken_;
@@ -68,7 +68,7 @@ class MetricsTopics {
   Histogram events_of_commits_;
   /// Events that the log has not committed yet.
   struct Pending {
-    store::Sequence sequence;
+    log::Sequence sequence;
     SteadyTime since;
   };
   std::deque<Pending> pending_;

@@ -19,9 +19,8 @@
 
 namespace resourced::daemon::service {
 
-void PastTopics::keep(
-    const Call& call, bool is_report,
-    const std::function<void(IsAbandoned, std::function<void(store::EventLog::Past)>)>& ask) {
+void PastTopics::keep(const Call& call, bool is_report,
+                      const std::function<void(IsAbandoned, std::function<void(log::EventLog::Past)>)>& ask) {
   const std::string& who = call.sender.name;
   const auto same = [is_report](const Question& question) { return question.is_report == is_report; };
   const auto all = static_cast<std::size_t>(std::ranges::count_if(questions_, same));
@@ -37,16 +36,16 @@ void PastTopics::keep(
     questions_.push_back({number, key, who, is_abandoned, is_report});
     requests_.become(key, streams::PastQuery{});
     ask(std::move(is_abandoned),
-        [this, number](store::EventLog::Past past) { answer(number, std::move(past)); });
+        [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
   });
 }
 
 void PastTopics::status_at(const Call& call) {
   const WallTime at = proto::topics::parse_status_at(call.object());
-  keep(call, false, [&](IsAbandoned is_abandoned, std::function<void(store::EventLog::Past)> answer) {
+  keep(call, false, [&](IsAbandoned is_abandoned, std::function<void(log::EventLog::Past)> answer) {
     log_.read_past(
         {at, std::move(is_abandoned)},
-        [at](const module::Snapshot& snapshot, store::Sequence /*last*/) {
+        [at](const module::Snapshot& snapshot, log::Sequence /*last*/) {
           return proto::topics::encode_status_at(snapshot, at);
         },
         std::move(answer));
@@ -60,7 +59,7 @@ void PastTopics::report(const Call& call) {
   if (request.since >= until) throw Error(EINVAL, "since must be before until, and before now");
   const module::UsageMeter::By by{request.by == ReportBy::host, request.by == ReportBy::property,
                                   request.by == ReportBy::month};
-  keep(call, true, [&](IsAbandoned is_abandoned, std::function<void(store::EventLog::Past)> answer) {
+  keep(call, true, [&](IsAbandoned is_abandoned, std::function<void(log::EventLog::Past)> answer) {
     log_.read_usage(
         {request.since, until, by, std::move(is_abandoned)},
         [request](const module::UsageReport& found) { return proto::topics::encode_report(found, request); },
@@ -73,7 +72,7 @@ void PastTopics::release(proto::RequestKey key) {
     if (question.key == key) *question.is_abandoned = true;
 }
 
-void PastTopics::answer(std::uint64_t number, store::EventLog::Past past) {
+void PastTopics::answer(std::uint64_t number, log::EventLog::Past past) {
   const auto found = std::ranges::find(questions_, number, &Question::number);
   const Question question = std::move(*found);
   questions_.erase(found);

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/time.hpp"
+#include "daemon/log/event_log.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
-#include "daemon/store/event_log.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
@@ -31,7 +31,7 @@ class PastTopics {
   static constexpr std::size_t most_reports_of_one = 1;
   static constexpr std::size_t most_reports = 2;
 
-  PastTopics(Requests& requests, store::EventLog& log, std::function<WallTime()> now)
+  PastTopics(Requests& requests, log::EventLog& log, std::function<WallTime()> now)
       : requests_(requests), log_(log), now_(std::move(now)) {}
 
   void status_at(const Call& call);
@@ -53,11 +53,11 @@ class PastTopics {
   using IsAbandoned = std::shared_ptr<std::atomic<bool>>;
   /// Keeps a request, and calls `ask` with the function that answers it.
   void keep(const Call& call, bool is_report,
-            const std::function<void(IsAbandoned, std::function<void(store::EventLog::Past)>)>& ask);
-  void answer(std::uint64_t number, store::EventLog::Past past);
+            const std::function<void(IsAbandoned, std::function<void(log::EventLog::Past)>)>& ask);
+  void answer(std::uint64_t number, log::EventLog::Past past);
 
   Requests& requests_;
-  store::EventLog& log_;
+  log::EventLog& log_;
   std::function<WallTime()> now_;
   std::vector<Question> questions_;
   std::uint64_t last_number_ = 0;

@@ -9,7 +9,7 @@
 
 #include "core/engine/record.hpp"
 #include "core/error.hpp"
-#include "daemon/store/past_reader.hpp"
+#include "daemon/log/past_reader.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::service {
@@ -18,9 +18,9 @@ using proto::topics::LogRead;
 
 namespace {
 
-std::optional<module::Event> event_of(const store::Record& record) {
-  return store::event_of({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
-                          record.resources, record.hidden, record.of_ledger});
+std::optional<module::Event> event_of(const log::Record& record) {
+  return log::event_of({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
+                        record.resources, record.hidden, record.of_ledger});
 }
 
 bool changes_inventory(const module::EventBody& event) {
@@ -31,12 +31,12 @@ bool changes_inventory(const module::EventBody& event) {
 
 }  // namespace
 
-Replica::Replica(std::optional<module::Snapshot> states, store::Sequence last)
+Replica::Replica(std::optional<module::Snapshot> states, log::Sequence last)
     : is_known_(states.has_value()), last_(last) {
   if (states) states_ = std::move(*states);
 }
 
-text::IdSet Replica::take(const store::Record& record) {
+text::IdSet Replica::take(const log::Record& record) {
   last_ = record.sequence;
   const std::uint64_t inventory = inventory_version_;
   text::IdSet ranks;

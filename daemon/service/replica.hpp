@@ -8,7 +8,7 @@
 #include "core/module/snapshot.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
-#include "daemon/store/records.hpp"
+#include "daemon/log/records.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/logged_state.hpp"
 
@@ -17,14 +17,14 @@ namespace resourced::daemon::service {
 class Replica {
  public:
   /// The states after event `last`; nothing for an empty log, or one that does not tell them.
-  Replica(std::optional<module::Snapshot> states, store::Sequence last);
+  Replica(std::optional<module::Snapshot> states, log::Sequence last);
 
   /// Takes the next event, and returns the targets that it concerns. After an event that cannot be read the
   /// states are not known, until a later one comes with all of them.
-  text::IdSet take(const store::Record& record);
+  text::IdSet take(const log::Record& record);
 
   /// The last event that was taken.
-  [[nodiscard]] store::Sequence last() const noexcept { return last_; }
+  [[nodiscard]] log::Sequence last() const noexcept { return last_; }
   /// Empty while it is not known.
   [[nodiscard]] const rset::ResourceSet& inventory() const noexcept { return states_.inventory; }
   [[nodiscard]] const text::IdSet& excluded() const noexcept { return states_.exclude; }
@@ -39,7 +39,7 @@ class Replica {
  private:
   module::Snapshot states_;
   bool is_known_;
-  store::Sequence last_;
+  log::Sequence last_;
   std::uint64_t inventory_version_ = 1;
   /// By LogRead; null if it may have changed.
   std::array<proto::Payload, proto::topics::log_reads> answers_;

@@ -15,7 +15,7 @@ Error normal_end(std::string_view topic, const std::string& text) {
 }
 
 Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-                   StalledAnswers& stalled, std::function<store::Sequence()> last_event, Stats& stats,
+                   StalledAnswers& stalled, std::function<log::Sequence()> last_event, Stats& stats,
                    Release release)
     : registry_(registry),
       clients_(clients),

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "daemon/log/records.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/service/stalled_answers.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
-#include "daemon/store/records.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
@@ -37,8 +37,7 @@ class Requests {
   /// `registry` has the kept requests; nothing else changes it. `last_event` returns the last event that an
   /// answer may tell of: answers leave once the log has it.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-           StalledAnswers& stalled, std::function<store::Sequence()> last_event, Stats& stats,
-           Release release);
+           StalledAnswers& stalled, std::function<log::Sequence()> last_event, Stats& stats, Release release);
 
   /// Answers a request that is not kept.
   void respond(const Call& call, proto::Payload payload = nullptr) {
@@ -80,7 +79,7 @@ class Requests {
   peers::Clients& clients_;
   streams::Outbox& outbox_;
   StalledAnswers& stalled_;
-  std::function<store::Sequence()> last_event_;
+  std::function<log::Sequence()> last_event_;
   Stats& stats_;
   Release release_;
 };

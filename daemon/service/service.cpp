@@ -14,7 +14,7 @@ namespace resourced::daemon::service {
 
 using proto::Message;
 
-Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings settings)
+Service::Service(log::EventLog& log, std::function<WallTime()> now, Settings settings)
     : uptime_(std::move(settings.uptime)),
       later_([this, later = std::move(settings.later)](Seconds pause, std::function<void()> work) {
         later(pause, [this, work = std::move(work)] {
@@ -25,7 +25,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
       log_(log),
       gate_(std::move(settings.access), settings.limits, stats_),
       changes_(std::move(settings.write_change)),
-      outbox_(clients_, {[this](store::Sequence after, const streams::Update& update) {
+      outbox_(clients_, {[this](log::Sequence after, const streams::Update& update) {
                            subscribers_.update(after, update.holder, update.delta);
                          },
                          [this](proto::ClientId client) { requests_.forget(client); }}),
@@ -34,7 +34,7 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
                   return engine::Now{now(), uptime()};
                 },
                 {[this](const engine::Record& record) { metrics_.on_applied(record); },
-                 [this](store::LoggedEvent event, text::IdSet ranks) {
+                 [this](log::LoggedEvent event, text::IdSet ranks) {
                    journal_.append(std::move(event), std::move(ranks));
                  },
                  [this](const engine::Record& record) { changes_.add(record, uptime_()); },
@@ -65,8 +65,8 @@ Service::Service(store::EventLog& log, std::function<WallTime()> now, Settings s
           [this] { keep_holders(); }),
       allocations_(executor_, requests_),
       journal_([this]() -> const rset::ResourceSet& { return targets(); },
-               [this](store::Sequence after) { cluster_.check_event(after, told_event()); }, requests_,
-               outbox_, log, settings.journal_max, holds_, uptime_, later_),
+               [this](log::Sequence after) { cluster_.check_event(after, told_event()); }, requests_, outbox_,
+               log, settings.journal_max, holds_, uptime_, later_),
       agents_(executor_, requests_),
       monitor_(executor_, requests_),
       wait_(executor_, requests_, poster("resource.wait")),
@@ -282,7 +282,7 @@ void Service::on_answered() {
   journal_.flush();
 }
 
-void Service::follow(const store::Record& record) {
+void Service::follow(const log::Record& record) {
   const transport::LoopHold hold(&holds_, "log of the leader");
   text::IdSet ranks = replica_->take(record);
   journal_.append({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
@@ -290,7 +290,7 @@ void Service::follow(const store::Record& record) {
                   std::move(ranks));
 }
 
-void Service::on_committed(store::Sequence last) {
+void Service::on_committed(log::Sequence last) {
   const transport::LoopHold hold(&holds_, "commit");
   metrics_.on_committed(last);
   outbox_.committed(last);
@@ -438,7 +438,7 @@ void Service::exclude_from_discovery(const text::Hostlist& hosts) {
 }
 
 Stats::Gauges Service::gauges() const {
-  const store::EventLog::Counters log = log_.counters();
+  const log::EventLog::Counters log = log_.counters();
   Stats::Gauges gauges;
   gauges.events = told_event();
   gauges.commits = log.commits;

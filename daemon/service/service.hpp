@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/nodes/nodes.hpp"
 #include "core/time.hpp"
+#include "daemon/log/event_log.hpp"
 #include "daemon/peers/access.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/peers/limits.hpp"
@@ -40,7 +41,6 @@
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
 #include "daemon/service/wait_topics.hpp"
-#include "daemon/store/event_log.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/position.hpp"
 #include "daemon/streams/registry.hpp"
@@ -76,7 +76,7 @@ class Service final : public transport::Listener {
     /// For a standby, whose engine takes no steps: it serves what its log tells.
     std::optional<Following> following = std::nullopt;
   };
-  Service(store::EventLog& log, std::function<WallTime()> now, Settings settings);
+  Service(log::EventLog& log, std::function<WallTime()> now, Settings settings);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
   /// Takes an input of the start or the configuration. Its effects are sent with those of the next request.
@@ -126,9 +126,9 @@ class Service final : public transport::Listener {
   void on_refused(const std::string& reason) override;
 
   /// For a standby: the next event of the leader. To be called before the store gets it.
-  void follow(const store::Record& record);
+  void follow(const log::Record& record);
   /// The store has this event and all before it on disk.
-  void on_committed(store::Sequence last);
+  void on_committed(log::Sequence last);
   /// The time of the last Settings::wake_at() has come.
   void on_time();
   /// The store has answered a question.
@@ -189,11 +189,9 @@ class Service final : public transport::Listener {
     return replica_ ? replica_->inventory() : executor_.module().addressable();
   }
   /// The last event that this daemon knows.
-  [[nodiscard]] store::Sequence last_event() const {
-    return replica_ ? replica_->last() : engine().applied();
-  }
+  [[nodiscard]] log::Sequence last_event() const { return replica_ ? replica_->last() : engine().applied(); }
   /// The last event that may be told in an answer that does not wait for the log.
-  [[nodiscard]] store::Sequence told_event() const {
+  [[nodiscard]] log::Sequence told_event() const {
     return cluster_.leads() ? outbox_.committed() : last_event();
   }
 
@@ -202,7 +200,7 @@ class Service final : public transport::Listener {
   std::function<void(SteadyTime)> wake_at_;
   /// The time of the pending Settings::wake_at().
   std::optional<SteadyTime> awake_at_;
-  store::EventLog& log_;
+  log::EventLog& log_;
   Stats stats_;
   transport::LoopHolds holds_;
   Gate gate_;

@@ -75,13 +75,13 @@ void StalledAnswers::ask(LogRead what) {
   read.is_asked = true;
   log_.read_past(
       {end_of_log, std::make_shared<std::atomic<bool>>(false)},
-      [what](const module::Snapshot& states, store::Sequence last) {
+      [what](const module::Snapshot& states, log::Sequence last) {
         return proto::topics::encode_log_read(what, states, last);
       },
-      [this, &read](store::EventLog::Past past) { on_read(read, std::move(past)); });
+      [this, &read](log::EventLog::Past past) { on_read(read, std::move(past)); });
 }
 
-void StalledAnswers::on_read(Read& read, store::EventLog::Past past) {
+void StalledAnswers::on_read(Read& read, log::EventLog::Past past) {
   read.is_asked = false;
   // Such an event would be in the log of this daemon alone.
   RESOURCED_INVARIANT(past.sequence <= outbox_.committed());

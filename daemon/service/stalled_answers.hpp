@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "daemon/log/event_log.hpp"
 #include "daemon/peers/clients.hpp"
-#include "daemon/store/event_log.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/logged_state.hpp"
@@ -22,7 +22,7 @@ class StalledAnswers {
  public:
   /// `metrics` makes the answer to resource.metrics without states of nodes. `gone` is called with clients
   /// that turn out to be gone.
-  StalledAnswers(streams::Outbox& outbox, peers::Clients& clients, store::EventLog& log,
+  StalledAnswers(streams::Outbox& outbox, peers::Clients& clients, log::EventLog& log,
                  std::function<proto::Payload()> metrics, std::function<void(proto::ClientId)> gone)
       : outbox_(outbox), clients_(clients), log_(log), metrics_(std::move(metrics)), gone_(std::move(gone)) {}
 
@@ -40,19 +40,19 @@ class StalledAnswers {
   struct Read {
     proto::Payload payload;
     /// The event that the payload is true at.
-    store::Sequence sequence = 0;
+    log::Sequence sequence = 0;
     bool is_asked = false;
     std::vector<streams::Response> waiting;
   };
 
   void read(proto::topics::LogRead what, proto::ClientId client, proto::Message response);
   void ask(proto::topics::LogRead what);
-  void on_read(Read& read, store::EventLog::Past past);
+  void on_read(Read& read, log::EventLog::Past past);
   void send(proto::ClientId client, proto::Message message);
 
   streams::Outbox& outbox_;
   peers::Clients& clients_;
-  store::EventLog& log_;
+  log::EventLog& log_;
   std::function<proto::Payload()> metrics_;
   std::function<void(proto::ClientId)> gone_;
   bool is_on_ = false;

@@ -21,28 +21,28 @@ constexpr std::size_t most_bytes = std::size_t{256} << 10;
 // Consumers that are looked at, also those for which there is nothing to send:
 constexpr std::size_t most_looked_at = 1000;
 
-bool wants_all(const store::EventFilter& filter) { return !filter.targets && !filter.since; }
+bool wants_all(const log::EventFilter& filter) { return !filter.targets && !filter.since; }
 
-std::vector<const store::LoggedEvent*> events_of(const store::HistoryPage& page) {
-  std::vector<const store::LoggedEvent*> events;
+std::vector<const log::LoggedEvent*> events_of(const log::HistoryPage& page) {
+  std::vector<const log::LoggedEvent*> events;
   events.reserve(page.events.size());
-  for (const store::LoggedEvent& event : page.events) events.push_back(&event);
+  for (const log::LoggedEvent& event : page.events) events.push_back(&event);
   return events;
 }
 
 }  // namespace
 
-std::optional<store::Sequence> Journal::number(store::Sequence sequence) const {
+std::optional<log::Sequence> Journal::number(log::Sequence sequence) const {
   return log_.is_numbered() ? std::optional(sequence) : std::nullopt;
 }
 
 // Null for no events. With a resource-define among them, the response has R as of that event.
-proto::Payload Journal::encode(const std::vector<const store::LoggedEvent*>& events) const {
+proto::Payload Journal::encode(const std::vector<const log::LoggedEvent*>& events) const {
   if (events.empty()) return nullptr;
   std::vector<std::string_view> lines;
   lines.reserve(events.size());
   std::string_view resources;
-  for (const store::LoggedEvent* event : events) {
+  for (const log::LoggedEvent* event : events) {
     lines.emplace_back(event->text);
     if (event->resources) resources = *event->resources;
   }
@@ -51,7 +51,7 @@ proto::Payload Journal::encode(const std::vector<const store::LoggedEvent*>& eve
 }
 
 // Kept, as many consumers come to the end of the history at once.
-const proto::Payload& Journal::sentinel(store::Sequence last) {
+const proto::Payload& Journal::sentinel(log::Sequence last) {
   if (!sentinel_ || sentinel_last_ != last) {
     sentinel_ = proto::make_payload(proto::topics::encode_journal_batch({}, {}, number(last)));
     sentinel_last_ = last;
@@ -59,7 +59,7 @@ const proto::Payload& Journal::sentinel(store::Sequence last) {
   return sentinel_;
 }
 
-Journal::Journal(Outbox& outbox, const Registry& registry, store::EventLog& log, std::size_t most,
+Journal::Journal(Outbox& outbox, const Registry& registry, log::EventLog& log, std::size_t most,
                  std::function<void()> room)
     : outbox_(outbox),
       registry_(registry),
@@ -71,18 +71,18 @@ Journal::Journal(Outbox& outbox, const Registry& registry, store::EventLog& log,
 
 Journal::~Journal() { bell_->remove(); }
 
-store::Sequence Journal::first_in_memory() const noexcept {
+log::Sequence Journal::first_in_memory() const noexcept {
   return entries_.empty() ? next_sequence_ : entries_.front().event.sequence;
 }
 
-void Journal::append(store::LoggedEvent event, text::IdSet ranks) {
+void Journal::append(log::LoggedEvent event, text::IdSet ranks) {
   next_sequence_ = event.sequence + 1;
   if (event.of_ledger) ++ledger_;
   entries_.push_back({std::move(event), std::move(ranks)});
   trim();
 }
 
-void Journal::committed(store::Sequence last) {
+void Journal::committed(log::Sequence last) {
   committed_ = last;
   for (const ConsumerId id : std::exchange(early_, {})) {
     find_start(id, *find(id));
@@ -98,23 +98,23 @@ void Journal::trim() {
   while (entries_.size() > most_) entries_.pop_front();
 }
 
-std::shared_ptr<store::NamedTargets> Journal::share(std::string text, const ResourceSet& inventory,
-                                                    const std::string& follower) {
+std::shared_ptr<log::NamedTargets> Journal::share(std::string text, const ResourceSet& inventory,
+                                                  const std::string& follower) {
   // Copies of an inventory share its list of hosts until one of them changes it, so the address tells whether
   // hosts have changed.
   const bool is_new = !inventory_ || &inventory_->nodelist() != &inventory.nodelist();
   if (is_new) inventory_ = std::make_shared<const ResourceSet>(inventory);
-  std::shared_ptr<store::NamedTargets> shared = targets_.lock();
+  std::shared_ptr<log::NamedTargets> shared = targets_.lock();
   if (shared && !is_new && text == text_) return shared;
-  const std::shared_ptr<store::FilterBytes>& taken = follower_of(follower).bytes;
-  const std::size_t size = store::NamedTargets::envelope + text.size();
+  const std::shared_ptr<log::FilterBytes>& taken = follower_of(follower).bytes;
+  const std::size_t size = log::NamedTargets::envelope + text.size();
   if (*taken + size > max_filter_bytes) {
     throw Error(EBUSY, fmt::format("the targets of the journals of {} take more than {} bytes: name ranges, "
                                    "or end a journal",
                                    follower, max_filter_bytes));
   }
   text_ = text;
-  shared = std::make_shared<store::NamedTargets>(std::move(text), inventory_, taken);
+  shared = std::make_shared<log::NamedTargets>(std::move(text), inventory_, taken);
   targets_ = shared;
   return shared;
 }
@@ -128,11 +128,11 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
   }
   if (wanted.after && !log_.is_numbered())
     throw Error(ENOSYS, "after: the events of this instance have no numbers: ask with since");
-  std::shared_ptr<store::NamedTargets> named;
+  std::shared_ptr<log::NamedTargets> named;
   if (wanted.targets) named = share(*std::move(wanted.targets), inventory, follower);
   ++follower_of(follower).journals;
   const ConsumerId id = ++last_id_;
-  store::EventFilter filter;
+  log::EventFilter filter;
   filter.since = wanted.since;
   filter.allocations = wanted.allocations;
   filter.after = wanted.after;
@@ -154,7 +154,7 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
   return id;
 }
 
-void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTargets>& named) {
+void Journal::find_targets(ConsumerId id, const std::shared_ptr<log::NamedTargets>& named) {
   log_.find_targets(named, [this, id, named] {
     Consumer* known = find(id);
     if (known == nullptr) return;
@@ -162,18 +162,18 @@ void Journal::find_targets(ConsumerId id, const std::shared_ptr<store::NamedTarg
       known->state = Failed{*named->refusal()};
       return;
     }
-    known->filter.targets = std::shared_ptr<const store::EventTargets>(named, &named->targets());
+    known->filter.targets = std::shared_ptr<const log::EventTargets>(named, &named->targets());
     find_start(id, *known);
   });
 }
 
 void Journal::find_start(ConsumerId id, const Consumer& consumer) {
-  const std::optional<store::Sequence>& after = consumer.filter.after;
+  const std::optional<log::Sequence>& after = consumer.filter.after;
   if (after && *after > committed_ && *after < next_sequence_) {
     early_.insert(id);
     return;
   }
-  store::EventFilter filter = consumer.filter;
+  log::EventFilter filter = consumer.filter;
   if (const auto& position = consumer.position) {
     // A consumer that was sent no event yet has no timestamp in its position, so its `since` stays. Until it
     // was told that the history is complete, it may not have come to the first event.
@@ -181,7 +181,7 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
     filter.resumes = position->last != WallTime{} || position->live;
     filter.known = position->at_last;
   }
-  log_.find_start(filter, most_, [this, id](const store::HistoryStart& start) {
+  log_.find_start(filter, most_, [this, id](const log::HistoryStart& start) {
     Consumer* known = find(id);
     if (known == nullptr) return;
     known->next = start.first;
@@ -210,8 +210,8 @@ void Journal::remove(ConsumerId consumer) {
   leave(follower);
 }
 
-store::Sequence Journal::lag() const noexcept {
-  store::Sequence most = 0;
+log::Sequence Journal::lag() const noexcept {
+  log::Sequence most = 0;
   for (const auto& [id, consumer] : consumers_) {
     // 0: its first event is still looked for.
     if (consumer.next > 0 && consumer.next <= committed_)
@@ -244,7 +244,7 @@ Journal::Consumer* Journal::find(ConsumerId id) {
   return found == consumers_.end() ? nullptr : &found->second;
 }
 
-void Journal::Consumer::hold(proto::Payload payload, store::Sequence after) {
+void Journal::Consumer::hold(proto::Payload payload, log::Sequence after) {
   if (payload) {
     state = Holding{std::move(payload), after};
   } else {
@@ -307,10 +307,10 @@ void Journal::prepare(ConsumerId id, Consumer& consumer) {
     consumer.live = true;
     return;
   }
-  const store::EventFilter& filter = consumer.filter;
+  const log::EventFilter& filter = consumer.filter;
   const bool all = wants_all(filter);
   // Stretches end at multiples of `batch`, so that consumers that are out of step can share them again.
-  const store::Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
+  const log::Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
   const bool has_strangers = filter.targets && !filter.targets->strangers.empty();
   const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || !has_strangers);
   // The store's page may end before `end`: it ended where the memory began at the time of the question.
@@ -355,7 +355,7 @@ void Journal::find_no_room(Consumer& consumer, Slice& slice) {
   if (!consumer.live) return;
   if (!consumer.stuck) consumer.stuck = {committed_, ledger_};
   // Records of the ledger that it does not want put it no further behind.
-  const store::Sequence unwanted = consumer.filter.allocations ? 0 : ledger_ - consumer.stuck->ledger;
+  const log::Sequence unwanted = consumer.filter.allocations ? 0 : ledger_ - consumer.stuck->ledger;
   if (committed_ <= consumer.stuck->at + unwanted + most_) return;
   const proto::Message* request = registry_.request(consumer.request);
   const auto* holding = std::get_if<Holding>(&consumer.state);
@@ -372,23 +372,23 @@ void Journal::end(Consumer& consumer, Error error, Slice& slice) {
   slice.ended.emplace_back(consumer.request, std::move(error));
 }
 
-void Journal::ask_store(ConsumerId id, Consumer& consumer, store::Sequence last) {
+void Journal::ask_store(ConsumerId id, Consumer& consumer, log::Sequence last) {
   consumer.state = Asking{};
   log_.read_page(consumer.filter, consumer.next, last, batch,
-                 [this, id](const store::HistoryPage& page) { take_in(id, page, encode(events_of(page))); });
+                 [this, id](const log::HistoryPage& page) { take_in(id, page, encode(events_of(page))); });
 }
 
 // Asks the store once for all consumers at the same position.
-void Journal::ask_store_for_all(ConsumerId id, Consumer& consumer, store::Sequence last) {
+void Journal::ask_store_for_all(ConsumerId id, Consumer& consumer, log::Sequence last) {
   consumer.state = Asking{};
-  const store::Sequence first = consumer.next;
+  const log::Sequence first = consumer.next;
   const bool with_ledger = consumer.filter.allocations;
   const auto [asked, is_first] = asked_.try_emplace({first, with_ledger});
   asked->second.push_back(id);
   if (!is_first) return;
-  store::EventFilter all;
+  log::EventFilter all;
   all.allocations = with_ledger;
-  log_.read_page(all, first, last, batch, [this, first, with_ledger](const store::HistoryPage& page) {
+  log_.read_page(all, first, last, batch, [this, first, with_ledger](const log::HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
     if (payload && !page.has_gap) remember({first, page.next, false, with_ledger, payload});
     const auto waiters = asked_.extract({first, with_ledger});
@@ -396,7 +396,7 @@ void Journal::ask_store_for_all(ConsumerId id, Consumer& consumer, store::Sequen
   });
 }
 
-void Journal::take_in(ConsumerId id, const store::HistoryPage& page, const proto::Payload& payload) {
+void Journal::take_in(ConsumerId id, const log::HistoryPage& page, const proto::Payload& payload) {
   Consumer* known = find(id);
   if (known == nullptr) return;
   known->next = page.next;
@@ -412,12 +412,11 @@ void Journal::take_in(ConsumerId id, const store::HistoryPage& page, const proto
 
 // Null if nothing in the stretch passes the filter. Sets `first` to the first event that was not looked at:
 // `end`, unless the response was full before.
-proto::Payload Journal::from_memory(const store::EventFilter& filter, store::Sequence& first,
-                                    store::Sequence end) {
-  std::vector<const store::LoggedEvent*> events;
-  store::PageLimit room(batch);
-  const store::Sequence offset = first_in_memory();
-  store::Sequence next = first;
+proto::Payload Journal::from_memory(const log::EventFilter& filter, log::Sequence& first, log::Sequence end) {
+  std::vector<const log::LoggedEvent*> events;
+  log::PageLimit room(batch);
+  const log::Sequence offset = first_in_memory();
+  log::Sequence next = first;
   for (; next < end; ++next) {
     const Entry& entry = entries_[next - offset];
     if (entry.event.hidden || (entry.event.of_ledger && !filter.allocations)) continue;
@@ -432,8 +431,8 @@ proto::Payload Journal::from_memory(const store::EventFilter& filter, store::Seq
   return payload;
 }
 
-const Journal::Encoded* Journal::find_encoded(bool with_ledger, store::Sequence first, store::Sequence least,
-                                              store::Sequence most) const {
+const Journal::Encoded* Journal::find_encoded(bool with_ledger, log::Sequence first, log::Sequence least,
+                                              log::Sequence most) const {
   const auto* const found = std::ranges::find_if(encoded_, [&](const Encoded& encoded) {
     return encoded.next > encoded.first && encoded.first == first && encoded.with_ledger == with_ledger &&
            encoded.next <= most && (encoded.next >= least || encoded.is_full);

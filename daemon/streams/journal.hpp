@@ -24,8 +24,8 @@
 
 #include "core/error.hpp"
 #include "core/text/idset.hpp"
-#include "daemon/store/event_log.hpp"
-#include "daemon/store/records.hpp"
+#include "daemon/log/event_log.hpp"
+#include "daemon/log/records.hpp"
 #include "daemon/streams/journal_credit.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/position.hpp"
@@ -44,7 +44,7 @@ class Journal {
 
   /// `registry` has the request of each consumer until remove(). `most` is journal-max. `room` is called from
   /// any thread when a consumer may have room again, once until answer_room().
-  Journal(Outbox& outbox, const Registry& registry, store::EventLog& log, std::size_t most,
+  Journal(Outbox& outbox, const Registry& registry, log::EventLog& log, std::size_t most,
           std::function<void()> room);
   ~Journal();
   Journal(const Journal&) = delete;
@@ -53,9 +53,9 @@ class Journal {
   Journal& operator=(Journal&&) = delete;
 
   /// An event that was applied. Sequences come in order without gaps.
-  void append(store::LoggedEvent event, text::IdSet ranks);
+  void append(log::LoggedEvent event, text::IdSet ranks);
   /// All events up to this one are on disk.
-  void committed(store::Sequence last);
+  void committed(log::Sequence last);
   void set_most(std::size_t most);
 
   void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
@@ -63,9 +63,8 @@ class Journal {
   /// The targets that a follower names. Returns those of the previous call, if its text was the same and they
   /// are still in use: the streams of one program often name the same targets. Throws Error EBUSY if the
   /// targets of the follower would take more than max_filter_bytes.
-  [[nodiscard]] std::shared_ptr<store::NamedTargets> share(std::string text,
-                                                           const rset::ResourceSet& inventory,
-                                                           const std::string& follower);
+  [[nodiscard]] std::shared_ptr<log::NamedTargets> share(std::string text, const rset::ResourceSet& inventory,
+                                                         const std::string& follower);
   /// Adds a consumer, which continues at `position` if there is one. `follower` is the name of its principal.
   /// Throws Error EBUSY if the follower has too many journals, or its targets take too much memory, ENOSYS
   /// for an `after` if the log numbers no events.
@@ -78,7 +77,7 @@ class Journal {
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
   [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
   /// How many events on disk the slowest consumer has not been given yet.
-  [[nodiscard]] store::Sequence lag() const noexcept;
+  [[nodiscard]] log::Sequence lag() const noexcept;
   /// Followers with journals or targets, and idle ones that are not removed yet.
   [[nodiscard]] std::size_t followers() const noexcept { return followers_.size(); }
 
@@ -105,7 +104,7 @@ class Journal {
 
  private:
   struct Entry {
-    store::LoggedEvent event;
+    log::LoggedEvent event;
     text::IdSet ranks;
   };
   // The states of a consumer, and what leads from one to another:
@@ -124,7 +123,7 @@ class Journal {
   struct Holding {
     proto::Payload payload;
     /// The last event in the payload.
-    store::Sequence after = 0;
+    log::Sequence after = 0;
   };
   /// It is to be ended with this error.
   struct Failed {
@@ -136,9 +135,9 @@ class Journal {
   struct Consumer {
     proto::RequestKey request;
     std::string follower;
-    store::EventFilter filter;
+    log::EventFilter filter;
     /// The first event that it was not given yet.
-    store::Sequence next = 0;
+    log::Sequence next = 0;
     std::variant<Asking, Ready, Holding, Failed, Over> state;
     /// The position of a consumer that an earlier process has served.
     std::optional<JournalPosition> position;
@@ -148,8 +147,8 @@ class Journal {
     /// When it ran out of room: the last event on disk, and how many records of the ledger there were. Reset
     /// when it accepts data.
     struct Stuck {
-      store::Sequence at = 0;
-      store::Sequence ledger = 0;
+      log::Sequence at = 0;
+      log::Sequence ledger = 0;
     };
     std::optional<Stuck> stuck;
 
@@ -158,12 +157,12 @@ class Journal {
       return std::holds_alternative<State>(state);
     }
     /// Sets the state: Holding, or Ready if `payload` is null.
-    void hold(proto::Payload payload, store::Sequence after);
+    void hold(proto::Payload payload, log::Sequence after);
   };
   /// Encoded events, kept since other consumers probably need the same ones.
   struct Encoded {
-    store::Sequence first = 0;
-    store::Sequence next = 0;
+    log::Sequence first = 0;
+    log::Sequence next = 0;
     /// It ends where a response was full, before the end that its reader asked for.
     bool is_full = false;
     /// With the records of the ledger.
@@ -174,11 +173,11 @@ class Journal {
   using Waiters = std::vector<ConsumerId>;
 
   /// The number of an event for consumers; nothing if the log numbers none.
-  [[nodiscard]] std::optional<store::Sequence> number(store::Sequence sequence) const;
-  [[nodiscard]] proto::Payload encode(const std::vector<const store::LoggedEvent*>& events) const;
+  [[nodiscard]] std::optional<log::Sequence> number(log::Sequence sequence) const;
+  [[nodiscard]] proto::Payload encode(const std::vector<const log::LoggedEvent*>& events) const;
   /// The response without events, after this event.
-  [[nodiscard]] const proto::Payload& sentinel(store::Sequence last);
-  [[nodiscard]] store::Sequence first_in_memory() const noexcept;
+  [[nodiscard]] const proto::Payload& sentinel(log::Sequence last);
+  [[nodiscard]] log::Sequence first_in_memory() const noexcept;
   void trim();
   bool begin_round();
   void serve(ConsumerId id, Consumer& consumer, Slice& slice);
@@ -187,35 +186,35 @@ class Journal {
   void send(Consumer& consumer, Slice& slice);
   void find_no_room(Consumer& consumer, Slice& slice);
   static void end(Consumer& consumer, Error error, Slice& slice);
-  void ask_store(ConsumerId id, Consumer& consumer, store::Sequence last);
-  void ask_store_for_all(ConsumerId id, Consumer& consumer, store::Sequence last);
-  void take_in(ConsumerId id, const store::HistoryPage& page, const proto::Payload& payload);
-  [[nodiscard]] proto::Payload from_memory(const store::EventFilter& filter, store::Sequence& first,
-                                           store::Sequence end);
+  void ask_store(ConsumerId id, Consumer& consumer, log::Sequence last);
+  void ask_store_for_all(ConsumerId id, Consumer& consumer, log::Sequence last);
+  void take_in(ConsumerId id, const log::HistoryPage& page, const proto::Payload& payload);
+  [[nodiscard]] proto::Payload from_memory(const log::EventFilter& filter, log::Sequence& first,
+                                           log::Sequence end);
   /// A stretch from `first` that ends from `least` to `most`, or earlier if its response was full.
-  [[nodiscard]] const Encoded* find_encoded(bool with_ledger, store::Sequence first, store::Sequence least,
-                                            store::Sequence most) const;
+  [[nodiscard]] const Encoded* find_encoded(bool with_ledger, log::Sequence first, log::Sequence least,
+                                            log::Sequence most) const;
   void remember(Encoded encoded);
   Consumer* find(ConsumerId id);
-  void find_targets(ConsumerId id, const std::shared_ptr<store::NamedTargets>& named);
+  void find_targets(ConsumerId id, const std::shared_ptr<log::NamedTargets>& named);
   void find_start(ConsumerId id, const Consumer& consumer);
   void leave(const std::string& follower);
 
   struct Follower {
     std::size_t journals = 0;
-    std::shared_ptr<store::FilterBytes> bytes = std::make_shared<store::FilterBytes>(0);
+    std::shared_ptr<log::FilterBytes> bytes = std::make_shared<log::FilterBytes>(0);
     [[nodiscard]] bool is_idle() const { return journals == 0 && bytes.use_count() == 1; }
   };
   Follower& follower_of(const std::string& name);
 
   Outbox& outbox_;
   const Registry& registry_;
-  store::EventLog& log_;
+  log::EventLog& log_;
   std::size_t most_;
-  store::Sequence committed_ = 0;
+  log::Sequence committed_ = 0;
   /// How many records of the ledger were appended.
-  store::Sequence ledger_ = 0;
-  store::Sequence next_sequence_ = 0;
+  log::Sequence ledger_ = 0;
+  log::Sequence next_sequence_ = 0;
   std::deque<Entry> entries_;
   std::map<ConsumerId, Consumer> consumers_;
   /// Those that go on after an event that is not on disk yet, where a store would not know it.
@@ -227,25 +226,25 @@ class Journal {
   std::shared_ptr<const rset::ResourceSet> inventory_;
   /// The latest text that named targets, and its targets while they are in use.
   std::string text_;
-  std::weak_ptr<store::NamedTargets> targets_;
+  std::weak_ptr<log::NamedTargets> targets_;
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   ConsumerId last_id_ = 0;
   bool blocked_ = false;
   /// Consumers that wait for the same page of the store, by its first event and whether it has the records
   /// of the ledger.
-  std::map<std::pair<store::Sequence, bool>, Waiters> asked_;
+  std::map<std::pair<log::Sequence, bool>, Waiters> asked_;
   /// Stretches that were encoded last: consumers that are not in step read at a few positions.
   std::array<Encoded, 4> encoded_;
   std::size_t last_encoded_ = 0;
   /// The latest sentinel.
   proto::Payload sentinel_;
-  store::Sequence sentinel_last_ = 0;
+  log::Sequence sentinel_last_ = 0;
   std::shared_ptr<Bell> bell_;
 
   bool wanted_ = false;
   bool in_round_ = false;
   /// The last event that this round shows.
-  store::Sequence round_end_ = 0;
+  log::Sequence round_end_ = 0;
   /// The consumer that this round has served last; 0 at its beginning.
   ConsumerId reached_ = 0;
 };

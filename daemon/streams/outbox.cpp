@@ -6,7 +6,7 @@
 
 namespace resourced::daemon::streams {
 
-void Outbox::push(store::Sequence after, Outgoing outgoing) {
+void Outbox::push(log::Sequence after, Outgoing outgoing) {
   // In order: nothing overtakes something that waits for an earlier event.
   RESOURCED_INVARIANT(waiting_.empty() || waiting_.back().first <= after);
   if (const auto* response = std::get_if<Response>(&outgoing)) {
@@ -19,7 +19,7 @@ void Outbox::push(store::Sequence after, Outgoing outgoing) {
   }
 }
 
-void Outbox::deliver(store::Sequence after, Outgoing outgoing) {
+void Outbox::deliver(log::Sequence after, Outgoing outgoing) {
   if (auto* response = std::get_if<Response>(&outgoing)) {
     if (peers::Clients::Client* known = clients_.find(response->to)) --known->waiting;
     if (!clients_.send(response->to, std::move(response->message))) listeners_.gone(response->to);
@@ -28,13 +28,13 @@ void Outbox::deliver(store::Sequence after, Outgoing outgoing) {
   }
 }
 
-transport::SendResult Outbox::offer(store::Sequence after, proto::ClientId client,
+transport::SendResult Outbox::offer(log::Sequence after, proto::ClientId client,
                                     const proto::Message& message) {
   RESOURCED_INVARIANT(after <= committed_);
   return clients_.try_send(client, message);
 }
 
-void Outbox::offer_last(store::Sequence after, proto::ClientId client, proto::Message message) {
+void Outbox::offer_last(log::Sequence after, proto::ClientId client, proto::Message message) {
   RESOURCED_INVARIANT(after <= committed_);
   (void)clients_.send(client, std::move(message));
 }
@@ -43,7 +43,7 @@ bool Outbox::answer_at_once(proto::ClientId client, proto::Message message) {
   return clients_.send(client, std::move(message));
 }
 
-bool Outbox::answer_at_once(store::Sequence after, proto::ClientId client, proto::Message message) {
+bool Outbox::answer_at_once(log::Sequence after, proto::ClientId client, proto::Message message) {
   RESOURCED_INVARIANT(after <= committed_);
   return answer_at_once(client, std::move(message));
 }
@@ -62,7 +62,7 @@ std::vector<Response> Outbox::withdraw(const std::function<bool(const proto::Mes
   return taken;
 }
 
-void Outbox::committed(store::Sequence last) {
+void Outbox::committed(log::Sequence last) {
   RESOURCED_INVARIANT(last >= committed_);
   committed_ = last;
   while (!waiting_.empty() && waiting_.front().first <= committed_) {
@@ -93,7 +93,7 @@ void Subscribers::remove(HolderId holder) {
   dirty_.erase(holder);
 }
 
-void Subscribers::update(store::Sequence after, HolderId holder, const module::Delta& delta) {
+void Subscribers::update(log::Sequence after, HolderId holder, const module::Delta& delta) {
   const auto found = subscribers_.find(holder);
   if (found == subscribers_.end()) return;
   Subscriber& subscriber = found->second;

@@ -16,8 +16,8 @@
 #include "core/engine/engine.hpp"
 #include "core/error.hpp"
 #include "core/module/delta.hpp"
+#include "daemon/log/records.hpp"
 #include "daemon/peers/clients.hpp"
-#include "daemon/store/records.hpp"
 #include "daemon/streams/registry.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
@@ -43,7 +43,7 @@ class Outbox {
  public:
   struct Listeners {
     /// Called with an update once its last event, which is given with it, is on disk.
-    std::function<void(store::Sequence, const Update&)> updated;
+    std::function<void(log::Sequence, const Update&)> updated;
     /// A client turned out to be gone, or was dropped as it does not read.
     std::function<void(proto::ClientId)> gone;
   };
@@ -52,14 +52,14 @@ class Outbox {
 
   /// Sends something as soon as event `after` and all before it are on disk, at once if they are. Responses
   /// that wait count for their clients (Clients::Client::waiting).
-  void push(store::Sequence after, Outgoing outgoing);
+  void push(log::Sequence after, Outgoing outgoing);
 
   /// For a stream, which merges or encodes again what could not be sent: sends now, or not at all. `after`,
   /// the last event in the message, must be on disk (an invariant).
-  transport::SendResult offer(store::Sequence after, proto::ClientId client, const proto::Message& message);
+  transport::SendResult offer(log::Sequence after, proto::ClientId client, const proto::Message& message);
 
   /// The same for the last message of a stream, which waits for room (Clients::send).
-  void offer_last(store::Sequence after, proto::ClientId client, proto::Message message);
+  void offer_last(log::Sequence after, proto::ClientId client, proto::Message message);
 
   /// For a response that does not depend on the state: sends it now, or when its client has room, but before
   /// those that wait for the disk. False if the client is gone or was dropped.
@@ -67,14 +67,14 @@ class Outbox {
 
   /// The same for a response that tells of the state after event `after`, which must be on disk (an
   /// invariant), and of no later one.
-  bool answer_at_once(store::Sequence after, proto::ClientId client, proto::Message message);
+  bool answer_at_once(log::Sequence after, proto::ClientId client, proto::Message message);
 
   /// Takes out the responses that wait for the disk and that `is_meant` is true for.
   [[nodiscard]] std::vector<Response> withdraw(const std::function<bool(const proto::Message&)>& is_meant);
 
   /// All events up to this one are on disk.
-  void committed(store::Sequence last);
-  [[nodiscard]] store::Sequence committed() const noexcept { return committed_; }
+  void committed(log::Sequence last);
+  [[nodiscard]] log::Sequence committed() const noexcept { return committed_; }
 
   /// Called when events that are not on disk yet never will be: the clients whose responses wait for them get
   /// this error instead.
@@ -86,12 +86,12 @@ class Outbox {
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
 
  private:
-  void deliver(store::Sequence after, Outgoing outgoing);
+  void deliver(log::Sequence after, Outgoing outgoing);
 
   peers::Clients& clients_;
   Listeners listeners_;
-  std::deque<std::pair<store::Sequence, Outgoing>> waiting_;
-  store::Sequence committed_ = 0;
+  std::deque<std::pair<log::Sequence, Outgoing>> waiting_;
+  log::Sequence committed_ = 0;
 };
 
 /// The response streams of schedulers that hold resources. The changes that a scheduler has not been sent yet
@@ -109,7 +109,7 @@ class Subscribers {
 
   /// Merges a change into the pending one of a holder. `after` is the last event of the change. Ignores a
   /// holder that is gone.
-  void update(store::Sequence after, HolderId holder, const module::Delta& delta);
+  void update(log::Sequence after, HolderId holder, const module::Delta& delta);
   /// Sends pending changes to holders with room. Returns the clients that turned out to be gone.
   std::vector<proto::ClientId> flush();
 
@@ -121,7 +121,7 @@ class Subscribers {
     proto::RequestKey request;
     module::Delta pending;
     /// The last event that `pending` includes.
-    store::Sequence after = 0;
+    log::Sequence after = 0;
   };
 
   transport::SendResult tell(const Subscriber& subscriber);

@@ -9,14 +9,14 @@
 
 #include "core/error.hpp"
 #include "core/text/z85.hpp"
-#include "process/loop.hpp"
-#include "proto/sockets/zmq_socket.hpp"
+#include "os/loop.hpp"
+#include "proto/zmq_socket.hpp"
 
 namespace resourced::daemon::transport {
 
-using proto::sockets::Multipart;
-using proto::sockets::Reading;
-using proto::sockets::send_now;
+using proto::Multipart;
+using proto::Reading;
+using proto::send_now;
 
 namespace {
 
@@ -103,7 +103,7 @@ class ZapHandler::Impl {
   ZapAllow allow_;
   std::function<void(const std::string&)> on_refused_;
   zmq::socket_t socket_;
-  process::Watch watch_;
+  os::Watch watch_;
   Multipart received_;
   std::uint64_t refused_ = 0;
 };

@@ -18,20 +18,20 @@
 #include "daemon/transport/zap.hpp"
 #include "daemon/transport/zmq_connections.hpp"
 #include "daemon/transport/zmq_peers.hpp"
-#include "process/loop.hpp"
+#include "os/loop.hpp"
 #include "proto/key_file.hpp"
-#include "proto/sockets/zmq_socket.hpp"
+#include "proto/zmq_socket.hpp"
 
 namespace resourced::daemon::transport {
 
-using proto::sockets::events_of;
-using proto::sockets::frame_bytes;
-using proto::sockets::Multipart;
-using proto::sockets::next_event;
-using proto::sockets::open_monitor;
-using proto::sockets::Reading;
-using proto::sockets::send_now;
-using proto::sockets::uninterrupted;
+using proto::events_of;
+using proto::frame_bytes;
+using proto::Multipart;
+using proto::next_event;
+using proto::open_monitor;
+using proto::Reading;
+using proto::send_now;
+using proto::uninterrupted;
 
 namespace {
 
@@ -342,8 +342,8 @@ class ZmqTransport final : public Transport {
   ZmqPeers peers_;
   zmq::socket_t router_;
   zmq::socket_t monitor_;
-  process::Watch router_watch_;
-  process::Watch monitor_watch_;
+  os::Watch router_watch_;
+  os::Watch monitor_watch_;
   ZmqConnections connections_;
   asio::steady_timer try_timer_;
   asio::steady_timer watch_timer_;

@@ -1,5 +1,5 @@
 // The bus over ZeroMQ: one ROUTER socket on one endpoint, and a monitor that reports the end of connections.
-// The loop waits for the sockets' descriptors, which are edge-triggered (process/loop.hpp): after every write
+// The loop waits for the sockets' descriptors, which are edge-triggered (os/loop.hpp): after every write
 // it looks at the socket again, and reads until nothing is left.
 #pragma once
 

@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "files/file.hpp"
 #include "flux/link/attach.hpp"
+#include "os/file.hpp"
 
 namespace resourced::flux::keeper {
 
@@ -65,15 +65,15 @@ void Attacher::attach(std::uint8_t generation, bool is_first) {
 
 void Attacher::pass(std::uint8_t generation, bool is_first) {
   const sockaddr_un address = address_of(path_);
-  files::Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  os::Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (connection.get() < 0) fail_call("socket");
   // Does not wait: it fails with EAGAIN while too many others wait to be accepted.
   if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     fail_call("connect");
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail_call("socketpair");
-  files::Descriptor own(ends[0]);
-  const files::Descriptor passed(ends[1]);
+  os::Descriptor own(ends[0]);
+  const os::Descriptor passed(ends[1]);
   link::send_attachment(connection.get(), passed.get(), welcome_, generation, is_first);
   socket_ = Socket(loop_, asio::local::stream_protocol(), connection.release());
   link_ = Socket(loop_, asio::local::stream_protocol(), own.release());

@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "files/file.hpp"
 #include "flux/keeper/attacher.hpp"
 #include "flux/keeper/relay.hpp"
+#include "os/file.hpp"
 #include "proto/local_frame.hpp"
 
 namespace resourced::flux::keeper {

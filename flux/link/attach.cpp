@@ -52,8 +52,8 @@ class Parcel {
 }
 
 /// All descriptors that came, in order. The kernel drops those for which there is no room.
-std::vector<files::Descriptor> taken(msghdr& message) {
-  std::vector<files::Descriptor> found;
+std::vector<os::Descriptor> taken(msghdr& message) {
+  std::vector<os::Descriptor> found;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -102,7 +102,7 @@ std::optional<Attachment> receive_attachment(int socket) {
   const ssize_t size = ::recvmsg(socket, &parcel.message(), MSG_CMSG_CLOEXEC);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (size <= 0) throw Error(ECONNRESET, "the keeper has gone before it attached");
-  std::vector<files::Descriptor> passed = taken(parcel.message());
+  std::vector<os::Descriptor> passed = taken(parcel.message());
   std::string_view rest(text.data(), static_cast<std::size_t>(size));
   if (!rest.starts_with(greeting)) refuse("another greeting");
   rest.remove_prefix(greeting.size());

@@ -7,16 +7,16 @@
 #include <string>
 #include <string_view>
 
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::flux::link {
 
 /// What the keeper passes.
 struct Attachment {
   /// The service's end of the link.
-  files::Descriptor link;
+  os::Descriptor link;
   /// A file with the broker's welcome.
-  files::Descriptor welcome;
+  os::Descriptor welcome;
   /// Relay::generation() of this service.
   std::uint8_t generation = 1;
   /// The module has not reported yet that it is running.

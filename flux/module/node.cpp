@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "agent/hw/probe.hpp"
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/short_form.hpp"
-#include "hw/probe.hpp"
 
 namespace resourced::flux::module {
 
@@ -38,9 +38,9 @@ std::string difference(const ResourceGroup& has, const ResourceGroup& lacks,
                           counts(options.gpu) ? has.gpus - lacks.gpus : IdSet());
 }
 
-ResourceSet node_of(const hw::Topology& topology, std::uint32_t rank) {
-  const ResourceSet node = hw::node_resources(
-      topology.hostname.empty() ? hw::local_hostname() : topology.hostname, topology.hardware);
+ResourceSet node_of(const agent::hw::Topology& topology, std::uint32_t rank) {
+  const ResourceSet node = agent::hw::node_resources(
+      topology.hostname.empty() ? agent::hw::local_hostname() : topology.hostname, topology.hardware);
   const ResourceGroup& group = node.groups().front();
   return ResourceSet({{IdSet{rank}, group.cores, group.gpus}}, node.nodelist());
 }
@@ -48,14 +48,14 @@ ResourceSet node_of(const hw::Topology& topology, std::uint32_t rank) {
 }  // namespace
 
 Node probe_node(std::uint32_t rank, bool norestrict) {
-  hw::ProbeOptions options;
+  agent::hw::ProbeOptions options;
   options.norestrict = norestrict;
   if (const char* file = std::getenv("FLUX_HWLOC_XMLFILE")) {
     options.xml = file;
     const char* other = std::getenv("FLUX_HWLOC_XMLFILE_NOT_THISSYSTEM");
     options.is_this_system = other == nullptr || *other == '\0';
   }
-  const hw::Topology topology = hw::probe_topology(options);
+  const agent::hw::Topology topology = agent::hw::probe_topology(options);
   return {topology.xml, node_of(topology, rank)};
 }
 
@@ -78,11 +78,11 @@ ResourceSet read_topologies(const std::string& directory) {
     throw Error(EINVAL, fmt::format("{}: invalid directory: no XML input files found", directory));
   ResourceSet all;
   for (const auto& [rank, file] : files) {
-    hw::ProbeOptions options;
+    agent::hw::ProbeOptions options;
     options.xml = file;
     ResourceSet node;
     try {
-      node = node_of(hw::probe_topology(options), rank);
+      node = node_of(agent::hw::probe_topology(options), rank);
     } catch (const Error& error) {
       throw Error(EINVAL, fmt::format("error building R from hwloc XML: {}", error.what()));
     }

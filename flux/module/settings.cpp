@@ -15,7 +15,7 @@
 #include "core/rset/operations.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/quote.hpp"
-#include "files/file.hpp"
+#include "os/file.hpp"
 
 namespace resourced::flux::module {
 
@@ -94,7 +94,7 @@ std::optional<std::string> wrong_version(const std::string& text) {
 ResourceSet read_resources(const std::string& path) {
   std::string text;
   try {
-    text = files::read_file(path, ResourceSet::max_text);
+    text = os::read_file(path, ResourceSet::max_text);
   } catch (const Error& error) {
     refuse(fmt::format("{}: unable to open {}", path, error.what()));
   }
@@ -107,8 +107,7 @@ ResourceSet read_resources(const std::string& path) {
 
 json read_scheduling(const std::string& path) {
   try {
-    auto read =
-        read_json(files::read_file(path, most_scheduling), most_depth, json_text::JsonManners::lenient);
+    auto read = read_json(os::read_file(path, most_scheduling), most_depth, json_text::JsonManners::lenient);
     if (auto* document = std::get_if<json>(&read)) return std::move(*document);
   } catch (const Error& error) {
     refuse(fmt::format("error loading resource.scheduling: {}", error.what()));

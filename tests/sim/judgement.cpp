@@ -186,7 +186,7 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
     const bool has_r = body.at("events").size() == 1;
     const auto is_on_disk = [&](std::uint64_t number) {
       if (number > disk_.last()) return false;
-      const daemon::store::Record& record = disk_.records[number - 1];
+      const daemon::log::Record& record = disk_.records[number - 1];
       // Compare the time first: parsing all records would take most of the run.
       return to_number(record.timestamp) == event.at("timestamp") && json::parse(record.text) == event &&
              (!record.resources || !has_r || body.at("R") == json::parse(*record.resources));

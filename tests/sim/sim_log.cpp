@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "daemon/store/past_reader.hpp"
+#include "daemon/log/past_reader.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::sim {
@@ -17,16 +17,16 @@ std::optional<module::Snapshot> states_of(const Disk& disk) {
   if (at == 0) return std::nullopt;
   module::Snapshot states = *disk.records[at - 1].snapshot;
   for (; at < disk.records.size(); ++at) {
-    const daemon::store::Record& record = disk.records[at];
-    const auto event = daemon::store::event_of({record.sequence, record.timestamp, record.text,
-                                                record.name == proto::define_name, record.resources,
-                                                record.hidden, record.of_ledger});
+    const daemon::log::Record& record = disk.records[at];
+    const auto event = daemon::log::event_of({record.sequence, record.timestamp, record.text,
+                                              record.name == proto::define_name, record.resources,
+                                              record.hidden, record.of_ledger});
     if (event) module::fold(*event, states);
   }
   return states;
 }
 
-void SimLog::append(daemon::store::Record record) {
+void SimLog::append(daemon::log::Record record) {
   if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
   if (record.name == "resource-define") last_definition_ = record.sequence;
   queue_.push_back(std::move(record));
@@ -40,18 +40,17 @@ void SimLog::sync(std::size_t count) {
   }
 }
 
-void SimLog::find_targets(std::shared_ptr<daemon::store::NamedTargets> targets,
-                          std::function<void()> answer) {
+void SimLog::find_targets(std::shared_ptr<daemon::log::NamedTargets> targets, std::function<void()> answer) {
   questions_.emplace_back([targets = std::move(targets), answer = std::move(answer)] {
     targets->find();
     answer();
   });
 }
 
-void SimLog::find_start(const daemon::store::EventFilter& filter, std::size_t most,
-                        std::function<void(daemon::store::HistoryStart)> answer) {
+void SimLog::find_start(const daemon::log::EventFilter& filter, std::size_t most,
+                        std::function<void(daemon::log::HistoryStart)> answer) {
   questions_.emplace_back([this, after = filter.after, most, answer = std::move(answer)] {
-    daemon::store::HistoryStart start;
+    daemon::log::HistoryStart start;
     if (after) {
       start.first = *after + 1;
       if (*after > disk_.last()) start.failure = Error(EINVAL, "after: there is no such event");
@@ -63,15 +62,15 @@ void SimLog::find_start(const daemon::store::EventFilter& filter, std::size_t mo
   });
 }
 
-void SimLog::read_page(const daemon::store::EventFilter& /*filter*/, daemon::store::Sequence from,
-                       daemon::store::Sequence to, std::size_t limit,
-                       std::function<void(daemon::store::HistoryPage)> answer) {
+void SimLog::read_page(const daemon::log::EventFilter& /*filter*/, daemon::log::Sequence from,
+                       daemon::log::Sequence to, std::size_t limit,
+                       std::function<void(daemon::log::HistoryPage)> answer) {
   questions_.emplace_back([this, from, to, limit, answer = std::move(answer)] {
-    daemon::store::HistoryPage page;
-    daemon::store::PageLimit room(limit);
+    daemon::log::HistoryPage page;
+    daemon::log::PageLimit room(limit);
     page.next = from;
     for (; page.next <= std::min(to, disk_.last()); ++page.next) {
-      const daemon::store::Record& record = disk_.records[page.next - 1];
+      const daemon::log::Record& record = disk_.records[page.next - 1];
       const bool defines = record.name == "resource-define";
       if (!room.admit(record.text.size(), defines)) break;
       page.events.push_back({record.sequence, record.timestamp, record.text, defines, record.resources});

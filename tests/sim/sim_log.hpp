@@ -10,44 +10,43 @@
 
 #include "core/engine/tables.hpp"
 #include "core/module/snapshot.hpp"
-#include "daemon/store/event_log.hpp"
+#include "daemon/log/event_log.hpp"
 
 namespace resourced::sim {
 
 /// The state that a crash keeps.
 struct Disk {
-  std::vector<daemon::store::Record> records;
+  std::vector<daemon::log::Record> records;
   engine::Tables tables;
 
-  [[nodiscard]] daemon::store::Sequence last() const { return records.size(); }
+  [[nodiscard]] daemon::log::Sequence last() const { return records.size(); }
 };
 
 /// The states after the last event; nothing for a log without any.
 [[nodiscard]] std::optional<module::Snapshot> states_of(const Disk& disk);
 
-class SimLog final : public daemon::store::EventLog {
+class SimLog final : public daemon::log::EventLog {
  public:
   explicit SimLog(Disk& disk) : disk_(disk) {}
 
-  [[nodiscard]] daemon::store::Sequence last_sequence() const noexcept override { return disk_.last(); }
+  [[nodiscard]] daemon::log::Sequence last_sequence() const noexcept override { return disk_.last(); }
   [[nodiscard]] bool is_numbered() const noexcept override { return true; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override {
     return disk_.records.empty() ? WallTime() : disk_.records.back().timestamp;
   }
-  void append(daemon::store::Record record) override;
-  void find_targets(std::shared_ptr<daemon::store::NamedTargets> targets,
+  void append(daemon::log::Record record) override;
+  void find_targets(std::shared_ptr<daemon::log::NamedTargets> targets,
                     std::function<void()> answer) override;
-  void find_start(const daemon::store::EventFilter& filter, std::size_t most,
-                  std::function<void(daemon::store::HistoryStart)> answer) override;
-  void read_page(const daemon::store::EventFilter& filter, daemon::store::Sequence from,
-                 daemon::store::Sequence to, std::size_t limit,
-                 std::function<void(daemon::store::HistoryPage)> answer) override;
+  void find_start(const daemon::log::EventFilter& filter, std::size_t most,
+                  std::function<void(daemon::log::HistoryStart)> answer) override;
+  void read_page(const daemon::log::EventFilter& filter, daemon::log::Sequence from, daemon::log::Sequence to,
+                 std::size_t limit, std::function<void(daemon::log::HistoryPage)> answer) override;
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] Counters counters() const override { return {}; }
 
   /// The last definition that was appended, on disk or not; 0 for none.
-  [[nodiscard]] daemon::store::Sequence last_definition() const noexcept { return last_definition_; }
+  [[nodiscard]] daemon::log::Sequence last_definition() const noexcept { return last_definition_; }
   /// The number of records that were appended and are not on disk.
   [[nodiscard]] std::size_t unsynced() const { return queue_.size(); }
   /// Writes the first `count` of these records.
@@ -59,9 +58,9 @@ class SimLog final : public daemon::store::EventLog {
 
  private:
   Disk& disk_;
-  std::deque<daemon::store::Record> queue_;
+  std::deque<daemon::log::Record> queue_;
   std::deque<std::function<void()>> questions_;
-  daemon::store::Sequence last_definition_ = 0;
+  daemon::log::Sequence last_definition_ = 0;
 };
 
 }  // namespace resourced::sim

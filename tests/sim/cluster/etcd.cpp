@@ -7,7 +7,7 @@
 
 #include "checks.hpp"
 #include "core/cluster/keys.hpp"
-#include "daemon/cluster/record_json.hpp"
+#include "daemon/log/etcd/record_json.hpp"
 
 namespace resourced::sim {
 
@@ -40,7 +40,7 @@ void Etcd::take_commit(std::uint64_t last) {
   demand(leader != etcd_.keys().end() && leader->second.created == epoch,
          fmt::format("event {} is committed by epoch {}, which does not lead", first, epoch));
   demand(log_.empty() || log_.back().epoch <= epoch, "an epoch that is lower than that of the event before");
-  for (daemon::store::Record& record : daemon::cluster::decode_records(text, first, last)) {
+  for (daemon::log::Record& record : daemon::log::etcd::decode_records(text, first, last)) {
     json event = json::parse(record.text);
     demand(log_.empty() || log_.back().record.timestamp <= record.timestamp,
            "an event that is earlier than the one before: " + record.text);

@@ -12,7 +12,7 @@
 
 #include "core/cluster/requests.hpp"
 #include "core/time.hpp"
-#include "daemon/store/records.hpp"
+#include "daemon/log/records.hpp"
 #include "reference.hpp"
 #include "simulated_etcd.hpp"
 
@@ -22,7 +22,7 @@ class Etcd {
  public:
   /// An event of the log, with the epoch of the leader that committed it.
   struct Entry {
-    daemon::store::Record record;
+    daemon::log::Record record;
     nlohmann::json event;
     cluster::Revision epoch = 0;
   };

@@ -8,15 +8,14 @@
 
 #include "checks.hpp"
 #include "core/module/snapshot.hpp"
-#include "daemon/cluster/record_json.hpp"
-#include "daemon/store/past_reader.hpp"
+#include "daemon/log/etcd/record_json.hpp"
+#include "daemon/log/past_reader.hpp"
 #include "inventory.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::sim {
 
 using daemon::service::Service;
-namespace store = daemon::store;
 
 namespace {
 
@@ -60,11 +59,11 @@ void Node::follow() {
   settings.following = following();
   service_ = std::make_unique<Service>(
       *log_, [this] { return wall(); }, std::move(settings));
-  coordinator_ = std::make_unique<daemon::cluster::Coordinator>(runtime(), *member_);
-  daemon::cluster::Coordinator::Callbacks callbacks;
+  coordinator_ = std::make_unique<daemon::log::etcd::Coordinator>(runtime(), *member_);
+  daemon::log::etcd::Coordinator::Callbacks callbacks;
   callbacks.joined = [this](const std::string& cluster) { identity_ = cluster; };
   callbacks.entry = [this](const cluster::Batch& batch) {
-    for (store::Record& record : daemon::cluster::decode_records(batch.text, batch.first, batch.last)) {
+    for (daemon::log::Record& record : daemon::log::etcd::decode_records(batch.text, batch.first, batch.last)) {
       // A store that was cut by a kill has a part of the first batch.
       if (record.sequence <= disk_.last()) continue;
       service_->follow(record);
@@ -84,7 +83,7 @@ void Node::follow() {
 void Node::lead() {
   end();
   begin();
-  leader_ = std::make_unique<daemon::cluster::LeaderLog>(runtime(), *member_, *log_);
+  leader_ = std::make_unique<daemon::log::etcd::LeaderLog>(runtime(), *member_, *log_);
   world_.note(fmt::format("{} leads in epoch {} after event {}", name(), epoch(), disk_.last()));
   etcd_.expect_start(epoch(), settings_.configuration);
   Service::Settings settings = service_settings();
@@ -92,7 +91,7 @@ void Node::lead() {
   service_ = std::make_unique<Service>(
       *leader_, [this] { return wall(); }, std::move(settings));
   run([&] {
-    leader_->start({[this](store::Sequence last) { service_->on_committed(last); },
+    leader_->start({[this](daemon::log::Sequence last) { service_->on_committed(last); },
                     [this](const std::string& why) {
                       world_.note(fmt::format("{} is deposed: {}", name(), why));
                       next_ = Next::follow;

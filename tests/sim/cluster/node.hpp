@@ -13,8 +13,8 @@
 #include <string>
 
 #include "core/cluster/member.hpp"
-#include "daemon/cluster/coordinator.hpp"
-#include "daemon/cluster/leader_log.hpp"
+#include "daemon/log/etcd/coordinator.hpp"
+#include "daemon/log/etcd/leader_log.hpp"
 #include "daemon/service/service.hpp"
 #include "etcd.hpp"
 #include "peers.hpp"
@@ -125,8 +125,8 @@ class Node {
   std::unique_ptr<cluster::Member> member_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<SimLog> log_;
-  std::unique_ptr<daemon::cluster::Coordinator> coordinator_;
-  std::unique_ptr<daemon::cluster::LeaderLog> leader_;
+  std::unique_ptr<daemon::log::etcd::Coordinator> coordinator_;
+  std::unique_ptr<daemon::log::etcd::LeaderLog> leader_;
   std::unique_ptr<daemon::service::Service> service_;
   World::Life alarm_;
   bool uses_disk_ = false;

@@ -14,7 +14,7 @@ constexpr double slow = 4;
 }  // namespace
 
 void Network::send(std::size_t node, const World::Life& life, cluster::Request request,
-                   daemon::cluster::Runtime::Handler handler) {
+                   daemon::log::etcd::Runtime::Handler handler) {
   const auto is_answered = std::make_shared<bool>(false);
   const auto give = [is_answered, handler = std::move(handler)](const cluster::Outcome& outcome) {
     if (!std::exchange(*is_answered, true)) handler(outcome);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/cluster/runtime.hpp"
+#include "daemon/log/etcd/runtime.hpp"
 #include "etcd.hpp"
 #include "world.hpp"
 
@@ -35,7 +35,7 @@ class Network {
 
   /// Calls `handler` once with an outcome, unless the life has ended.
   void send(std::size_t node, const World::Life& life, cluster::Request request,
-            daemon::cluster::Runtime::Handler handler);
+            daemon::log::etcd::Runtime::Handler handler);
   void cut(std::size_t node, SteadyTime until) { cut_until_[node] = std::max(cut_until_[node], until); }
   void mend() { cut_until_.assign(cut_until_.size(), world_.now()); }
 
@@ -47,7 +47,7 @@ class Network {
   std::vector<SteadyTime> cut_until_;
 };
 
-class SimRuntime final : public daemon::cluster::Runtime {
+class SimRuntime final : public daemon::log::etcd::Runtime {
  public:
   /// `run` runs work on the node, as everything that happens there.
   SimRuntime(World& world, Network& network, std::size_t node, const Clock& clock,

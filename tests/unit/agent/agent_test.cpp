@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "agent/hw/probe.hpp"
 #include "client/connection.hpp"
 #include "core/rset/resource_set.hpp"
-#include "hw/probe.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
 
@@ -58,8 +58,8 @@ struct Fixture {
   FakeBus bus{uri};
   client::Connection connection{uri};
   std::vector<Said> said;
-  ResourceSet resources = hw::node_resources("node7", {16, 4});
-  ResourceSet all_resources = hw::node_resources("node7", {32, 4});
+  ResourceSet resources = agent::hw::node_resources("node7", {16, 4});
+  ResourceSet all_resources = agent::hw::node_resources("node7", {32, 4});
   std::optional<Agent> agent;
 
   void start(const AgentOptions& options) {

@@ -1,5 +1,5 @@
-// Runs the scripts of tests/module/*.txt: commands, each followed by its expected effects.
-// tests/module/README.md describes the format.
+// Runs the scripts of tests/unit/core_module/transcripts/*.txt: commands, each followed by its expected
+// effects. tests/unit/core_module/transcripts/README.md describes the format.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -231,9 +231,10 @@ void play(const std::filesystem::path& path) {
   nothing_left(number);
 }
 
-TEST_CASE("scripts of tests/module") {
+TEST_CASE("scripts of tests/unit/core_module/transcripts") {
   int played = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(RESOURCED_SOURCE "/tests/module")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RESOURCED_SOURCE "/tests/unit/core_module/transcripts")) {
     if (entry.path().extension() != ".txt") continue;
     SUBCASE(entry.path().filename().string().c_str()) { play(entry.path()); }
     ++played;

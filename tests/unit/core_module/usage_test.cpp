@@ -1,5 +1,5 @@
 // What UsageMeter counts, in small histories whose sums are counted by hand. Random ones are in
-// tests/unit/daemon/usage_test.cpp.
+// tests/unit/daemon_service/usage_test.cpp.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -9,8 +9,8 @@
 #include <spdlog/spdlog.h>
 
 #include "core/error.hpp"
-#include "daemon/store/sqlite.hpp"
-#include "daemon/store/store.hpp"
+#include "daemon/log/sqlite.hpp"
+#include "daemon/log/store.hpp"
 #include "past_history.hpp"
 
 namespace resourced::daemon::test {
@@ -22,11 +22,11 @@ using text::IdSet;
 namespace {
 
 // The store of a stand whose daemon has ended.
-store::Store& reopened(Stand& stand) {
+log::Store& reopened(Stand& stand) {
   stand.store->stop();
   stand.service.reset();
   stand.store.reset();
-  stand.store = std::make_unique<store::Store>(stand.dir.file("state"));
+  stand.store = std::make_unique<log::Store>(stand.dir.file("state"));
   return *stand.store;
 }
 
@@ -47,14 +47,13 @@ TEST_CASE(
 TEST_CASE("without a snapshot, or with a damaged one, nothing is known of the last states") {
   spdlog::set_level(spdlog::level::off);
   const resourced::test::TempDir dir;
-  store::Store empty(dir.file("state"));
+  log::Store empty(dir.file("state"));
   CHECK_FALSE(last_states(empty));
 
   Stand stand;
-  store::Store& store = reopened(stand);
+  log::Store& store = reopened(stand);
   CHECK(last_states(store));
-  store::Database(stand.dir.file("state") + "/" + store::store_file)
-      .execute("UPDATE snapshot SET sum = sum + 1");
+  log::Database(stand.dir.file("state") + "/" + log::store_file).execute("UPDATE snapshot SET sum = sum + 1");
   CHECK_FALSE(last_states(store));
 }
 

@@ -25,14 +25,14 @@ struct Stand {
                  answers.push_back(std::move(done));
                },
                [this](std::function<void()> work) { posted.push_back(std::move(work)); },
-               [this](store::Sequence last) { committed = last; },
+               [this](log::Sequence last) { committed = last; },
                [this](const Error& error) { failure = error.what(); },
                [this](const std::string& name, const std::string&) { told += name + ";"; },
                [] { return std::string("R"); }, [] { return std::string("P"); }});
   }
 
   void append(const char* name, bool hidden = false) {
-    store::Record record;
+    log::Record record;
     record.sequence = log.last_sequence() + 1;
     record.timestamp = wall_time(100.0 + static_cast<double>(record.sequence));
     record.name = name;
@@ -62,16 +62,15 @@ struct Stand {
     }
     return text;
   }
-  store::HistoryStart start(store::EventFilter filter = {}, std::size_t most = 100) {
-    store::HistoryStart found;
-    log.find_start(filter, most, [&](store::HistoryStart answer) { found = std::move(answer); });
+  log::HistoryStart start(log::EventFilter filter = {}, std::size_t most = 100) {
+    log::HistoryStart found;
+    log.find_start(filter, most, [&](log::HistoryStart answer) { found = std::move(answer); });
     run();
     return found;
   }
-  std::string page(store::EventFilter filter, store::Sequence from, store::Sequence to,
-                   std::size_t limit = 100) {
+  std::string page(log::EventFilter filter, log::Sequence from, log::Sequence to, std::size_t limit = 100) {
     std::string text;
-    log.read_page(filter, from, to, limit, [&](const store::HistoryPage& answer) {
+    log.read_page(filter, from, to, limit, [&](const log::HistoryPage& answer) {
       for (const auto& event : answer.events) text += event.text + ";";
       text += fmt::format("next {}{}", answer.next, answer.has_gap ? " gap" : "");
     });
@@ -83,7 +82,7 @@ struct Stand {
   std::vector<json> commits;
   std::deque<std::function<void(const Error*)>> answers;
   std::deque<std::function<void()>> posted;
-  store::Sequence committed = 0;
+  log::Sequence committed = 0;
   std::string failure;
   std::string told;
 };
@@ -212,7 +211,7 @@ TEST_CASE("the journal begins with the lines of the KVS") {
   CHECK_FALSE(stand.start().truncated);
   CHECK(stand.page({}, 1, 4) == "old1;old2;old3;old4;next 5");
   CHECK(stand.page({}, 2, 4, 2) == "old2;old3;next 4");
-  store::EventFilter filter;
+  log::EventFilter filter;
   filter.since = wall_time(2);
   CHECK(stand.start(filter).first == 2);
   CHECK(stand.page(filter, 1, 4) == "old2;old3;old4;next 5");
@@ -230,22 +229,22 @@ TEST_CASE("a reader of an earlier process learns that events which it has not se
   // The journal goes back to the event at 3.
   REQUIRE(stand.start().first == 5);
   const auto resumed = [&](std::optional<WallTime> since, std::size_t known, const char* ranks = nullptr) {
-    store::EventFilter filter;
+    log::EventFilter filter;
     filter.since = since;
     filter.resumes = true;
     filter.known = known;
     if (ranks != nullptr) {
-      auto targets = std::make_shared<store::EventTargets>();
+      auto targets = std::make_shared<log::EventTargets>();
       targets->ranks = IdSet::parse(ranks);
       filter.targets = targets;
     }
-    const store::HistoryStart start = stand.start(filter);
+    const log::HistoryStart start = stand.start(filter);
     if (!start.failure) {
       CHECK_FALSE(start.truncated);
       return start.first;
     }
     CHECK(start.failure->errnum() == EOVERFLOW);
-    return store::Sequence{0};
+    return log::Sequence{0};
   };
   CHECK(resumed(wall_time(1), 1) == 0);
   CHECK(resumed(wall_time(2), 2) == 0);

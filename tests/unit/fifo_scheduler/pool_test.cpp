@@ -1,7 +1,7 @@
 // The pool, compared with a naive model that records the holder of each core: random histories of requests,
 // releases, changes of the resources and restarts of the daemon. The model identifies hosts by name and looks
 // up their ranks.
-#include "examples/fifo_scheduler/pool.hpp"
+#include "docs/examples/fifo_scheduler/pool.hpp"
 
 #include <algorithm>
 #include <map>

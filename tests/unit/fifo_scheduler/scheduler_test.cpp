@@ -1,5 +1,5 @@
 // The scheduler with the input of its user and its acquisition: lines and callbacks in, JSON out.
-#include "examples/fifo_scheduler/scheduler.hpp"
+#include "docs/examples/fifo_scheduler/scheduler.hpp"
 
 #include <cerrno>
 #include <functional>

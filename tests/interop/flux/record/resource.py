@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 
-sys.path[:0] = [os.environ["RESOURCED_RECORD_TESTS"] + folder for folder in ("/support", "/instance")]
+sys.path[:0] = [os.environ["RESOURCED_RECORD_TESTS"] + folder for folder in ("/support", "/system/instance")]
 from conversation import line_of
 from frames import decode
 

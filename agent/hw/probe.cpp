@@ -1,0 +1,215 @@
+// Asking hwloc, see probe.hpp.
+#include "agent/hw/probe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced::agent::hw {
+
+using text::IdSet;
+
+std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings) {
+  struct Seen {
+    std::set<std::uint64_t> places;
+    std::size_t without_place = 0;
+  };
+  std::set<std::uint64_t> places;
+  std::map<std::string, Seen> backends;
+  for (const auto& sighting : sightings) {
+    auto& seen = backends[sighting.backend];
+    if (sighting.pci) {
+      seen.places.insert(*sighting.pci);
+      places.insert(*sighting.pci);
+    } else {
+      ++seen.without_place;
+    }
+  }
+  std::size_t count = places.size();
+  for (const auto& [name, seen] : backends) count = std::max(count, seen.places.size() + seen.without_place);
+  return static_cast<std::uint32_t>(count);
+}
+
+namespace {
+
+struct Destroy {
+  void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
+};
+using LoadedTopology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, Destroy>;
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+/// Where the topology comes from, and how to call that in an error. Both are empty for the machine.
+struct Source {
+  std::optional<std::string> xml;
+  std::optional<std::string> synthetic;
+
+  [[nodiscard]] std::string name() const {
+    if (xml) return fmt::format("the topology file {}", *xml);
+    if (synthetic) return fmt::format("the synthetic topology {}", text::quoted(*synthetic));
+    return "this machine";
+  }
+};
+
+/// If a variable is set, hwloc_topology_load() ignores the source that was set by function, and falls back to
+/// the machine if the variable's value is invalid.
+Source choose_source(const ProbeOptions& options) {
+  if (options.xml || options.synthetic) {
+    for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"}) {
+      // Other threads may read the environment, so change it only if the variable is set.
+      if (std::getenv(name) != nullptr) unsetenv(name);
+    }
+    return {options.xml, options.synthetic};
+  }
+  if (auto xml = environment("HWLOC_XMLFILE")) return {std::move(xml), std::nullopt};
+  return {std::nullopt, environment("HWLOC_SYNTHETIC")};
+}
+
+[[noreturn]] void fail(const Source& source, int errnum) {
+  // For a directory hwloc sets EISDIR where its XML plugin is installed, and EINVAL elsewhere.
+  const bool is_invalid = errnum == 0 || errnum == EINVAL || errnum == EISDIR;
+  throw Error(is_invalid ? EINVAL : errnum,
+              fmt::format("{}: {}", source.name(),
+                          is_invalid ? "not a topology that hwloc understands" : std::strerror(errnum)));
+}
+
+LoadedTopology load(const Source& source, const ProbeOptions& options) {
+  // Silences the warnings of hwloc about odd hardware; failures are reported below.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
+  hwloc_topology_t made = nullptr;
+  errno = 0;
+  if (hwloc_topology_init(&made) != 0) fail(source, errno);
+  LoadedTopology topology(made);
+  if (source.xml && hwloc_topology_set_xml(made, source.xml->c_str()) != 0) fail(source, errno);
+  if (source.synthetic && hwloc_topology_set_synthetic(made, source.synthetic->c_str()) != 0) {
+    fail(source, errno);
+  }
+  // Keep the probe from running on every processor in turn, where jobs of others run.
+  unsigned long flags = HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+  const bool machine = options.is_this_system || (!source.xml && !source.synthetic);
+  const auto this_system = environment("HWLOC_THISSYSTEM");
+  if (this_system ? *this_system != "0" : machine) {
+    flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM;
+    if (!options.norestrict) flags |= HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
+  }
+  if (options.norestrict) flags |= HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+  hwloc_topology_set_flags(made, flags);
+  hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  errno = 0;
+  if (hwloc_topology_load(made) != 0) fail(source, errno);
+  return topology;
+}
+
+std::uint32_t count_cores(hwloc_topology_t topology) {
+  // Some virtual machines and synthetic topologies know of no cores.
+  const int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
+  const int threads = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
+  return static_cast<std::uint32_t>(std::max(cores > 0 ? cores : threads, 0));
+}
+
+/// The library that reports a device, if it is one that reports GPUs for computing: `cuda0`, `nvml0`,
+/// `opencl0d1`, `rsmi0`, `ze0`, `ve0`. The kernel's and the X server's names (`card0`, `renderD128`, `:0.0`)
+/// are no such: the graphics of a board's management controller have them, too.
+std::optional<std::string> gpu_backend(hwloc_obj_t device) {
+  const std::string_view name = device->name == nullptr ? "" : device->name;
+  std::string backend(name.substr(0, name.find_first_of("0123456789")));
+  switch (device->attr->osdev.type) {
+    case HWLOC_OBJ_OSDEV_COPROC: {
+      // OpenCL presents processors as devices, too.
+      const char* type = hwloc_obj_get_info_by_name(device, "OpenCLDeviceType");
+      if (type != nullptr && std::string_view(type) == "CPU") return std::nullopt;
+      return backend;
+    }
+    case HWLOC_OBJ_OSDEV_GPU: {
+      static constexpr std::array<std::string_view, 2> known = {"nvml", "rsmi"};
+      if (std::find(known.begin(), known.end(), backend) == known.end()) return std::nullopt;
+      return backend;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<GpuSighting> see_gpus(hwloc_topology_t topology) {
+  std::vector<GpuSighting> sightings;
+  for (auto* device = hwloc_get_next_osdev(topology, nullptr); device != nullptr;
+       device = hwloc_get_next_osdev(topology, device)) {
+    // A part of another device, such as a tile.
+    if (device->parent->type == HWLOC_OBJ_OS_DEVICE) continue;
+    auto backend = gpu_backend(device);
+    if (!backend) continue;
+    GpuSighting sighting{std::move(*backend), std::nullopt};
+    if (device->parent->type == HWLOC_OBJ_PCI_DEVICE) sighting.pci = device->parent->gp_index;
+    sightings.push_back(std::move(sighting));
+  }
+  return sightings;
+}
+
+Hardware hardware_of(hwloc_topology_t topology) {
+  return {count_cores(topology), count_gpus(see_gpus(topology))};
+}
+
+}  // namespace
+
+Hardware probe(const ProbeOptions& options) {
+  return hardware_of(load(choose_source(options), options).get());
+}
+
+Topology probe_topology(const ProbeOptions& options) {
+  const Source source = choose_source(options);
+  const auto topology = load(source, options);
+  char* text = nullptr;
+  int size = 0;
+  if (hwloc_topology_export_xmlbuffer(topology.get(), &text, &size, 0) != 0) fail(source, errno);
+  Topology result{text, {}, hardware_of(topology.get())};
+  hwloc_free_xmlbuffer(topology.get(), text);
+  const char* hostname = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
+  if (hostname != nullptr) result.hostname = hostname;
+  return result;
+}
+
+namespace {
+
+IdSet numbered(std::uint32_t count) { return count == 0 ? IdSet{} : IdSet::range(0, count - 1); }
+
+}  // namespace
+
+std::string local_hostname() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) {
+    const int errnum = errno;
+    throw Error(errnum, fmt::format("gethostname: {}", std::strerror(errnum)));
+  }
+  return name.data();
+}
+
+rset::ResourceSet node_resources(const std::string& hostname, const Hardware& hardware) {
+  if (hardware.cores == 0) throw Error(EINVAL, "there is no core that this process may use");
+  text::Hostlist hosts;
+  hosts.append(hostname);
+  return rset::ResourceSet({{IdSet{0}, numbered(hardware.cores), numbered(hardware.gpus)}}, hosts);
+}
+
+}  // namespace resourced::agent::hw

@@ -1,0 +1,215 @@
+// Completion of command lines, see complete.hpp.
+#include "cli/usage/complete.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/usage/command_line.hpp"
+
+namespace resourced::cli::usage {
+
+namespace {
+
+/// The option of this name (`-o`, `--format`) of the innermost command that has one.
+const CLI::Option* find_option(const std::vector<const CLI::App*>& commands, std::string_view name) {
+  for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
+    for (const CLI::Option* option : options_of(**command)) {
+      const auto names = names_of(*option);
+      if (std::find(names.begin(), names.end(), name) != names.end()) return option;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<const CLI::Option*> arguments_of(const CLI::App& command) {
+  auto arguments = options_of(command);
+  std::erase_if(arguments, [](const CLI::Option* option) { return !option->get_positional(); });
+  return arguments;
+}
+
+/// Takes the words one after the other.
+class Walk {
+ public:
+  explicit Walk(const CLI::App& app) { place_.commands.push_back(&app); }
+
+  void take(const std::string& word) {
+    if (open_ != nullptr) {
+      place_.given.emplace_back(open_, word);
+      open_ = nullptr;
+    } else if (place_.is_behind_dashes || word.size() < 2 || word.front() != '-') {
+      take_plain(word);
+    } else if (word == "--") {
+      place_.is_behind_dashes = true;
+    } else if (word.starts_with("--")) {
+      take_long(word);
+    } else {
+      take_short(word);
+    }
+  }
+
+  Place end(const std::string& word) && {
+    place_.word = word;
+    if (open_ != nullptr) {
+      place_.value_of = open_;
+      return std::move(place_);
+    }
+    if (!place_.is_behind_dashes && word.starts_with('-')) {
+      const std::size_t equals = word.find('=');
+      if (!word.starts_with("--") || equals == std::string::npos) return std::move(place_);
+      place_.value_of = find_option(place_.commands, word.substr(0, equals));
+      place_.before = word.substr(0, equals + 1);
+      place_.word = word.substr(equals + 1);
+      return std::move(place_);
+    }
+    place_.value_of = next_argument();
+    return std::move(place_);
+  }
+
+ private:
+  void take_plain(const std::string& word) {
+    if (!place_.is_behind_dashes && taken_ == 0) {
+      for (const CLI::App* command : commands_of(*place_.commands.back())) {
+        if (command->get_name() != word) continue;
+        place_.commands.push_back(command);
+        return;
+      }
+    }
+    ++taken_;
+  }
+
+  void take_long(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    const CLI::Option* option = find_option(place_.commands, word.substr(0, equals));
+    if (option == nullptr) return;
+    if (equals != std::string::npos) {
+      place_.given.emplace_back(option, word.substr(equals + 1));
+    } else if (takes_value(*option)) {
+      open_ = option;
+    } else {
+      place_.given.emplace_back(option, "");
+    }
+  }
+
+  /// `-n`, `-ff`, `-o` before its value, `-oVALUE`.
+  void take_short(const std::string& word) {
+    for (std::size_t i = 1; i < word.size(); ++i) {
+      const CLI::Option* option = find_option(place_.commands, std::string{'-', word[i]});
+      if (option == nullptr) return;
+      if (!takes_value(*option)) {
+        place_.given.emplace_back(option, "");
+      } else if (i + 1 < word.size()) {
+        place_.given.emplace_back(option, word.substr(i + 1));
+        return;
+      } else {
+        open_ = option;
+      }
+    }
+  }
+
+  /// The argument that the next plain word is a value of.
+  [[nodiscard]] const CLI::Option* next_argument() const {
+    std::size_t left = taken_;
+    for (const CLI::Option* argument : arguments_of(*place_.commands.back())) {
+      const auto most = static_cast<std::size_t>(argument->get_items_expected_max());
+      if (left < most) return argument;
+      left -= most;
+    }
+    return nullptr;
+  }
+
+  Place place_;
+  const CLI::Option* open_ = nullptr;
+  /// Arguments of the innermost command so far.
+  std::size_t taken_ = 0;
+};
+
+bool is_given(const Place& place, const CLI::Option* option) {
+  return std::any_of(place.given.begin(), place.given.end(),
+                     [option](const auto& pair) { return pair.first == option; });
+}
+
+/// Short names only for a single dash, where they are asked for.
+void add_options(const Place& place, std::vector<std::string>& candidates) {
+  for (auto command = place.commands.rbegin(); command != place.commands.rend(); ++command) {
+    for (const CLI::Option* option : options_of(**command)) {
+      if (option->get_positional() || (takes_value(*option) && is_given(place, option))) continue;
+      for (const std::string& name : names_of(*option)) {
+        const bool is_short = !name.starts_with("--");
+        if (is_short && place.word != "-") continue;
+        if (!name.starts_with(place.word)) continue;
+        if (std::find(candidates.begin(), candidates.end(), name) == candidates.end())
+          candidates.push_back(name);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool is_completion(int argc, const char* const* argv) {
+  return argc > 1 && std::string_view(argv[1]) == complete_word;
+}
+
+std::vector<std::string> words_to_complete(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv + 2, argv + argc);
+  if (!words.empty() && words.front() == "--") words.erase(words.begin());
+  if (words.empty()) words.emplace_back();
+  return words;
+}
+
+std::string Place::command() const {
+  std::string path;
+  for (std::size_t i = 1; i < commands.size(); ++i) {
+    if (i > 1) path += ' ';
+    path += commands[i]->get_name();
+  }
+  return path;
+}
+
+std::string Place::value(std::string_view option) const {
+  for (const auto& [given_option, text] : given) {
+    if (given_option->check_name("--" + std::string(option))) return text;
+  }
+  return {};
+}
+
+Place find_place(const CLI::App& app, std::span<const std::string> words) {
+  Walk walk(app);
+  for (const std::string& word : words.first(words.size() - 1)) walk.take(word);
+  return std::move(walk).end(words.back());
+}
+
+std::vector<std::string> fixed_candidates(const Place& place) {
+  std::vector<std::string> candidates;
+  if (place.value_of != nullptr) {
+    for (const std::string& choice : choices_of(*place.value_of)) {
+      if (choice.starts_with(place.word)) candidates.push_back(place.before + choice);
+    }
+    return candidates;
+  }
+  const CLI::App& command = *place.commands.back();
+  if (!place.is_behind_dashes && place.word.starts_with('-')) {
+    if (place.before.empty()) add_options(place, candidates);
+    return candidates;
+  }
+  if (place.is_behind_dashes || !place.before.empty()) return candidates;
+  for (const CLI::App* further : commands_of(command)) {
+    if (further->get_name().starts_with(place.word)) candidates.push_back(further->get_name());
+  }
+  return candidates;
+}
+
+bool is_file(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type == "FILE" || type == "PATH" || type == "DIR";
+}
+
+int complete_fixed(const CLI::App& app, std::span<const std::string> words, std::string& candidates) {
+  const Place place = find_place(app, words);
+  for (const std::string& candidate : fixed_candidates(place)) candidates += candidate + '\n';
+  return place.value_of != nullptr && is_file(*place.value_of) ? complete_files : 0;
+}
+
+}  // namespace resourced::cli::usage

@@ -1,0 +1,64 @@
+// Completion of command lines for shells: the place of the last word in a command line, and the candidates
+// that follow from the description of the command line alone. A program prints them when its first argument
+// is complete_word:
+//
+//     PROGRAM __complete -- WORD...
+//
+// The words are those behind the program's name up to the one to complete, which may be empty.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace resourced::cli::usage {
+
+inline constexpr std::string_view complete_word = "__complete";
+
+/// The exit status that asks the shell for names of files. With 0 the candidates are all that there are.
+inline constexpr int complete_files = 3;
+
+/// The words of an invocation `PROGRAM __complete [--] WORD...`; false for any other.
+[[nodiscard]] bool is_completion(int argc, const char* const* argv);
+[[nodiscard]] std::vector<std::string> words_to_complete(int argc, const char* const* argv);
+
+struct Place {
+  /// The program and the subcommands that the words name, outermost first.
+  std::vector<const CLI::App*> commands;
+  /// The option or argument whose value the last word is; null for none.
+  const CLI::Option* value_of = nullptr;
+  /// The last word without what stands before the value in it (`--uri=`).
+  std::string word;
+  std::string before;
+  bool is_behind_dashes = false;
+  /// The options in the words before, with their values.
+  std::vector<std::pair<const CLI::Option*, std::string>> given;
+
+  /// `R show`; empty for the program itself.
+  [[nodiscard]] std::string command() const;
+  /// The value of an option by its long name without dashes; empty if it is not given.
+  [[nodiscard]] std::string value(std::string_view option) const;
+};
+
+/// Requires a word.
+[[nodiscard]] Place find_place(const CLI::App& app, std::span<const std::string> words);
+
+/// Subcommands, options, and values of options that have a fixed set, as whole words.
+[[nodiscard]] std::vector<std::string> fixed_candidates(const Place& place);
+
+/// Whether the value is the name of a file, by its type (FILE, PATH or DIR).
+[[nodiscard]] bool is_file(const CLI::Option& option);
+
+/// Completion of a program whose values are fixed sets and files. Returns the exit status, 0 or
+/// complete_files.
+[[nodiscard]] int complete_fixed(const CLI::App& app, std::span<const std::string> words,
+                                 std::string& candidates);
+
+}  // namespace resourced::cli::usage

@@ -1,0 +1,58 @@
+// Runs a ParentFollower (parent_follower.hpp) in the daemon's loop, with a connection of the client library
+// to the enclosing instance. The parent may be replaced or removed at run time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "client/connection.hpp"
+#include "config/config.hpp"
+#include "core/nodes/parent.hpp"
+#include "daemon/instance/parent_follower.hpp"
+#include "os/loop.hpp"
+
+namespace resourced::daemon::instance {
+
+/// Throws Error that names file, line and key if resource.parent-uri is not a valid endpoint.
+void check_parent(const config::Config& config);
+
+/// A connection to the parent that a configuration names. Nothing is sent yet. Throws Error that names file,
+/// line and key for an address or a key file that cannot be used.
+[[nodiscard]] std::unique_ptr<client::Connection> connect_parent(const config::Config& config);
+
+class ParentLink {
+ public:
+  ParentLink(boost::asio::io_context& loop, nodes::ParentMirror mirror, std::function<SteadyTime()> uptime,
+             ParentFollower::Tell tell);
+  ~ParentLink();
+  ParentLink(const ParentLink&) = delete;
+  ParentLink& operator=(const ParentLink&) = delete;
+
+  /// Follows the parent at this connection from now on, instead of a former one.
+  void follow(std::unique_ptr<client::Connection> connection);
+  /// Follows no parent: hosts are no longer down because of it, and the last expiration stays.
+  void ignore();
+  /// Takes effect the next time that the parent is synchronized.
+  void set_settle(Seconds settle) noexcept { mirror_.set_settle(settle); }
+
+ private:
+  void leave();
+  void arm();
+
+  nodes::ParentMirror mirror_;
+  std::function<SteadyTime()> uptime_;
+  ParentFollower::Tell tell_;
+  std::unique_ptr<client::Connection> connection_;
+  std::optional<ParentFollower> follower_;
+  /// Lives as long as one connection: a timer handler that is queued for a former one does nothing.
+  std::shared_ptr<const bool> session_;
+  boost::asio::io_context& loop_;
+  std::optional<os::Watch> input_;
+  boost::asio::steady_timer timer_;
+};
+
+}  // namespace resourced::daemon::instance

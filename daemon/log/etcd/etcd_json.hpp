@@ -1,0 +1,50 @@
+// Requests to etcd as its JSON gateway takes them (POST /v3/...), and its answers. Keys and values are
+// base64, and 64-bit numbers are strings. Answers come from the network: whatever does not fit is an Error.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/cluster/requests.hpp"
+
+namespace resourced::daemon::log::etcd {
+
+namespace requests = ::resourced::cluster;
+
+struct EtcdRequest {
+  std::string target;
+  std::string body;
+};
+
+/// `prefix` comes before each key.
+[[nodiscard]] EtcdRequest encode_request(const requests::Request& request, std::string_view prefix);
+
+/// The outcome in an answer with HTTP status 200. Throws Error EPROTO that says what is wrong with it.
+[[nodiscard]] requests::Outcome decode_answer(const requests::Request& request, std::string_view prefix,
+                                              std::string_view body);
+
+/// The outcome in one line of the answer to a Watch; nothing if it tells none. Throws as decode_answer().
+[[nodiscard]] std::optional<requests::Outcome> decode_watched(const requests::Watch& watch,
+                                                              std::string_view line);
+
+/// An answer with another status.
+struct EtcdFailure {
+  enum class Kind {
+    refused,
+    lease_has_ended,
+    /// There is no majority, or the member is overloaded: the request may have been carried out.
+    unknown,
+    /// The token is missing or not valid any more.
+    token,
+  };
+  Kind kind = Kind::unknown;
+  std::string why;
+};
+[[nodiscard]] EtcdFailure decode_failure(unsigned status, std::string_view body);
+
+[[nodiscard]] EtcdRequest encode_login(std::string_view user, std::string_view password);
+/// The token. Throws Error EPROTO for any other answer.
+[[nodiscard]] std::string decode_login(std::string_view body);
+
+}  // namespace resourced::daemon::log::etcd

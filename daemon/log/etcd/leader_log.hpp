@@ -1,0 +1,152 @@
+// The log of a daemon that leads a cluster: an event is durable once etcd has it. The store, the daemon's
+// replica, gets it then, and answers questions about the history.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/module/reservations.hpp"
+#include "core/time.hpp"
+#include "daemon/log/etcd/coordinator.hpp"
+#include "daemon/log/event_log.hpp"
+#include "daemon/log/store_copy.hpp"
+
+namespace resourced::daemon::log::etcd {
+
+/// When a leader refuses changes, and when it gives up.
+struct LogLimits {
+  /// That may wait for etcd, and as many for the store.
+  std::size_t most_events = 65536;
+  std::size_t most_bytes = std::size_t{64} << 20;
+  /// Etcd commits within milliseconds; a second is more than a busy disk takes.
+  Seconds longest_commit{1};
+  /// So long the store may make no progress before changes are refused, and before another member should
+  /// lead.
+  Seconds longest_store{5};
+  Seconds longest_hang{20};
+};
+
+class LeaderLog final : public log::EventLog {
+ public:
+  struct Callbacks {
+    /// Etcd has this event and all before it.
+    std::function<void(log::Sequence)> committed;
+    /// The member does not lead any more. Events that are not committed may be in the log or not.
+    std::function<void(const std::string&)> deposed;
+  };
+  /// Makes a copy of the store of at most so many bytes, and passes it on from the loop.
+  using CopyStore =
+      std::function<void(std::size_t, std::function<void(std::variant<log::CopiedStore, Error>)>)>;
+  /// `member` leads, and `store` has all of the log. Both must outlive this. Without `copy_store` other
+  /// members get no snapshots.
+  LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, log::EventLog& store,
+            CopyStore copy_store = nullptr, LogLimits limits = {});
+
+  void start(Callbacks callbacks);
+  /// The store has this event and all before it.
+  void on_stored(log::Sequence last);
+  /// Commits what waits and lets another member lead, the `successor` if one is named; calls `done`, and
+  /// `deposed` no more. Nothing may be appended from now on.
+  void finish(std::function<void()> done, std::optional<std::string> successor = std::nullopt);
+  /// The holders under the former leader. None, with a line of the log, if etcd has a text that cannot be
+  /// read.
+  [[nodiscard]] std::vector<module::PartitionHolder> former_holders() const;
+  /// Keeps the holders for the next leader (Member::keep_holders).
+  void keep_holders(const std::vector<module::PartitionHolder>& holders);
+  /// As Coordinator::ask_roster().
+  void ask_roster(Coordinator::TakeRoster take) { coordinator_.ask_roster(std::move(take)); }
+  /// Whether no other member can lead now. False after the process was paused for too long, until `deposed`.
+  [[nodiscard]] bool may_serve() const;
+  /// Why a change should be refused: etcd or the store has not confirmed the last commit for some time, or
+  /// many events wait for them.
+  [[nodiscard]] std::optional<std::string> stalled() const;
+  [[nodiscard]] const std::string& name() const noexcept { return coordinator_.member().name(); }
+  [[nodiscard]] const std::string& cluster() const noexcept { return coordinator_.member().cluster(); }
+  [[nodiscard]] ::resourced::cluster::Revision epoch() const noexcept {
+    return coordinator_.member().epoch();
+  }
+
+  [[nodiscard]] log::Sequence last_sequence() const noexcept override { return store_.last_sequence(); }
+  [[nodiscard]] bool is_numbered() const noexcept override { return true; }
+  [[nodiscard]] WallTime last_timestamp() const noexcept override { return store_.last_timestamp(); }
+  void append(log::Record record) override;
+  /// In one commit.
+  void append_all(std::vector<log::Record> records) override;
+  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override;
+  void find_start(const log::EventFilter& filter, std::size_t most,
+                  std::function<void(log::HistoryStart)> answer) override;
+  void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
+                 std::function<void(log::HistoryPage)> answer) override;
+  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  [[nodiscard]] bool wants_snapshot() const noexcept override { return store_.wants_snapshot(); }
+  [[nodiscard]] Counters counters() const override { return counters_; }
+
+ private:
+  /// Events of which a member has all or none.
+  struct Step {
+    std::vector<log::Record> records;
+    /// As lines for etcd.
+    std::string text{};
+    std::size_t bytes = 0;
+  };
+  /// Events that wait.
+  struct Load {
+    std::size_t events = 0;
+    std::size_t bytes = 0;
+    void add(const Load& other) noexcept;
+    void remove(const Load& other) noexcept;
+    [[nodiscard]] bool is_beyond(const LogLimits& limits) const noexcept;
+  };
+
+  void watch();
+  void commit_soon();
+  void commit();
+  void on_committed(log::Sequence last);
+  void ask(std::function<void()> question);
+  [[nodiscard]] std::function<void(Past)> while_serving(std::function<void(Past)> answer) const;
+  void make_snapshot();
+  void on_snapshot(std::variant<log::CopiedStore, Error> made);
+
+  log::EventLog& store_;
+  const LogLimits limits_;
+  Callbacks callbacks_;
+  std::function<void()> finished_;
+  std::optional<std::string> successor_;
+  /// Not given to the member yet.
+  std::deque<Step> queue_;
+  Load waiting_;
+  /// Given to it, and not committed.
+  std::vector<log::Record> under_way_;
+  Load under_way_load_;
+  BootTime sent_at_{};
+  bool is_posted_ = false;
+  log::Sequence committed_;
+  log::Sequence stored_;
+  /// Commits that the store does not have yet, each with its last event.
+  std::deque<std::pair<log::Sequence, Load>> unstored_;
+  Load unstored_load_;
+  /// When the store last had something new, or had all.
+  BootTime stored_at_{};
+  bool is_refused_ = false;
+  /// Why this member lets another one lead.
+  std::string gives_up_;
+  /// Questions, each with the event that the store must have before it is asked.
+  std::deque<std::pair<log::Sequence, std::function<void()>>> questions_;
+  Counters counters_;
+  CopyStore copy_store_;
+  /// Why the last snapshot was not made.
+  std::string snapshot_failure_;
+  /// Declared last, as its runtime calls functions of this object.
+  Coordinator coordinator_;
+};
+
+}  // namespace resourced::daemon::log::etcd

@@ -1,0 +1,173 @@
+#include "daemon/log/etcd/line_stream.hpp"
+
+#include <array>
+#include <utility>
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "core/json/utf8.hpp"
+#include "daemon/log/etcd/link.hpp"
+
+namespace resourced::daemon::log::etcd {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+constexpr unsigned ok = 200;
+// So little that its lines take far less than a millisecond.
+constexpr std::size_t bytes_at_once = 8192;
+
+// A host that has gone is noticed after some seconds, though nothing is sent to it.
+void keep_alive(int socket) {
+  const auto set = [socket](int level, int name, int value) {
+    (void)::setsockopt(socket, level, name, &value, sizeof(value));
+  };
+  constexpr int idle_seconds = 5;
+  constexpr int seconds_between = 2;
+  constexpr int probes = 3;
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, idle_seconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, seconds_between);
+  set(IPPROTO_TCP, TCP_KEEPCNT, probes);
+}
+
+}  // namespace
+
+// Its handlers hold it.
+class LineStream::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(asio::io_context& loop, const config::EtcdEndpoint& endpoint,
+             std::shared_ptr<asio::ssl::context> tls, const HttpRequest& request, Callbacks callbacks)
+      : link_(loop, endpoint, std::move(tls)),
+        timer_(loop),
+        request_(message_of(request, endpoint)),
+        callbacks_(std::move(callbacks)) {
+    // The changes of days.
+    parser_.body_limit(boost::none);
+  }
+
+  void start(std::chrono::milliseconds timeout) {
+    timer_.expires_after(timeout);
+    timer_.async_wait([self = shared_from_this()](const error_code& error) {
+      if (!error) self->fail("no answer in time");
+    });
+    link_.open([self = shared_from_this()](const error_code& error) {
+      if (self->goes_on(error)) self->write();
+    });
+  }
+
+  void close() {
+    is_over_ = true;
+    timer_.cancel();
+    link_.close();
+  }
+
+ private:
+  bool goes_on(const error_code& error) {
+    if (error) fail(error.message());
+    return !is_over_;
+  }
+
+  void fail(const std::string& why) {
+    HttpAnswer answer;
+    answer.why = json_text::printable_line(why);
+    answer.was_sent = was_sent_;
+    end(answer);
+  }
+
+  void end(const HttpAnswer& answer) {
+    if (is_over_) return;
+    close();
+    callbacks_.ended(answer);
+  }
+
+  void write() {
+    was_sent_ = true;
+    keep_alive(link_.socket().native_handle());
+    link_.with_stream([this](auto& stream) {
+      http::async_write(stream, request_,
+                        [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
+                          if (self->goes_on(error)) self->read_header();
+                        });
+    });
+  }
+
+  void read_header() {
+    link_.with_stream([this](auto& stream) {
+      http::async_read_header(stream, buffer_, parser_,
+                              [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
+                                if (self->goes_on(error)) self->read();
+                              });
+    });
+  }
+
+  void read() {
+    if (parser_.is_done()) return finish();
+    parser_.get().body().data = piece_.data();
+    parser_.get().body().size = piece_.size();
+    link_.with_stream([this](auto& stream) {
+      http::async_read_some(stream, buffer_, parser_,
+                            [self = shared_from_this()](error_code error, std::size_t /*size*/) {
+                              if (error == http::error::need_buffer) error = {};
+                              if (self->goes_on(error)) self->take();
+                            });
+    });
+  }
+
+  void take() {
+    text_.append(piece_.data(), piece_.size() - parser_.get().body().size);
+    const std::size_t end = parser_.get().result_int() == ok ? text_.rfind('\n') : std::string::npos;
+    if (end != std::string::npos) {
+      timer_.cancel();
+      const std::string lines = text_.substr(0, end + 1);
+      text_.erase(0, end + 1);
+      callbacks_.lines(lines);
+      if (is_over_) return;
+    }
+    if (text_.size() > most_line_bytes) return fail("a line of a watch is too long");
+    read();
+  }
+
+  void finish() {
+    if (parser_.get().result_int() == ok) return fail("the endpoint has ended the watch");
+    HttpAnswer answer;
+    answer.status = parser_.get().result_int();
+    answer.body = std::move(text_);
+    answer.was_sent = true;
+    end(answer);
+  }
+
+  Link link_;
+  asio::steady_timer timer_;
+  http::request<http::string_body> request_;
+  Callbacks callbacks_;
+  bool was_sent_ = false;
+  bool is_over_ = false;
+  boost::beast::flat_buffer buffer_{bytes_at_once};
+  http::response_parser<http::buffer_body> parser_;
+  std::array<char, bytes_at_once> piece_{};
+  /// What has come after the last whole line.
+  std::string text_;
+};
+
+LineStream::LineStream(asio::io_context& loop, const config::EtcdEndpoint& endpoint,
+                       std::shared_ptr<asio::ssl::context> tls, const HttpRequest& request,
+                       std::chrono::milliseconds timeout, Callbacks callbacks)
+    : connection_(
+          std::make_shared<Connection>(loop, endpoint, std::move(tls), request, std::move(callbacks))) {
+  connection_->start(timeout);
+}
+
+LineStream::~LineStream() { connection_->close(); }
+
+}  // namespace resourced::daemon::log::etcd

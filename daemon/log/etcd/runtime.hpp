@@ -1,0 +1,37 @@
+// What a coordinator needs of its process: a way to etcd, a loop, and a clock. A daemon has a LoopRuntime;
+// the simulation (tests/sim) has another one.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/cluster/requests.hpp"
+#include "core/time.hpp"
+
+namespace resourced::daemon::log::etcd {
+
+/// All calls of what is passed in come from the loop, none from within a function of this class, and none
+/// after its end.
+class Runtime {
+ public:
+  using Handler = std::function<void(::resourced::cluster::Outcome)>;
+
+  Runtime() = default;
+  virtual ~Runtime() = default;
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  Runtime(Runtime&&) = delete;
+  Runtime& operator=(Runtime&&) = delete;
+
+  /// Sends a request to etcd.
+  virtual void send(::resourced::cluster::Request request, Handler handler) = 0;
+  /// Why etcd did not carry out the last request; empty if it did.
+  [[nodiscard]] virtual const std::string& trouble() const noexcept = 0;
+
+  [[nodiscard]] virtual BootTime now() const = 0;
+  virtual void post(std::function<void()> work) = 0;
+  /// Calls `work` once, at that time of now(). A later call takes the place of an earlier one.
+  virtual void run_at(BootTime when, std::function<void()> work) = 0;
+};
+
+}  // namespace resourced::daemon::log::etcd

@@ -1,0 +1,63 @@
+#include "daemon/log/host_ids.hpp"
+
+#include <algorithm>
+
+namespace resourced::daemon::log {
+
+void HostIds::add(std::string_view host) {
+  const std::lock_guard lock(mutex_);
+  ids_.emplace(host, static_cast<Id>(ids_.size()));
+}
+
+HostIds::Numbered HostIds::number(const text::Hostlist& hosts) {
+  Numbered numbered;
+  // Sorted below: an IdSet is built fast from ids in ascending order.
+  std::vector<Id> ids;
+  ids.reserve(hosts.size());
+  const std::lock_guard lock(mutex_);
+  hosts.for_each([&](std::string_view host) {
+    auto known = ids_.find(host);
+    if (known == ids_.end()) {
+      known = ids_.emplace(host, static_cast<Id>(ids_.size())).first;
+      numbered.added.emplace_back(host);
+    }
+    ids.push_back(known->second);
+  });
+  std::ranges::sort(ids);
+  for (const Id id : ids) numbered.ids.insert(id);
+  return numbered;
+}
+
+std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = ids_.find(host);
+  if (known == ids_.end()) return std::nullopt;
+  return known->second;
+}
+
+text::IdSet HostIds::find(const text::Hostlist& hosts) const {
+  // Release the lock now and then, so that the writing thread does not wait for all of a long list.
+  constexpr std::size_t at_once = 256;
+  std::vector<Id> ids;
+  ids.reserve(hosts.size());
+  std::unique_lock lock(mutex_);
+  hosts.for_each([&, looked_up = std::size_t{0}](std::string_view host) mutable {
+    if (++looked_up % at_once == 0) {
+      lock.unlock();
+      lock.lock();
+    }
+    if (const auto known = ids_.find(host); known != ids_.end()) ids.push_back(known->second);
+  });
+  lock.unlock();
+  std::ranges::sort(ids);
+  text::IdSet found;
+  for (const Id id : ids) found.insert(id);
+  return found;
+}
+
+std::size_t HostIds::size() const {
+  const std::lock_guard lock(mutex_);
+  return ids_.size();
+}
+
+}  // namespace resourced::daemon::log

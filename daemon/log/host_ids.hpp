@@ -1,0 +1,52 @@
+// Numbers for the hosts that the event log knows. The hosts of an event are stored as an idset of these
+// numbers: a few bytes for all hosts of a cluster, and searched without expansion. A host has the same number
+// for as long as the store lives. The store's threads share one object.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+
+namespace resourced::daemon::log {
+
+class HostIds {
+ public:
+  using Id = text::IdSet::Id;
+
+  /// Adds a host that the store has. Ids are given in order from 0.
+  void add(std::string_view host);
+
+  struct Numbered {
+    text::IdSet ids;
+    /// New hosts, in the order of their ids, which follow all earlier ones.
+    std::vector<std::string> added;
+  };
+  /// The numbers of hosts. New hosts get a number.
+  [[nodiscard]] Numbered number(const text::Hostlist& hosts);
+
+  [[nodiscard]] std::optional<Id> find(std::string_view host) const;
+  /// The numbers of those hosts that have one.
+  [[nodiscard]] text::IdSet find(const text::Hostlist& hosts) const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, Id, Hash, std::equal_to<>> ids_;
+};
+
+}  // namespace resourced::daemon::log

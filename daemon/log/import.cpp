@@ -1,0 +1,172 @@
+#include "daemon/log/import.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/engine/engine.hpp"
+#include "core/engine/tables.hpp"
+#include "core/error.hpp"
+#include "core/json/reader.hpp"
+#include "core/module/module.hpp"
+#include "core/text/hostlist.hpp"
+#include "daemon/log/imported_state.hpp"
+#include "daemon/log/records.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_writer.hpp"
+#include "proto/event_json.hpp"
+#include "proto/message.hpp"
+
+namespace resourced::daemon::log {
+namespace {
+
+// A journal response has its events in an array in an object.
+constexpr std::size_t max_depth = proto::max_json_depth - 2;
+
+// Reads lines, and keeps at most max_line bytes of each.
+class Lines {
+ public:
+  Lines(std::istream& input, std::size_t max_line) : input_(input), buffer_(max_line + 2, '\0') {}
+
+  // Nothing at the end.
+  std::optional<std::string_view> next() {
+    ++number_;
+    input_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    const auto count = static_cast<std::size_t>(input_.gcount());
+    if (input_.bad()) throw Error(EIO, "cannot be read");
+    if (count == 0) return std::nullopt;
+    // The count includes the newline, which only the last line may lack.
+    const std::size_t length = input_.good() ? count - 1 : count;
+    const std::size_t max_line = buffer_.size() - 2;
+    if (length > max_line) throw Error(EFBIG, fmt::format("longer than {} bytes", max_line));
+    return std::string_view(buffer_).substr(0, length);
+  }
+
+  [[nodiscard]] std::size_t number() const noexcept { return number_; }
+
+ private:
+  std::istream& input_;
+  std::string buffer_;
+  std::size_t number_ = 0;
+};
+
+nlohmann::json read_entry(std::string_view line) {
+  auto read = read_json(line, max_depth, json_text::JsonManners::lenient);
+  if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
+  if (std::get<json_text::JsonFault>(read).kind == json_text::JsonFault::Kind::depth)
+    throw Error(EINVAL, fmt::format("nests deeper than {}", max_depth));
+  throw Error(EINVAL, "not JSON");
+}
+
+// Refuses a bad nodelist in any event: a journal with `targets` parses the nodelists of stored events.
+void check_nodelist(const nlohmann::json& entry) {
+  const auto context = entry.find("context");
+  if (context == entry.end() || !context->is_object()) return;
+  const auto nodelist = context->find("nodelist");
+  if (nodelist == context->end()) return;
+  if (!nodelist->is_string()) throw Error(EINVAL, "context.nodelist: must be a string");
+  try {
+    (void)text::Hostlist::parse(nodelist->get_ref<const std::string&>());
+  } catch (const Error& error) {
+    throw Error(EINVAL, fmt::format("context.nodelist: {}", error.what()));
+  }
+}
+
+// The method of a resource-define; nothing for one that is missing or unknown.
+std::optional<module::DefineMethod> method_of(const nlohmann::json& entry) {
+  const auto context = entry.find("context");
+  if (context == entry.end() || !context->is_object()) return std::nullopt;
+  const auto method = context->find("method");
+  if (method == context->end() || !method->is_string()) return std::nullopt;
+  return proto::parse_method_name(method->get_ref<const std::string&>());
+}
+
+Record read_line(std::string_view line, Sequence sequence, WallTime last, ImportedState& state) {
+  const nlohmann::json entry = read_entry(line);
+  const auto event = proto::decode_event(entry);
+  if (event) check_nodelist(entry);
+  Record record;
+  record.sequence = sequence;
+  const proto::EventEntry parts = proto::read_event_entry(entry);
+  record.timestamp = std::max(last, parts.timestamp);
+  record.name = parts.name;
+  record.of_ledger = proto::is_ledger_name(record.name);
+  record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (event) {
+    record.hosts = state.apply(*event);
+  } else if (record.name == proto::define_name) {
+    state.define(method_of(entry));
+  } else if (record.name == proto::truncate_name) {
+    throw Error(EINVAL, "truncate: the log is incomplete, so it does not give the present state");
+  }
+  return record;
+}
+
+void refuse_absent(const module::TargetName& target, const rset::ResourceSet& inventory,
+                   const std::string& what) {
+  if (rank_of(target, inventory)) return;
+  std::string name = target.host;
+  if (target.ordinal != 0) name += fmt::format(" (its target {})", target.ordinal);
+  throw Error(EINVAL, fmt::format("{} of {}, which is not in the configured inventory: it would be lost",
+                                  what, name));
+}
+
+// Refuses a state that the first start after the import would refuse or not restore completely.
+void check_start(const module::RecordedState& recorded, const ImportOptions& options) {
+  const rset::ResourceSet& inventory = *options.inventory;
+  for (const module::RecordedDrain& drain : recorded.drains)
+    refuse_absent(drain.target, inventory, "the log has a drain");
+  for (const module::RecordedProperty& property : recorded.properties) {
+    refuse_absent(property.target, inventory, fmt::format("the log changes the property {}", property.name));
+  }
+  module::StartCommand start;
+  start.inventory = options.inventory;
+  start.recorded = recorded;
+  (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, {wall_time(1), {}});
+}
+
+}  // namespace
+
+Imported import_events(std::istream& input, const std::string& name, const std::string& directory,
+                       const ImportOptions& options) {
+  std::vector<Record> records;
+  ImportedState state(options.configured_expiration);
+  Lines lines(input, options.max_line);
+  WallTime last;
+  try {
+    while (const auto line = lines.next()) {
+      if (line->empty()) continue;
+      records.push_back(read_line(*line, records.size() + 1, last, state));
+      last = records.back().timestamp;
+    }
+  } catch (const Error& error) {
+    throw Error(error.errnum(), fmt::format("{}:{}: {}", name, lines.number(), error.what()));
+  }
+  if (records.empty()) throw Error(EINVAL, fmt::format("{}: holds no events", name));
+  state.finish(records.back());
+  if (options.inventory) {
+    try {
+      engine::Tables tables;
+      tables.apply(records.back().changes);
+      check_start(tables.state(), options);
+    } catch (const Error& error) {
+      throw Error(error.errnum(), fmt::format("{}: {}", name, error.what()));
+    }
+  }
+
+  StoreWriter writer(store_path(directory));
+  if (writer.last_sequence() != 0) {
+    throw Error(EEXIST,
+                fmt::format("{}: holds events already; import into a new state directory", directory));
+  }
+  writer.commit(records);
+  return {records.size(), state.drained()};
+}
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,42 @@
+// Imports an event log (RFC 18 lines of RFC 44 events) of another store or of a Flux instance
+// (resource.eventlog): its drains, changes and removed targets become the state of the store, and its history
+// is readable.
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/module/partition.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/time.hpp"
+
+namespace resourced::daemon::log {
+
+struct Imported {
+  std::size_t events = 0;
+  /// Targets that are drained at the end of the log.
+  std::size_t drained = 0;
+};
+
+struct ImportOptions {
+  /// The configured expiration, which the log does not have; the epoch for none.
+  WallTime configured_expiration{};
+  /// The configured inventory, if there is one, and its partitions: a log is refused if a start with them
+  /// would refuse its state or lose a part of it.
+  std::shared_ptr<const rset::ResourceSet> inventory = nullptr;
+  std::vector<module::PartitionRule> partitions = {};
+  /// The bytes that a line may have. More than any event of a real log: a nodelist of a million hosts that do
+  /// not compress is about as long.
+  std::size_t max_line = std::size_t{16} << 20;
+};
+
+/// Reads a log into the store of a state directory, which must hold no events yet. `name` is the name of the
+/// input in errors. A log whose beginning was dropped (`truncate`) is refused, as it does not give the
+/// present state. Throws Error that names the line, and then leaves the store empty.
+Imported import_events(std::istream& input, const std::string& name, const std::string& directory,
+                       const ImportOptions& options);
+
+}  // namespace resourced::daemon::log

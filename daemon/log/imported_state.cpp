@@ -1,0 +1,366 @@
+#include "daemon/log/imported_state.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/rset/property_name.hpp"
+#include "core/rset/target_table.hpp"
+#include "core/text/quote.hpp"
+
+namespace resourced::daemon::log {
+
+using module::PropertyState;
+using module::RestartEvent;
+using module::TargetName;
+using module::UpdateEvent;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
+namespace {
+
+[[noreturn]] void refuse_one_of_several(const std::string& host, IdSet::Id rank) {
+  throw Error(EINVAL,
+              fmt::format("context.nodelist: no restart event tells which of the targets of {} is rank {}",
+                          text::quoted(host), rank));
+}
+
+}  // namespace
+
+Hostlist ImportedState::apply(const module::Event& event) {
+  Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
+  const module::Event own{event.timestamp, std::move(translated.body), event.by};
+  (void)fold_states(own, states_);
+  if (const auto* restart = std::get_if<RestartEvent>(&own.body)) {
+    for (auto& [name, overlay] : properties_) overlay.keep(restart->ranks);
+  } else if (const auto* update = std::get_if<UpdateEvent>(&own.body)) {
+    fold_update(*update, event.timestamp);
+  }
+  return std::move(translated.hosts);
+}
+
+ImportedState::Translated ImportedState::translate(const RestartEvent& event) {
+  const std::vector<std::string> back = targets_.restart(event.ranks, event.nodelist);
+  if (!back.empty() && !reloadable_.empty()) forget_before_load();
+  take_back(back);
+  reloadable_.clear();
+  return {RestartEvent{recorded_present(), {}, {}}, event.nodelist};
+}
+
+ImportedState::Translated ImportedState::translate(const module::DefineEvent& event) {
+  define(event.method);
+  return {module::DefineEvent{}, {}};
+}
+
+ImportedState::Translated ImportedState::translate(const UpdateEvent& event) {
+  UpdateEvent own;
+  const double expiration = to_number(event.expiration.value_or(WallTime{}));
+  if (!std::isfinite(expiration) || expiration < 0)
+    throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", expiration));
+  own.expiration = event.expiration;
+  ResourceSet named;
+  if (!event.property_nodelist.empty()) {
+    named = ResourceSet({{property_targets(event), IdSet{0}, {}}}, event.property_nodelist);
+  }
+  own.property_add = translate_properties("property-add", event.property_add, named);
+  own.property_remove = translate_properties("property-remove", event.property_remove, named);
+  if (!event.shrink.empty()) own.shrink = numbers_of(event.shrink, event.shrink_nodelist);
+  Hostlist hosts = hosts_of(property_targets(own) | own.shrink);
+  return {std::move(own), std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& event) {
+  const Numbers targets = numbers_of(event.ranks, event.nodelist);
+  shrunk_ -= targets;
+  return {module::UnshrinkEvent{}, hosts_of(targets)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::DrainEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {
+      module::DrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.until, event.scheduled},
+      std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::UndrainEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.keeps_scheduled},
+          std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::ScheduleEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {module::ScheduleEvent{std::move(targets), {}, event.from, event.until, event.reason},
+          std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::CancelEvent& event) {
+  Numbers targets = numbers_of(event.ranks, event.nodelist);
+  Hostlist hosts = hosts_of(targets);
+  return {module::CancelEvent{std::move(targets), {}}, std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::AllocEvent& event) {
+  Hostlist all;
+  for (const module::SharedAllocation& allocation : event.allocations) {
+    const ResourceSet& resources = allocation->resources;
+    Allocated allocated{allocation, {}};
+    resources.ranks().for_each([&](IdSet::Id rank) {
+      const Numbers number = numbers_of(IdSet{rank}, Hostlist::parse(resources.host(rank)));
+      allocated.numbers.emplace(rank, number.first());
+    });
+    if (!allocations_.try_emplace(allocation->id, std::move(allocated)).second) {
+      throw Error(EINVAL, fmt::format("context.allocations: allocation {} exists already", allocation->id));
+    }
+    all.append(resources.nodelist());
+  }
+  return {module::AllocEvent{}, std::move(all)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::FreeEvent& event) {
+  for (const std::string& id : event.ids) {
+    const auto found = allocations_.find(id);
+    if (found == allocations_.end())
+      throw Error(EINVAL, fmt::format("context.ids: unknown allocation: {}", id));
+    auto& numbers = found->second.numbers;
+    const Numbers freed = event.partial ? freed_of(found->second, event) : Numbers{};
+    std::erase_if(numbers,
+                  [&](const auto& target) { return !event.partial || freed.contains(target.second); });
+    if (numbers.empty()) allocations_.erase(found);
+  }
+  return {module::FreeEvent{}, event.nodelist};
+}
+
+// Targets that have left can be freed, so the event does not show that they are back.
+ImportedState::Numbers ImportedState::freed_of(const Allocated& allocated,
+                                               const module::FreeEvent& event) const {
+  std::vector<std::string> hosts;
+  event.nodelist.for_each([&](std::string_view host) { hosts.emplace_back(host); });
+  Numbers freed;
+  std::size_t position = 0;
+  event.ranks.for_each([&](IdSet::Id rank) {
+    const std::optional<TargetName> named = targets_.name_of(rank);
+    if (hosts.empty() && !named)
+      throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
+    const std::string& host = hosts.empty() ? named->host : hosts[position++];
+    Numbers on_host;
+    std::optional<IdSet::Id> same;
+    for (const auto& [was, number] : allocated.numbers) {
+      if (names_[number].host != host) continue;
+      on_host.insert(number);
+      if (named == names_[number]) same = number;
+    }
+    if (!same && on_host.count() > 1) refuse_one_of_several(host, rank);
+    if (!same && !on_host.empty()) same = on_host.first();
+    if (same) freed.insert(*same);
+  });
+  return freed;
+}
+
+TableChanges::Allocated ImportedState::row_of(const Allocated& allocated) const {
+  const module::Allocation& allocation = *allocated.allocation;
+  IdSet ranks;
+  std::vector<std::uint32_t> ordinals;
+  bool has_ordinals = false;
+  for (const auto& [rank, number] : allocated.numbers) {
+    ranks.insert(rank);
+    ordinals.push_back(names_[number].ordinal);
+    has_ordinals = has_ordinals || ordinals.back() != 0;
+  }
+  if (!has_ordinals) ordinals.clear();
+  return {allocation.id,
+          std::make_shared<const std::string>(allocation.resources.copy_ranks(ranks).encode()),
+          std::move(ordinals),
+          allocation.expiration,
+          allocation.note,
+          allocation.partition};
+}
+
+template <class OfRanks>
+ImportedState::Translated ImportedState::translate(const OfRanks& event) {
+  return {OfRanks{}, known_hosts(event.ranks)};
+}
+
+void ImportedState::Overlay::keep(const Numbers& numbers) {
+  added &= numbers;
+  removed &= numbers;
+  fresh &= numbers;
+}
+
+void ImportedState::fold_update(const UpdateEvent& event, WallTime timestamp) {
+  if (event.expiration) {
+    expiration_ = event.expiration;
+    expiration_timestamp_ = timestamp;
+    is_expiration_since_load_ = true;
+  }
+  change_properties(event.property_add, true);
+  change_properties(event.property_remove, false);
+  if (event.shrink.empty()) return;
+  for (auto& [name, overlay] : properties_) overlay.forget(event.shrink);
+  shrunk_ |= event.shrink;
+  event.shrink.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
+}
+
+// The configuration may have changed with the definition, so a change back to an earlier value no longer
+// shows that the value is the configured one.
+void ImportedState::define(std::optional<module::DefineMethod> method) {
+  for (auto& [name, overlay] : properties_) overlay.fresh.clear();
+  if (method != module::DefineMethod::reload) return;
+  reloadable_ = shrunk_;
+  for (auto& [name, overlay] : properties_) overlay.since_load.clear();
+  is_expiration_since_load_ = false;
+}
+
+ResourceSet::Properties ImportedState::translate_properties(const char* key,
+                                                            const ResourceSet::Properties& properties,
+                                                            const ResourceSet& named) {
+  ResourceSet::Properties translated;
+  for (const auto& [name, ranks] : properties) {
+    if (const std::string defect = rset::property_name_defect(name); !defect.empty()) {
+      throw Error(EINVAL, fmt::format("context.{}: {}", key, defect));
+    }
+    if (named.empty() && !knows(ranks)) {
+      throw Error(EINVAL, fmt::format("context.{}: no restart event tells the hosts of the ranks", key));
+    }
+    translated.emplace(name, numbers_of(ranks, named.hosts(ranks)));
+  }
+  return translated;
+}
+
+// An event names only targets that it changes: a property that was added was not configured, unless it had
+// been removed before.
+void ImportedState::change_properties(const ResourceSet::Properties& properties, bool present) {
+  for (const auto& [name, changed] : properties) {
+    Overlay& overlay = properties_[name];
+    Numbers& here = present ? overlay.added : overlay.removed;
+    Numbers& there = present ? overlay.removed : overlay.added;
+    const Numbers back = changed & there & overlay.fresh;
+    overlay.fresh |= changed - here - there;
+    overlay.fresh -= back;
+    there -= changed;
+    here |= changed - back;
+    overlay.since_load |= changed;
+  }
+}
+
+void ImportedState::take_back(const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return;
+  Numbers back;
+  shrunk_.for_each([&](IdSet::Id number) {
+    if (std::ranges::binary_search(hosts, names_[number].host)) back.insert(number);
+  });
+  shrunk_ -= back;
+}
+
+// Except for a free, a target that had left has no events until another R with it is loaded. That R then has
+// all targets of the host, so the event shows that none of them is gone.
+void ImportedState::see(const TargetName& name) {
+  if (reloadable_.empty()) return;
+  const bool is_host_there = targets_.present().rank_of(name.host).has_value();
+  bool is_back = false;
+  Numbers of_host;
+  for (auto number = numbers_.lower_bound({name.host, 0});
+       number != numbers_.end() && number->first.host == name.host; ++number) {
+    of_host.insert(number->second);
+    if (reloadable_.contains(number->second)) is_back = is_back || !is_host_there || number->first == name;
+  }
+  if (!is_back) return;
+  targets_.take_back(name.host);
+  shrunk_ -= of_host;
+  reloadable_ -= of_host;
+  forget_before_load();
+}
+
+// Drops changes of properties and expiration from before the load, since the loaded R has its own.
+void ImportedState::forget_before_load() {
+  for (auto& [property, overlay] : properties_) {
+    overlay.keep(overlay.since_load);
+  }
+  if (!is_expiration_since_load_) expiration_.reset();
+}
+
+// Records of targets that the restart does not have are forgotten, as at a start of the daemon. A restart
+// without hosts forgets nothing.
+ImportedState::Numbers ImportedState::recorded_present() const {
+  Numbers recorded = states_.drains.ranks() | states_.scheduled.ranks();
+  for (const auto& [name, overlay] : properties_) recorded |= overlay.added | overlay.removed;
+  if (targets_.present().empty()) return recorded;
+  Numbers present;
+  recorded.for_each([&](IdSet::Id number) {
+    if (targets_.rank_of(names_[number])) present.insert(number);
+  });
+  return present;
+}
+
+void ImportedState::finish(Record& last) const {
+  const auto rows = [&](const module::DrainTable& table) {
+    std::vector<TableChanges::Drained> drains;
+    for (const auto& [key, numbers] : table.groups())
+      drains.push_back({names_of(numbers), key.timestamp, key.reason, key.by, key.until});
+    return drains;
+  };
+  last.changes.drained = rows(states_.drains);
+  last.changes.scheduled = rows(states_.scheduled);
+  const auto add = [&](const std::string& name, const Numbers& numbers,
+                       PropertyState::Difference difference) {
+    if (!numbers.empty()) last.changes.properties.push_back({name, names_of(numbers), difference});
+  };
+  for (const auto& [name, overlay] : properties_) {
+    add(name, overlay.added, PropertyState::Difference::added);
+    add(name, overlay.removed, PropertyState::Difference::removed);
+  }
+  for (const auto& [id, allocated] : allocations_) last.changes.allocated.push_back(row_of(allocated));
+  last.changes.shrunk = names_of(shrunk_);
+  if (expiration_) last.changes.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
+}
+
+ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostlist& nodelist) {
+  if (nodelist.empty() && !knows(ranks)) {
+    throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
+  }
+  const bool repeats = rset::has_repeats(nodelist);
+  Numbers result;
+  std::vector<std::string> hosts;
+  nodelist.for_each([&](std::string_view host) { hosts.emplace_back(host); });
+  std::size_t position = 0;
+  ranks.for_each([&](IdSet::Id rank) {
+    std::optional<TargetName> name = targets_.name_of(rank);
+    std::string host = hosts.empty() ? name->host : std::move(hosts[position++]);
+    see(name && name->host == host ? *name : TargetName{host, 0});
+    // see() may have changed the ordinals of the host.
+    name = targets_.name_of(rank);
+    if (!name || name->host != host) {
+      const bool is_one_of_several = targets_.present().rank_of(host, 1) || (!name && repeats);
+      if (is_one_of_several) refuse_one_of_several(host, rank);
+      const std::uint32_t ordinal = targets_.ordinal_of(host, 0);
+      name = TargetName{std::move(host), ordinal};
+    }
+    result.insert(number_of(*std::move(name)));
+  });
+  return result;
+}
+
+IdSet::Id ImportedState::number_of(TargetName name) {
+  const auto found = numbers_.try_emplace(name, static_cast<IdSet::Id>(names_.size()));
+  if (found.second) names_.push_back(std::move(name));
+  return found.first->second;
+}
+
+module::TargetNames ImportedState::names_of(const Numbers& numbers) const {
+  module::TargetNames names;
+  numbers.for_each([&](IdSet::Id number) { names.append(names_[number]); });
+  return names;
+}
+
+}  // namespace resourced::daemon::log

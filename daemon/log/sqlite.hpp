@@ -1,0 +1,107 @@
+// SQLite with owned handles and errors as exceptions, independent of the schema.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/time.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace resourced::daemon::log {
+
+/// The error for a damaged store file, with advice for the operator.
+[[nodiscard]] Error damaged_store(const std::string& path, std::string what);
+
+/// A connection. For one thread at a time.
+class Database {
+ public:
+  enum class Access {
+    /// Opens a file, or makes it.
+    write,
+    /// Opens a file that another connection of this process writes.
+    read,
+  };
+
+  /// `path` may be `:memory:`. Throws as fail() does.
+  explicit Database(const std::string& path, Access access = Access::write);
+
+  /// Runs statements that return nothing. Throws as fail() does.
+  void execute(const char* statements);
+
+  /// Whether the last connection moves the write-ahead log into the file when it closes, and removes it.
+  void set_tidy_on_close(bool tidy);
+
+  /// Counts the pages in the write-ahead log after each commit. This disables SQLite's automatic checkpoints,
+  /// so checkpoint() must be called.
+  void count_log_pages();
+  [[nodiscard]] std::size_t log_pages() const noexcept { return *log_pages_; }
+  /// Moves as much of the write-ahead log into the file as no reader needs, and waits for none. True if that
+  /// was all, so that the next commit begins the log anew.
+  bool checkpoint();
+
+  /// Replaces the content of this database by that of another one, as of one of its commits. Throws as fail()
+  /// does, and Error EBUSY if the other database is locked.
+  void copy_from(Database& other);
+
+  [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// Throws the present failure of the connection, with file and action named: ENOSPC for a full disk, EBUSY
+  /// for a file that another process holds, EBADMSG for a damaged one or one of another kind, otherwise EIO.
+  [[noreturn]] void fail(std::string_view action) const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const noexcept;
+  };
+  std::string path_;
+  // On the heap, as SQLite's hook keeps the address and a Database may be moved.
+  std::unique_ptr<std::size_t> log_pages_ = std::make_unique<std::size_t>(0);
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// A prepared statement, used again and again. Columns and parameters count from 0 and 1, as SQLite has them.
+class Statement {
+ public:
+  Statement(Database& database, const char* text);
+
+  Statement& bind(int parameter, std::int64_t value);
+  Statement& bind(int parameter, double value);
+  Statement& bind(int parameter, WallTime value) { return bind(parameter, to_number(value)); }
+  Statement& bind(int parameter, const std::optional<WallTime>& value);
+  /// The text must stay valid until the statement has run.
+  Statement& bind(int parameter, std::string_view value);
+  Statement& bind(int parameter, const std::optional<std::string>& value);
+  /// A value of another statement's row.
+  Statement& bind_column(int parameter, const Statement& row, int column);
+
+  /// Moves to the next row; false after the last one, and the statement is ready to be bound again.
+  bool step();
+  /// Runs a statement that returns no rows.
+  void run();
+  /// Drops the remaining rows.
+  void reset() noexcept;
+
+  [[nodiscard]] bool is_null(int column) const noexcept;
+  [[nodiscard]] std::int64_t integer(int column) const noexcept;
+  [[nodiscard]] double real(int column) const noexcept;
+  [[nodiscard]] WallTime time(int column) const noexcept { return wall_time(real(column)); }
+  [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] std::optional<std::string> optional_text(int column) const;
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const noexcept;
+  };
+  Database& database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,52 @@
+// The lock file of a state directory. It keeps a second daemon out. The sequence of the last commit is
+// written to it after each commit, so that a store that has lost commits is detected. The write is not
+// synced, as after a loss of power an older sequence does no harm. A start that is refused before its first
+// commit leaves the file as it was, and removes a file that it has made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "daemon/log/records.hpp"
+
+namespace resourced::daemon::log {
+
+/// Its name in a state directory.
+inline constexpr const char* lock_file = "resourced.lock";
+
+class StateLock {
+ public:
+  /// The last sequence that was committed to a store, with the number of the store (PresentSum::begin).
+  struct Head {
+    std::int64_t store = 0;
+    Sequence sequence = 0;
+  };
+
+  /// Locks the directory of a store's file, which must be there. Waits for a daemon that is ending, for two
+  /// seconds at the most; then throws Error EBUSY that names the store.
+  explicit StateLock(const std::string& store_path);
+  ~StateLock();
+  StateLock(const StateLock&) = delete;
+  StateLock& operator=(const StateLock&) = delete;
+  StateLock(StateLock&&) = delete;
+  StateLock& operator=(StateLock&&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// The content of the file when it was locked; nothing for a new or unreadable file.
+  [[nodiscard]] const std::optional<Head>& head() const noexcept { return head_; }
+
+  /// Writes the last commit. A failure is ignored: the file then names an earlier commit, which proves less.
+  void write(const Head& head) noexcept;
+
+ private:
+  bool try_lock();
+
+  std::string path_;
+  int descriptor_ = -1;
+  bool is_new_ = false;
+  std::optional<Head> head_;
+};
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,305 @@
+#include "daemon/log/store.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/invariant.hpp"
+#include "daemon/log/past_reader.hpp"
+#include "daemon/log/snapshot_rows.hpp"
+#include "daemon/log/sqlite.hpp"
+#include "daemon/log/store_install.hpp"
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/store_writer.hpp"
+
+namespace resourced::daemon::log {
+namespace {
+
+// Bounds a step of trimming to some milliseconds, as commits wait for it.
+constexpr std::size_t events_per_trim = 1000;
+
+/// Only the daemon's user may look into a directory of a store. One of another owner, and one that many users
+/// share (the sticky bit, as /tmp has it), stays as it is.
+void keep_directory_private(const std::string& directory) {
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  if ((status.st_mode & S_ISVTX) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return;
+  if (::chmod(directory.c_str(), S_IRWXU) != 0)
+    throw Error(errno, fmt::format("{}: chmod: {}", directory, std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string store_path(const std::string& directory) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directories(directory, error);
+  if (error) throw Error(error.value(), fmt::format("{}: {}", directory, error.message()));
+  std::string path = (std::filesystem::path(directory) / store_file).string();
+  // Another directory may have other uses.
+  if (is_new || std::filesystem::exists(path, error)) keep_directory_private(directory);
+  return path;
+}
+
+Store::Store(const std::string& directory)
+    : writer_(std::make_unique<StoreWriter>(store_path(directory))),
+      reading_connection_(std::make_unique<Database>(store_path(directory), Database::Access::read)),
+      reader_(std::make_unique<StoreReader>(*reading_connection_, writer_->hosts())),
+      past_(std::make_unique<PastReader>(*reading_connection_, *reader_)),
+      usage_(std::make_unique<UsageReader>(*reading_connection_)),
+      last_sequence_(writer_->last_sequence()) {
+  remove_leftovers(writer_->database().path());
+  StoreReader::LastTimestamp last = reader_->last_timestamp();
+  last_timestamp_ = last.timestamp;
+  damage_ = std::move(last.damage);
+}
+
+Store::~Store() { stop(); }
+
+module::RecordedState Store::load() { return writer_->load(); }
+
+module::Snapshot Store::last_states() {
+  PastReader::Search search = past_->begin_at(last_sequence_);
+  while (!search.is_done()) past_->advance(search);
+  return std::move(search.states);
+}
+
+std::optional<LoggedEvent> Store::last_event() {
+  if (last_sequence_ == 0 || damage_) return std::nullopt;
+  EventFilter all;
+  all.allocations = true;
+  try {
+    const HistoryPage page = reader_->page(all, last_sequence_, last_sequence_, 1);
+    if (page.has_gap) return std::nullopt;
+    return page.events.empty() ? LoggedEvent{last_sequence_, last_timestamp_, {}} : page.events.front();
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    return std::nullopt;
+  }
+}
+
+void Store::start(Callbacks callbacks) {
+  callbacks_ = std::move(callbacks);
+  thread_ = std::thread([this] { work(); });
+  reading_thread_ = std::thread([this] { read(); });
+}
+
+void Store::append(Record record) {
+  std::vector<Record> records;
+  records.push_back(std::move(record));
+  append_all(std::move(records));
+}
+
+// The writing thread takes the whole queue for one commit.
+void Store::append_all(std::vector<Record> records) {
+  const std::lock_guard lock(mutex_);
+  const bool was_empty = queue_.empty();
+  for (Record& record : records) {
+    if (record.snapshot) wants_snapshot_ = false;
+    RESOURCED_INVARIANT(queue_.empty() || record.sequence == queue_.back().sequence + 1);
+    queue_.push_back(std::move(record));
+  }
+  if (was_empty) wake_.notify_one();
+}
+
+void Store::ask(Question question) {
+  const std::lock_guard lock(questions_mutex_);
+  questions_.push_back(std::move(question));
+  asked_.notify_one();
+}
+
+void Store::find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) {
+  ask([this, targets = std::move(targets), answer = std::move(answer)] {
+    targets->find();
+    callbacks_.post(answer);
+  });
+}
+
+void Store::find_start(const EventFilter& filter, std::size_t most,
+                       std::function<void(HistoryStart)> answer) {
+  const std::lock_guard lock(questions_mutex_);
+  questions_.push_back([this, filter, most, horizon = horizon_, answer = std::move(answer)] {
+    HistoryStart start;
+    try {
+      start = reader_->start(filter, most, horizon);
+    } catch (const Error& error) {
+      start.failure = error;
+    }
+    callbacks_.post([start = std::move(start), answer] { answer(start); });
+  });
+  asked_.notify_one();
+}
+
+void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                      std::function<void(HistoryPage)> answer) {
+  ask([this, filter, from, to, limit, answer = std::move(answer)] {
+    auto page = std::make_shared<HistoryPage>();
+    try {
+      *page = reader_->page(filter, from, to, limit);
+    } catch (const Error& error) {
+      page->failure = error;
+    }
+    callbacks_.post([page, answer] { answer(std::move(*page)); });
+  });
+}
+
+void Store::read_present(std::function<void(const Present&)> answer) {
+  ask([this, answer = std::move(answer)] {
+    std::shared_ptr<const Present> present;
+    try {
+      present = std::make_shared<const Present>(reader_->present());
+    } catch (const Error& error) {
+      present = std::make_shared<const Present>(error);
+    }
+    callbacks_.post([present, answer] { answer(*present); });
+  });
+}
+
+void Store::trim(WallTime before) {
+  WallTime bound = before;
+  {
+    const std::lock_guard lock(questions_mutex_);
+    bound = std::min(before, std::exchange(horizon_, before));
+  }
+  prepare_trim(bound);
+}
+
+void Store::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+  {
+    const std::lock_guard lock(questions_mutex_);
+    reading_stops_ = true;
+  }
+  asked_.notify_one();
+  reading_thread_.join();
+}
+
+Store::Counters Store::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+void Store::work() {
+  try {
+    extend_snapshots();
+    while (turn()) {
+    }
+  } catch (const Error& error) {
+    callbacks_.post([this, error] { callbacks_.failed(error); });
+  }
+}
+
+bool Store::turn() {
+  std::vector<Record> records;
+  std::vector<PastRows> snapshots;
+  std::optional<Trim> trim;
+  {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || trim_ || !snapshots_.empty(); });
+    if (stopping_ && queue_.empty()) return false;
+    records.swap(queue_);
+    snapshots.swap(snapshots_);
+    trim = trim_;
+  }
+  if (!records.empty()) commit(records);
+  // What is dropped must have left its snapshot.
+  if (!write_snapshots(snapshots)) {
+    {
+      const std::lock_guard lock(mutex_);
+      trim_.reset();
+    }
+    if (trim) end_trim();
+    trim.reset();
+  }
+  if (trim) trim_some(*trim);
+  extend_snapshots();
+  writer_->checkpoint([this](const std::function<void()>& work) { without_reader(work); });
+  return true;
+}
+
+void Store::commit(const std::vector<Record>& records) {
+  writer_->commit(records);
+  {
+    const std::lock_guard lock(mutex_);
+    ++counters_.commits;
+    counters_.events += records.size();
+  }
+  callbacks_.post([this, last = records.back().sequence] { callbacks_.committed(last); });
+}
+
+void Store::trim_some(const Trim& trim) {
+  bool goes_on = trim.is_part;
+  try {
+    if (writer_->trim(trim.before, events_per_trim, trim.last) >= events_per_trim) return;
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    callbacks_.post([this, error] { callbacks_.not_trimmed(error); });
+    goes_on = false;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    trim_.reset();
+  }
+  goes_on ? look_for_base(trim.before) : end_trim();
+}
+
+void Store::without_reader(const std::function<void()>& work) {
+  const auto pause = [this](bool pauses) {
+    const std::lock_guard lock(questions_mutex_);
+    reading_pauses_ = pauses;
+  };
+  pause(true);
+  {
+    const std::lock_guard lock(reading_);
+    work();
+  }
+  pause(false);
+  asked_.notify_one();
+}
+
+void Store::read() {
+  while (true) {
+    Question question;
+    PastTask task;
+    std::unique_lock reading(reading_, std::defer_lock);
+    {
+      std::unique_lock lock(questions_mutex_);
+      asked_.wait(lock, [this] {
+        return reading_stops_ || (!(questions_.empty() && past_tasks_.empty()) && !reading_pauses_);
+      });
+      if (reading_stops_) return;
+      // In turns, so that neither waits for more than a step of the other.
+      is_past_next_ = !past_tasks_.empty() && (questions_.empty() || is_past_next_);
+      if (is_past_next_) {
+        task = std::move(past_tasks_.front());
+        past_tasks_.pop_front();
+      } else {
+        question = std::move(questions_.front());
+        questions_.pop_front();
+      }
+      is_past_next_ = !is_past_next_;
+      // Locked before questions_mutex_ is released: the writing thread asks for a pause under it, so it
+      // cannot come between.
+      reading.lock();
+    }
+    if (question) {
+      question();
+    } else if (!task.step()) {
+      const bool goes_on = !task.yields;
+      ask_past(std::move(task), goes_on);
+    }
+  }
+}
+
+}  // namespace resourced::daemon::log

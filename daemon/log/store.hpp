@@ -1,0 +1,213 @@
+// The durable side of the daemon: the event log and the tables of the present in one SQLite file. One thread
+// writes: records are queued, and those that wait while one commit runs go into the next, so one fsync serves
+// many. Another thread reads history over a connection of its own, so commits wait for no reader. The module
+// decides what the tables mean (RecordedState).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/module/command.hpp"
+#include "core/module/snapshot.hpp"
+#include "core/time.hpp"
+#include "daemon/log/event_log.hpp"
+#include "daemon/log/past_reader.hpp"
+#include "daemon/log/records.hpp"
+#include "daemon/log/snapshot_rows.hpp"
+#include "daemon/log/usage_rows.hpp"
+#include "daemon/log/usage_walk.hpp"
+
+namespace resourced::daemon::log {
+
+class Database;
+struct CopiedStore;
+class StoreReader;
+class StoreWriter;
+
+/// Its name in a state directory.
+inline constexpr const char* store_file = "resourced.sqlite";
+
+/// The file of a state directory, which is made if it is not there. Throws Error that names it.
+[[nodiscard]] std::string store_path(const std::string& directory);
+
+class Store final : public EventLog {
+ public:
+  /// The store's threads call `post`, which runs a function on the loop; the other callbacks are called
+  /// there.
+  struct Callbacks {
+    std::function<void(std::function<void()>)> post;
+    /// This event and all before it are on disk.
+    std::function<void(Sequence)> committed;
+    /// Nothing more is committed from here on.
+    std::function<void(const Error&)> failed;
+    /// The history cannot be trimmed, as it is damaged; everything else works.
+    std::function<void(const Error&)> not_trimmed = [](const Error& /*error*/) {};
+  };
+
+  /// Opens the store of a state directory, which is made if it is not there, and locks it against a second
+  /// daemon. Throws Error that names the file and says what to do.
+  explicit Store(const std::string& directory);
+  ~Store() override;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  Store(Store&&) = delete;
+  Store& operator=(Store&&) = delete;
+
+  /// The recorded state. To be called before start().
+  [[nodiscard]] module::RecordedState load();
+  /// The states after the last event. To be called before start(). Throws Error as PastReader::begin_at().
+  [[nodiscard]] module::Snapshot last_states();
+  /// The last event, without its text if it is hidden. To be called before start(). Nothing in an empty log,
+  /// or if it cannot be read.
+  [[nodiscard]] std::optional<LoggedEvent> last_event();
+  [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
+  [[nodiscard]] bool is_numbered() const noexcept override { return true; }
+  [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
+  /// The error of the last event if it cannot be read. Journals end there; everything else works.
+  [[nodiscard]] const std::optional<Error>& damage() const noexcept { return damage_; }
+
+  void start(Callbacks callbacks);
+
+  void append(Record record) override;
+  void append_all(std::vector<Record> records) override;
+  void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) override;
+  void find_start(const EventFilter& filter, std::size_t most,
+                  std::function<void(HistoryStart)> answer) override;
+  void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
+                 std::function<void(HistoryPage)> answer) override;
+
+  using Present = std::variant<module::RecordedState, Error>;
+  /// The recorded state as of a commit that is not older than the question.
+  void read_present(std::function<void(const Present&)> answer);
+  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  [[nodiscard]] bool wants_snapshot() const noexcept override { return wants_snapshot_; }
+
+  /// Hides events before this time from consumers that begin from now on, and drops, in steps, those before
+  /// the time of the previous call: a consumer that has begun has the time between two calls to read them. 0
+  /// keeps all.
+  void trim(WallTime before);
+
+  /// Makes a copy of the present (store_copy.hpp), and calls `answer` from the loop; with the reason if it
+  /// cannot be made now. One at a time.
+  void copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer);
+
+  /// Commits the queued records and ends the threads. Waiting questions get no answer.
+  void stop();
+
+  [[nodiscard]] Counters counters() const override;
+
+ private:
+  using Question = std::function<void()>;
+  // Drops events that are older than `before`, up to `last`.
+  struct Trim {
+    WallTime before{};
+    Sequence last = 0;
+    /// There may be more to drop after it.
+    bool is_part = false;
+    friend bool operator==(const Trim&, const Trim&) = default;
+  };
+
+  void work();
+  // One turn of the writing thread: all records that wait, then one step of trimming. False at the end.
+  bool turn();
+  void commit(const std::vector<Record>& records);
+  void trim_some(const Trim& trim);
+  // A snapshot, and an extension of the roll-ups up to its event.
+  struct PastRows {
+    SnapshotRow snapshot;
+    std::optional<RollUp> usage = std::nullopt;
+  };
+  // In store_past.cpp: work on the past, in steps on the reading thread. A task returns false until it is
+  // done. One at a time is under way, as each has states of all targets; but a report, which takes longer,
+  // lets all others that wait go first after each of its steps.
+  struct PastTask {
+    std::function<bool()> step;
+    bool yields = false;
+  };
+  void ask_past(PastTask task, bool first);
+  // Trims come one after another, as each extends the roll-ups of the one before.
+  void prepare_trim(WallTime before);
+  void look_for_base(WallTime before);
+  void end_trim();
+  struct TrimBase;
+  bool find_base(TrimBase& base);
+  void begin_base(TrimBase& base);
+  /// Goes to another snapshot, as the log cannot be read up to the end of the trim; false if that does not
+  /// help.
+  bool retreat(TrimBase& base);
+  void hand_over(TrimBase& base, std::optional<PastRows> rows);
+  [[nodiscard]] PastSources sources() const;
+  // Called by the writing thread when it has nothing to write.
+  void extend_snapshots();
+  bool extend_snapshots_to(Sequence last, std::optional<PastReader::Search>& search);
+  bool end_extension(Sequence snapshot, Sequence stride);
+  void hand_over(std::optional<PastRows> rows, std::optional<Trim> trim);
+  // False if the disk is full, or the roll-ups have been extended otherwise.
+  bool write_snapshots(const std::vector<PastRows>& rows);
+  void read();
+  void without_reader(const std::function<void()>& work);
+  void ask(Question question);
+
+  std::unique_ptr<StoreWriter> writer_;
+  std::unique_ptr<Database> reading_connection_;
+  std::unique_ptr<StoreReader> reader_;
+  std::unique_ptr<PastReader> past_;
+  std::unique_ptr<UsageReader> usage_;
+  Sequence last_sequence_ = 0;
+  WallTime last_timestamp_{};
+  std::optional<Error> damage_;
+  Callbacks callbacks_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Record> queue_;
+  std::optional<Trim> trim_;
+  /// A trim is being prepared or carried out, and the time of a call meanwhile.
+  bool is_trimming_ = false;
+  std::optional<WallTime> trim_next_;
+  /// Snapshots to be written.
+  std::vector<PastRows> snapshots_;
+  /// The snapshots up to this one are no further apart than they should be; the next is due after `stride_`
+  /// events.
+  Sequence chained_ = 0;
+  Sequence stride_ = 1;
+  bool is_extended_ = false;
+  std::atomic<bool> wants_snapshot_ = false;
+  Counters counters_;
+  bool stopping_ = false;
+
+  std::mutex questions_mutex_;
+  std::condition_variable asked_;
+  std::deque<Question> questions_;
+  std::deque<PastTask> past_tasks_;
+  bool is_past_next_ = false;
+  WallTime horizon_{};
+  bool reading_stops_ = false;
+  /// The writing thread waits for reading_: no further question begins until it has released it.
+  bool reading_pauses_ = false;
+  /// Held during a question, which is bounded.
+  std::mutex reading_;
+
+  std::thread thread_;
+  std::thread reading_thread_;
+};
+
+/// Reads a copy of the store, so that nothing in the state directory changes, whatever its version and
+/// condition. Beside a running daemon the copy is as of one of its commits. Returns nothing if there is no
+/// store. Throws Error that names the file, as Store does, and EBUSY if a daemon of schema 1 or 2 uses the
+/// store, or if it cannot be read while a daemon runs.
+[[nodiscard]] std::optional<module::RecordedState> peek_store(const std::string& directory);
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,100 @@
+#include "daemon/log/store_install.hpp"
+
+#include <cerrno>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "daemon/log/present_sum.hpp"
+#include "daemon/log/sqlite.hpp"
+#include "daemon/log/state_lock.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_schema.hpp"
+#include "os/file.hpp"
+
+namespace resourced::daemon::log {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t mode = 0600;
+
+void sync(const std::string& path, int flags) {
+  const os::Descriptor file(::open(path.c_str(), flags | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0) os::fail(path, errno);
+}
+
+// Gives the store a number of its own: the lock file may have the last event of another copy of it.
+void check_incoming(const std::string& path, Sequence last) {
+  {
+    Database database(path);
+    database.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;");
+    check_schema(database);
+    if (!has_present_sum(database)) throw damaged_store(path, "it has no checksum");
+    PresentSum(database).verify();
+    Statement present(database, "SELECT sequence FROM present");
+    present.step();
+    const auto found = static_cast<Sequence>(present.integer(0));
+    present.reset();
+    if (found != last) throw damaged_store(path, fmt::format("it ends with event {}, not {}", found, last));
+    database.execute("UPDATE present SET store = random()");
+  }
+  sync(path, O_RDONLY);
+}
+
+// SQLite would take a write-ahead log that stays behind for one of the new file. A daemon that was killed
+// leaves one with commits, so they are moved into the file first.
+void end_log(const std::string& path) {
+  if (fs::exists(path)) {
+    Database database(path);
+    database.execute("PRAGMA busy_timeout=2000; PRAGMA wal_checkpoint(TRUNCATE);");
+  }
+  std::error_code error;
+  const std::uintmax_t left = fs::file_size(path + "-wal", error);
+  if (!error && left > 0)
+    throw Error(EBUSY, path + "-wal: in use by another program; end it, and start again");
+  fs::remove(path + "-wal", error);
+  fs::remove(path + "-shm", error);
+}
+
+}  // namespace
+
+std::string copy_path(const std::string& store_path) { return store_path + ".copy"; }
+std::string incoming_path(const std::string& store_path) { return store_path + ".new"; }
+
+void remove_leftovers(const std::string& store_path) {
+  std::error_code ignored;
+  fs::remove(copy_path(store_path), ignored);
+  fs::remove(incoming_path(store_path), ignored);
+}
+
+IncomingStore::IncomingStore(const std::string& directory)
+    : path_(incoming_path(store_path(directory))),
+      file_(std::make_shared<os::Descriptor>(
+          ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode))) {
+  if (file_->get() < 0) os::fail(path_, errno);
+}
+
+void IncomingStore::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file_->get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) os::fail(path_, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+void install_store(const std::string& directory, Sequence last) {
+  const std::string path = store_path(directory);
+  const std::string incoming = incoming_path(path);
+  const StateLock lock(path);
+  check_incoming(incoming, last);
+  end_log(path);
+  if (::rename(incoming.c_str(), path.c_str()) != 0) os::fail(path, errno);
+  sync(directory, O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,355 @@
+// The past of the store: questions, snapshots, and the states that trimming keeps.
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <utility>
+
+#include "daemon/log/past_reader.hpp"
+#include "daemon/log/snapshot_rows.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_copy.hpp"
+#include "daemon/log/store_install.hpp"
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/store_writer.hpp"
+
+namespace resourced::daemon::log {
+
+namespace {
+
+struct LookBack {
+  EventLog::PastQuestion question;
+  EventLog::Render render;
+  std::function<void(EventLog::Past)> answer;
+  std::optional<PastReader::Search> search = std::nullopt;
+  bool is_again = false;
+};
+
+// Of a question whose base was dropped while it was looked for, and which another base may answer.
+bool begins_again(LookBack& look, const Error& error) {
+  if (error.errnum() != ENODATA || !look.search || look.is_again) return false;
+  look.is_again = true;
+  look.search.reset();
+  return true;
+}
+
+}  // namespace
+
+void Store::ask_past(PastTask task, bool first) {
+  const std::lock_guard lock(questions_mutex_);
+  if (first) {
+    past_tasks_.push_front(std::move(task));
+  } else {
+    past_tasks_.push_back(std::move(task));
+  }
+  asked_.notify_one();
+}
+
+void Store::read_past(PastQuestion question, Render render, std::function<void(Past)> answer) {
+  const auto look =
+      std::make_shared<LookBack>(LookBack{std::move(question), std::move(render), std::move(answer)});
+  const auto step = [this, look] {
+    auto past = std::make_shared<Past>();
+    try {
+      if (*look->question.is_abandoned) throw Error(ECANCELED, "nobody waits for the answer any more");
+      if (!look->search) look->search = past_->begin(look->question.at);
+      past_->advance(*look->search);
+      if (!look->search->is_done()) return false;
+      const module::Snapshot& states = look->search->states;
+      if (states.of_brokers) {
+        throw Error(
+            ENODATA,
+            "at that time the resources were those of a Flux instance, whose states are not kept here");
+      }
+      past->text = look->render(states, look->search->at);
+      past->sequence = look->search->at;
+    } catch (const Error& error) {
+      if (begins_again(*look, error)) return false;
+      past->failure = error;
+    }
+    look->search.reset();
+    callbacks_.post([past, look] { look->answer(std::move(*past)); });
+    return true;
+  };
+  ask_past({step}, false);
+}
+
+void Store::read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) {
+  struct Report {
+    UsageQuestion question;
+    RenderUsage render;
+    std::function<void(Past)> answer;
+    std::optional<ReportSearch> search;
+  };
+  ReportSearch search(sources(), {question.since, question.until, question.by});
+  const auto report = std::make_shared<Report>(
+      Report{std::move(question), std::move(render), std::move(answer), std::move(search)});
+  const auto step = [this, report] {
+    auto past = std::make_shared<Past>();
+    try {
+      if (*report->question.is_abandoned) throw Error(ECANCELED, "nobody waits for the answer any more");
+      if (!report->search->advance()) return false;
+      past->text = report->render(report->search->report());
+    } catch (const Error& error) {
+      past->failure = error;
+    }
+    report->search.reset();
+    callbacks_.post([past, report] { report->answer(std::move(*past)); });
+    return true;
+  };
+  ask_past({step, true}, false);
+}
+
+void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer) {
+  struct Copying {
+    std::unique_ptr<StoreCopy> copy;
+    bool has_rows = false;
+    std::optional<PastReader::Search> states;
+  };
+  const auto copying = std::make_shared<Copying>();
+  const auto step = [this, most_bytes, copying, answer = std::move(answer)] {
+    auto result = std::make_shared<std::variant<CopiedStore, Error>>();
+    try {
+      const std::string& path = writer_->database().path();
+      if (!copying->copy) {
+        copying->copy = std::make_unique<StoreCopy>(path, copy_path(path), most_bytes);
+        return false;
+      }
+      if (!copying->has_rows) {
+        copying->has_rows = copying->copy->advance();
+        return false;
+      }
+      if (!copying->states) copying->states = past_->begin_at(copying->copy->sequence());
+      past_->advance(*copying->states);
+      if (!copying->states->is_done()) return false;
+      *result = copying->copy->finish(copying->states->states);
+    } catch (const Error& error) {
+      // Without states there is none to begin with.
+      const bool is_of_states = error.errnum() == ENODATA || error.errnum() == EBADMSG;
+      wants_snapshot_ = wants_snapshot_ || (copying->has_rows && is_of_states);
+      *result = error;
+    }
+    copying->copy.reset();
+    copying->states.reset();
+    callbacks_.post([result, answer] { answer(std::move(*result)); });
+    return true;
+  };
+  ask_past({step, true}, false);
+}
+
+PastSources Store::sources() const { return {*reader_, *past_, *usage_}; }
+
+void Store::extend_snapshots() {
+  const Sequence last = writer_->last();
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_extended_ || !queue_.empty() || last - std::min(last, chained_) < stride_) return;
+    is_extended_ = true;
+  }
+  const auto search = std::make_shared<std::optional<PastReader::Search>>();
+  ask_past({[this, last, search] { return extend_snapshots_to(last, *search); }}, false);
+}
+
+bool Store::extend_snapshots_to(Sequence last, std::optional<PastReader::Search>& search) {
+  Sequence from = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    from = chained_;
+  }
+  Sequence stride = events_per_snapshot;
+  try {
+    if (!search) {
+      // The snapshots before it may have been dropped.
+      if (past_->snapshot_until(from) == 0) from = past_->snapshot_from(from);
+      if (from == 0) return end_extension(last, stride);
+      stride = past_->stride_after(from);
+      Sequence next = past_->snapshot_from(from + 1);
+      for (; next > 0 && next - from <= stride; next = past_->snapshot_from(from + 1)) {
+        from = next;
+        stride = past_->stride_after(from);
+      }
+      if (next == 0 && last - std::min(last, from) < stride) return end_extension(from, stride);
+      search = past_->begin_at(from);
+      search->last = search->at + stride;
+    }
+    past_->advance(*search);
+    if (!search->is_done()) return false;
+    hand_over(PastRows{SnapshotRow(search->at, search->states)}, std::nullopt);
+    return end_extension(search->at, events_per_snapshot);
+  } catch (const Error&) {
+    // A reader that comes to the damage is told of it. The states after it are found from the next snapshot.
+    from = past_->snapshot_from((search ? search->at : from) + 1);
+    wants_snapshot_ = wants_snapshot_ || from == 0;
+    return end_extension(from == 0 ? last : from, events_per_snapshot);
+  }
+}
+
+bool Store::end_extension(Sequence snapshot, Sequence stride) {
+  const std::lock_guard lock(mutex_);
+  chained_ = snapshot;
+  stride_ = stride;
+  is_extended_ = false;
+  return true;
+}
+
+// The states after the last event that is dropped are the beginning of the past that is kept, and what is
+// dropped is in the roll-ups. Where the log cannot be read, another snapshot is the beginning.
+struct Store::TrimBase {
+  Trim trim;
+  /// The last event that may be dropped; trim.last may be before it.
+  Sequence reach = 0;
+  std::optional<RollUpSearch> search = std::nullopt;
+  bool has_retreated = false;
+  bool is_handed_over = false;
+};
+
+void Store::prepare_trim(WallTime before) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_trimming_) {
+      trim_next_ = before;
+      return;
+    }
+    is_trimming_ = true;
+  }
+  look_for_base(before);
+}
+
+void Store::look_for_base(WallTime before) {
+  const auto base = std::make_shared<TrimBase>(TrimBase{{before}});
+  const auto step = [this, base] {
+    if (!find_base(*base)) return false;
+    if (!base->is_handed_over) end_trim();
+    return true;
+  };
+  ask_past({step, true}, false);
+}
+
+void Store::end_trim() {
+  std::optional<WallTime> next;
+  {
+    const std::lock_guard lock(mutex_);
+    next = std::exchange(trim_next_, std::nullopt);
+    is_trimming_ = next.has_value();
+  }
+  if (next) look_for_base(*next);
+}
+
+bool Store::find_base(TrimBase& base) {
+  try {
+    if (!base.search) {
+      begin_base(base);
+      return !base.search;
+    }
+    if (!base.search->advance()) return false;
+    hand_over(base, PastRows{SnapshotRow(base.trim.last, base.search->states()), base.search->result()});
+  } catch (const Error& error) {
+    // An earlier trim has dropped them meanwhile, or the disk or the memory failed: the next one comes soon.
+    const bool is_of_data = error.errnum() != EIO && error.errnum() != EBUSY && error.errnum() != ENOMEM;
+    if (!is_of_data || (base.search && error.errnum() == ENODATA)) return true;
+    return !retreat(base);
+  }
+  return true;
+}
+
+void Store::begin_base(TrimBase& base) {
+  // A roll-up writes the sums of all hosts: it waits until about as much is dropped, but no longer than this.
+  constexpr std::size_t small_roll_up = std::size_t{64} << 10U;
+  constexpr Seconds longest_wait{3600};
+  constexpr std::size_t usual_event = 256;
+  // Bounds how long one roll-up takes.
+  constexpr Sequence most_events = 100'000;
+  const auto last_before = [this](WallTime time) {
+    return reader_->last_until(wall_time(std::nextafter(to_number(time), 0.0)));
+  };
+  Trim& trim = base.trim;
+  const Sequence dropped = reader_->dropped();
+  // Events of one time stay together, as a start has several, and its snapshot is beside the last of them.
+  // But they can be all that there is.
+  const Sequence newest = std::max<Sequence>(reader_->last(), 1);
+  const Sequence older = last_before(reader_->time_of(newest));
+  trim.last = std::min(last_before(trim.before), older > dropped ? older : newest - 1);
+  base.reach = trim.last;
+  if (trim.last <= dropped) return;
+  const auto rolled_up = usage_->sound_end();
+  if (rolled_up && rolled_up->sequence > dropped) {
+    // An earlier trim has not ended: the rest of it comes first.
+    const bool is_due = rolled_up->sequence <= trim.last;
+    trim = {trim.before, rolled_up->sequence, true};
+    if (is_due) hand_over(base, std::nullopt);
+    return;
+  }
+  const Sequence start = rolled_up && rolled_up->sequence == dropped
+                             ? dropped
+                             : past_->snapshot_from(std::max<Sequence>(dropped, 1));
+  // Without states nothing of it can be followed.
+  if (start == 0 || start > trim.last) return hand_over(base, std::nullopt);
+  const WallTime first = reader_->time_of(dropped + 1);
+  const std::size_t size = usage_->last_size();
+  if (size > small_roll_up && (trim.last - dropped) * usual_event < size &&
+      trim.before - first < longest_wait) {
+    return;
+  }
+  // Month by month, so that there are never the sums of all hosts for many months in memory.
+  const module::Month month = module::month_of(module::to_micros(first));
+  Sequence last_of_part = last_before(module::from_micros(module::begin_of(month + 1)));
+  if (const Sequence most = dropped + most_events; last_of_part > most) {
+    const Sequence cut = last_before(reader_->time_of(most));
+    last_of_part = cut > dropped ? cut : most;
+  }
+  trim.is_part = last_of_part < trim.last;
+  trim.last = std::min(trim.last, last_of_part);
+  // What is before the first states cannot be followed either.
+  if (start > trim.last) {
+    trim.last = start;
+    return hand_over(base, std::nullopt);
+  }
+  base.search.emplace(sources(), trim.last);
+}
+
+bool Store::retreat(TrimBase& base) {
+  const bool is_first = !std::exchange(base.has_retreated, true);
+  try {
+    Sequence snapshot = past_->snapshot_until(base.trim.last);
+    const Sequence next = past_->snapshot_from(base.trim.last + 1);
+    wants_snapshot_ = wants_snapshot_ || next == 0;
+    if (is_first && snapshot <= reader_->dropped()) snapshot = next;
+    // Nothing can be dropped until there is another snapshot.
+    if (snapshot <= reader_->dropped() || snapshot > base.reach) return false;
+    base.trim.last = snapshot;
+    if (is_first) {
+      base.search.emplace(sources(), snapshot);
+      return true;
+    }
+  } catch (const Error&) {
+    // What is dropped is in no roll-up.
+    if (base.trim.last <= reader_->dropped()) return false;
+  }
+  hand_over(base, std::nullopt);
+  return false;
+}
+
+void Store::hand_over(TrimBase& base, std::optional<PastRows> rows) {
+  base.is_handed_over = true;
+  hand_over(std::move(rows), base.trim);
+}
+
+void Store::hand_over(std::optional<PastRows> rows, std::optional<Trim> trim) {
+  const std::lock_guard lock(mutex_);
+  if (rows) snapshots_.push_back(*std::move(rows));
+  if (trim) trim_ = trim;
+  wake_.notify_one();
+}
+
+// They can be made again, so a full disk does not end the daemon for them.
+bool Store::write_snapshots(const std::vector<PastRows>& rows) {
+  try {
+    return std::ranges::all_of(rows, [this](const PastRows& row) {
+      return writer_->write_past(row.snapshot, row.usage ? &*row.usage : nullptr);
+    });
+  } catch (const Error& error) {
+    if (error.errnum() != ENOSPC) throw;
+    return false;
+  }
+}
+
+}  // namespace resourced::daemon::log

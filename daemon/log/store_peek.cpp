@@ -1,0 +1,123 @@
+// Reads the recorded state without a daemon, for `resourced --check`.
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "core/error.hpp"
+#include "daemon/log/sqlite.hpp"
+#include "daemon/log/state_lock.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_writer.hpp"
+#include "os/file.hpp"
+
+namespace resourced::daemon::log {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PrivateDirectory {
+ public:
+  PrivateDirectory() : path_((fs::temp_directory_path() / "resourced-check-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) os::fail(path_, errno);
+  }
+  ~PrivateDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PrivateDirectory(const PrivateDirectory&) = delete;
+  PrivateDirectory& operator=(const PrivateDirectory&) = delete;
+  PrivateDirectory(PrivateDirectory&&) = delete;
+  PrivateDirectory& operator=(PrivateDirectory&&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+};
+
+[[noreturn]] void refuse(const std::string& store, const std::string& why = "") {
+  throw Error(EBUSY, fmt::format("{}: in use by a running resourced{}", store, why));
+}
+
+// A shared lock of the state directory, which keeps a daemon from starting. Not taken beside a running
+// daemon.
+class SharedLock {
+ public:
+  SharedLock(const std::string& lock_path, const std::string& store)
+      : descriptor_(::open(lock_path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_.get() < 0 && errno != ENOENT) os::fail(lock_path, errno);
+    is_running_ = descriptor_.get() >= 0 && ::flock(descriptor_.get(), LOCK_SH | LOCK_NB) != 0;
+    refuse_older(store);
+  }
+
+  /// Whether a daemon has locked the state directory.
+  [[nodiscard]] bool is_running() const noexcept { return is_running_; }
+
+ private:
+  // Refuses beside a daemon of schema 1 or 2, which locks ranges of the database file (fcntl(2)) and lets no
+  // other process read it.
+  static void refuse_older(const std::string& store) {
+    const os::Descriptor file(::open(store.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) os::fail(store, errno);
+    struct flock range {};
+    range.l_type = F_RDLCK;
+    range.l_whence = SEEK_SET;
+    if (::fcntl(file.get(), F_GETLK, &range) == 0 && range.l_type != F_UNLCK) refuse(store);
+  }
+
+  os::Descriptor descriptor_;
+  bool is_running_ = false;
+};
+
+void copy_file(const std::string& from, const std::string& to) {
+  std::error_code error;
+  if (fs::exists(from, error)) fs::copy_file(from, to, error);
+  if (error) throw Error(error.value(), fmt::format("{}: {}", from, error.message()));
+}
+
+void copy_running(const std::string& path, const std::string& copied) {
+  try {
+    Database store(path, Database::Access::read);
+    store.execute("PRAGMA busy_timeout=2000");
+    Database(copied).copy_from(store);
+  } catch (const Error& error) {
+    if (error.errnum() == EBADMSG) throw;
+    refuse(path, fmt::format(", and cannot be read meanwhile ({})", error.what()));
+  }
+}
+
+}  // namespace
+
+std::optional<module::RecordedState> peek_store(const std::string& directory) {
+  const std::string path = (fs::path(directory) / store_file).string();
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  const std::string lock_path = (fs::path(directory) / lock_file).string();
+  const SharedLock lock(lock_path, path);
+  const PrivateDirectory copy;
+  const std::string copied = (fs::path(copy.path()) / store_file).string();
+  // The lock file tells whether commits are missing. It is copied first, as a running daemon writes to it
+  // after each commit: copied last, it could name a commit that the copy of the store does not have.
+  copy_file(lock_path, (fs::path(copy.path()) / lock_file).string());
+  if (lock.is_running()) {
+    copy_running(path, copied);
+  } else {
+    copy_file(path, copied);
+    copy_file(path + "-wal", copied + "-wal");
+  }
+  try {
+    return StoreWriter(copied).load();
+  } catch (const Error& defect) {
+    std::string text = defect.what();
+    if (const auto at = text.find(copied); at != std::string::npos) text.replace(at, copied.size(), path);
+    throw Error(defect.errnum(), text);
+  }
+}
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,157 @@
+// The statements of the store: write records to rows, and read the rows of the present as core types.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "core/module/command.hpp"
+#include "core/time.hpp"
+#include "daemon/log/event_rows.hpp"
+#include "daemon/log/host_ids.hpp"
+#include "daemon/log/present_sum.hpp"
+#include "daemon/log/records.hpp"
+#include "daemon/log/snapshot_rows.hpp"
+#include "daemon/log/sqlite.hpp"
+#include "daemon/log/state_lock.hpp"
+#include "daemon/log/usage_rows.hpp"
+
+namespace resourced::daemon::log {
+
+class StoreWriter {
+ public:
+  /// Opens the database file, locks its directory against another daemon for its lifetime, and checks the
+  /// tables of the present. Throws Error that names the file if it is damaged or has lost commits, and leaves
+  /// it unchanged. A store of the present schema is not changed until the first commit, so a start that is
+  /// refused after this changes none of its files.
+  explicit StoreWriter(const std::string& path);
+  ~StoreWriter();
+  StoreWriter(const StoreWriter&) = delete;
+  StoreWriter& operator=(const StoreWriter&) = delete;
+  StoreWriter(StoreWriter&&) = delete;
+  StoreWriter& operator=(StoreWriter&&) = delete;
+
+  [[nodiscard]] module::RecordedState load();
+  [[nodiscard]] Sequence last_sequence();
+  /// The last event that was committed.
+  [[nodiscard]] Sequence last() const noexcept { return last_; }
+
+  /// Writes records as one transaction, which is on disk when this returns. After an Error the object must
+  /// not be used any more. Throws Error ESTALE if the files were removed or replaced.
+  void commit(const std::vector<Record>& records);
+
+  /// Writes a snapshot of a state that the log has led to already and, unless it is null, an extension of the
+  /// roll-ups, in one transaction; neither, and returns false, if the roll-ups are not as that expects them.
+  /// The object stays usable after an Error ENOSPC.
+  [[nodiscard]] bool write_past(const SnapshotRow& snapshot, const RollUp* usage);
+
+  /// Moves the write-ahead log into the file when it has grown. Waits for readers, by `without_readers`, only
+  /// when the log has become large, as it would otherwise grow without a bound.
+  void checkpoint(const std::function<void(const std::function<void()>&)>& without_readers);
+
+  /// Drops the oldest events that are older than `before` and not after `last`, at most `most` of them. The
+  /// tables of the present do not change, and the newest event is kept. Returns how many it dropped.
+  std::size_t trim(WallTime before, std::size_t most, Sequence last = all_events);
+  static constexpr Sequence all_events = std::numeric_limits<std::int64_t>::max();
+
+  [[nodiscard]] Database& database() noexcept { return database_; }
+  [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }
+
+ private:
+  // The files that opening the database makes beside it. Removes them when the start is refused, after the
+  // connection is closed.
+  class Traces {
+   public:
+    explicit Traces(const std::string& path);
+    ~Traces();
+    Traces(const Traces&) = delete;
+    Traces& operator=(const Traces&) = delete;
+    Traces(Traces&&) = delete;
+    Traces& operator=(Traces&&) = delete;
+
+    /// Leaves the files in place: another process uses them too, or the store has been written to.
+    void keep() noexcept { kept_ = true; }
+    [[nodiscard]] bool kept() const noexcept { return kept_; }
+    [[nodiscard]] bool had_log() const noexcept { return had_log_; }
+
+   private:
+    std::string path_;
+    bool had_log_;
+    bool had_index_;
+    bool kept_ = false;
+  };
+
+  // Pragmas and schema must be in place before statements are prepared, so they have a member of their own.
+  struct Opened : Database {
+    Opened(const std::string& path, const StateLock& lock, Traces& traces);
+    void check(const StateLock& lock);
+    [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
+  };
+
+  // Of a table of drains.
+  struct DrainStatements {
+    DrainStatements(Database& database, const std::string& table);
+    Statement put;
+    Statement take;
+    Statement forget;
+  };
+
+  // Identifies a file independently of its name.
+  struct Identity {
+    dev_t device = 0;
+    ino_t inode = 0;
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  [[nodiscard]] static Identity identify(const std::string& path);
+  [[nodiscard]] bool is_in_place() const;
+
+  template <class Work>
+  void transaction(Work work);
+  void write(const Record& record);
+  void write_drains(const Record& record);
+  void write_properties(const Record& record);
+  void write_allocations(const Record& record);
+
+  StateLock lock_;
+  Traces traces_;
+  Opened database_;
+  HostIds hosts_;
+  std::int64_t store_id_ = 0;
+  PresentSum present_;
+  Statement last_sequence_;
+  Sequence last_ = 0;
+  EventRows events_;
+  SnapshotRows snapshots_;
+  UsageRows usage_;
+  Identity file_;
+  Identity log_file_;
+  /// Pages of the write-ahead log at the last checkpoint.
+  std::size_t log_pages_ = 0;
+  Statement trim_find_;
+  Statement trim_events_;
+  Statement trim_blocks_;
+  Statement trim_resources_;
+  Statement put_trimmed_;
+  DrainStatements drains_;
+  DrainStatements scheduled_;
+  Statement put_property_;
+  Statement take_property_;
+  Statement take_properties_;
+  Statement forget_properties_;
+  Statement put_shrunk_;
+  Statement take_shrunk_;
+  Statement forget_shrunk_;
+  Statement forget_loaded_;
+  Statement put_expiration_;
+  Statement put_inventory_;
+  Statement put_brokers_;
+  Statement put_allocation_;
+  Statement take_allocation_;
+  Statement forget_allocations_;
+};
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,119 @@
+// Adds up the times of targets by state along the log, for reports and for roll-ups. Each step is bounded, so
+// that other readers of the log have their turn in between.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "core/module/usage.hpp"
+#include "core/module/usage_meter.hpp"
+#include "core/time.hpp"
+#include "daemon/log/past_reader.hpp"
+#include "daemon/log/records.hpp"
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/usage_rows.hpp"
+
+namespace resourced::daemon::log {
+
+/// What reads the past of a store.
+struct PastSources {
+  StoreReader& log;
+  PastReader& past;
+  UsageReader& usage;
+};
+
+/// From the state after one event to another event. Where a part of the log is damaged it goes on with the
+/// next snapshot, and the time up to that is missing.
+class UsageWalk {
+ public:
+  /// Counts from `from` on, which is not before event `after`, unless the time in between is missing.
+  UsageWalk(const PastSources& sources, Sequence after, WallTime from, Sequence last,
+            module::UsageMeter::By by);
+
+  /// The next part of the way; true at the end. Throws Error ENODATA if events on the way were dropped
+  /// meanwhile, EBADMSG where there is damage and no snapshot after it.
+  [[nodiscard]] bool advance();
+  [[nodiscard]] module::UsageMeter& meter() noexcept { return meter_; }
+
+ private:
+  void find_states();
+  void read_events();
+  void adopt_states();
+  /// Goes on with the next snapshot; false if there is none.
+  [[nodiscard]] bool pass_damage();
+
+  PastSources sources_;
+  module::UsageMeter meter_;
+  Sequence after_;
+  Sequence last_;
+  std::optional<PastReader::Search> search_;
+  bool has_states_ = false;
+  /// The last event that was added.
+  Sequence at_ = 0;
+  HistoryPage page_;
+  std::size_t next_in_page_ = 0;
+  /// The snapshot that the meter waits for; 0 for none.
+  Sequence adopt_at_ = 0;
+};
+
+/// A report, found in steps.
+class ReportSearch {
+ public:
+  struct Question {
+    WallTime since{};
+    WallTime until{};
+    module::UsageMeter::By by{};
+  };
+  ReportSearch(const PastSources& sources, Question question) : sources_(sources), question_(question) {}
+
+  /// The next part; true at the end. Throws Error ENODATA if nothing is known of the time, or if the log
+  /// changed too often meanwhile, and EBADMSG for damaged roll-ups.
+  [[nodiscard]] bool advance();
+  [[nodiscard]] const module::UsageReport& report() const noexcept { return report_; }
+
+ private:
+  void begin();
+  [[nodiscard]] std::optional<RolledUp> end_of_roll_ups();
+  /// This event, or the first one after it, from whose states the events after it can be followed; 0 for
+  /// none.
+  [[nodiscard]] Sequence reachable(Sequence wanted);
+  void add_month();
+  void add_table(module::Month month, module::UsageTable table);
+  [[nodiscard]] bool walk();
+
+  PastSources sources_;
+  Question question_;
+  module::UsageReport report_;
+  std::optional<RolledUp> rolled_up_;
+  bool has_begun_ = false;
+  int begun_again_ = 0;
+  /// The rolled-up months that are to be added; none if the second is before the first.
+  module::Month next_month_ = 0;
+  module::Month last_month_ = -1;
+  std::optional<UsageWalk> walk_;
+};
+
+/// An extension of the roll-ups, found in steps.
+class RollUpSearch {
+ public:
+  /// Up to the event `last`. Throws Error EBADMSG if no snapshot leads there.
+  RollUpSearch(const PastSources& sources, Sequence last);
+
+  [[nodiscard]] bool advance();
+  /// After the end.
+  [[nodiscard]] const RollUp& result() const noexcept { return result_; }
+  [[nodiscard]] const module::Snapshot& states() { return walk_->meter().states(); }
+
+ private:
+  void add_before(module::Month month, module::UsageTable& table);
+
+  PastSources sources_;
+  RollUp result_;
+  std::optional<UsageWalk> walk_;
+  bool is_walked_ = false;
+  module::UsageMeter::Tables tables_;
+};
+
+}  // namespace resourced::daemon::log

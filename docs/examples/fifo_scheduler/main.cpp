@@ -1,0 +1,155 @@
+// fifo_scheduler: acquires resources from resourced (RFC 28) and allocates them to requests, one per line of
+// input. This file has the event loop; scheduler.hpp has the decisions, pool.hpp the state.
+// docs/schedulers.md explains the program.
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/signalfd.h>
+
+#include "client/acquisition.hpp"
+#include "client/connection.hpp"
+#include "core/error.hpp"
+#include "core/json/utf8.hpp"
+#include "docs/examples/fifo_scheduler/line_input.hpp"
+#include "docs/examples/fifo_scheduler/scheduler.hpp"
+
+namespace {
+
+using namespace resourced;
+
+struct Options {
+  std::string uri;
+  std::string file;
+  std::string partition;
+  bool exit_at_eof = false;
+  bool no_ledger = false;
+};
+
+[[noreturn]] void fail(const char* what) {
+  const int errnum = errno;
+  throw Error(errnum, fmt::format("{}: {}", what, std::strerror(errnum)));
+}
+
+/// Prints one line of JSON and flushes it, since a reader may wait for it.
+void print(std::string_view object) {
+  const std::string line = json_text::printable(object) + '\n';
+  if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0)
+    fail("standard output");
+}
+
+WallTime now() { return WallTime(std::chrono::system_clock::now().time_since_epoch()); }
+
+/// Returns a descriptor that becomes readable on SIGINT or SIGTERM.
+int watch_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  const int fd = signalfd(-1, &signals, SFD_CLOEXEC);
+  if (fd < 0) fail("signalfd");
+  return fd;
+}
+
+fifo::Scheduler::Ledger ledger_of(client::Connection& connection) {
+  const auto answer_to = [](fifo::Scheduler::Done done) {
+    return [done = std::move(done)](const client::Response& response) {
+      using Kind = fifo::Scheduler::Answer::Kind;
+      if (response.ok()) return done({});
+      const Error& error = response.error();
+      done({response.local() ? Kind::unknown : Kind::refused, error.what(), error.errnum()});
+    };
+  };
+  return {[&connection, answer_to](fifo::Pool::JobId id, const rset::ResourceSet& resources,
+                                   fifo::Scheduler::Done done) {
+            client::Allocation allocation{std::to_string(id), resources};
+            if (resources.expiration() != WallTime{}) allocation.expiration = resources.expiration();
+            client::alloc(connection, {std::move(allocation)}, answer_to(std::move(done)));
+          },
+          [&connection, answer_to](fifo::Pool::JobId id, fifo::Scheduler::Done done) {
+            client::free(connection, {std::to_string(id)}, answer_to(std::move(done)));
+          },
+          [&connection](std::function<void()> work) {
+            constexpr client::Milliseconds pause{500};
+            connection.after(pause, std::move(work));
+          }};
+}
+
+void run(const Options& options) {
+  const int signals = watch_signals();
+  fifo::LineInput input(options.file);
+  client::Connection connection(options.uri);
+  fifo::Scheduler scheduler(print, now,
+                            options.no_ledger ? std::nullopt : std::optional(ledger_of(connection)));
+  client::AcquisitionOptions acquire;
+  acquire.allocations = !options.no_ledger;
+  acquire.partition = options.partition;
+  acquire.follow_restart = true;
+  client::Acquisition acquisition(connection, scheduler, acquire);
+
+  while (!scheduler.error()) {
+    // Read no requests before the resources are acquired.
+    const bool waiting = acquisition.state() == client::Acquisition::State::waiting;
+    std::array<pollfd, 3> ready = {pollfd{connection.fd(), POLLIN, 0}, pollfd{signals, POLLIN, 0},
+                                   pollfd{waiting ? -1 : input.fd(), POLLIN, 0}};
+    if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) fail("poll");
+    if (ready[1].revents != 0) break;
+
+    connection.process();
+    scheduler.schedule();
+    if (ready[2].revents != 0)
+      for (const std::string& line : input.read()) scheduler.command(line);
+    if (input.ended() && options.exit_at_eof && !scheduler.is_waiting_for_ledger()) break;
+  }
+  acquisition.close();
+  connection.close();
+  if (scheduler.error()) throw Error(*scheduler.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Allocates resources to requests, first come, first served.\n\n"
+      "A request is a line: a shape (RFC 46) such as slot=2/core=4, with `where QUERY` (RFC 35) behind it "
+      "to\n"
+      "select targets; a jobspec as JSON; or `free ID`. The answers are printed as JSON Lines.",
+      "fifo_scheduler");
+  app.add_option("--uri", options.uri,
+                 "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host")
+      ->type_name("URI");
+  app.add_option("--file", options.file, "Read requests from here instead of standard input")
+      ->type_name("FILE");
+  app.add_option("--partition", options.partition, "The partition to acquire")->type_name("NAME");
+  app.add_flag("--no-ledger", options.no_ledger,
+               "Keep allocations in memory only, for a daemon without a ledger");
+  app.add_flag("--exit-at-eof", options.exit_at_eof,
+               "End when the input ends, and drop waiting requests; default: run until SIGINT or SIGTERM");
+  app.set_version_flag("--version", "fifo_scheduler " RESOURCED_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    run(options);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fifo_scheduler: %s\n", json_text::printable_line(error.what()).c_str());
+    return 1;
+  }
+}

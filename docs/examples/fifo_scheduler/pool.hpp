@@ -1,0 +1,88 @@
+// The resources that the scheduler has acquired, the targets that are up, and the jobs that hold cores and
+// gpus. Pure state: events and the time are arguments.
+//
+// A job holds cores of hosts, not of ranks, since a restarted daemon may number the hosts anew. It holds them
+// until release(), whatever happens to the host meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+#include "docs/examples/fifo_scheduler/request.hpp"
+
+namespace resourced::fifo {
+
+class Pool {
+ public:
+  using JobId = std::uint64_t;
+
+  /// The first response, also after a reconnection: replaces the inventory and the up set.
+  void acquire(const rset::ResourceSet& inventory, const text::IdSet& up);
+
+  // Later changes from the daemon, as client::AcquisitionObserver passes them on.
+  void set_up(const text::IdSet& ranks) { up_ |= ranks; }
+  void set_down(const text::IdSet& ranks) { up_ -= ranks; }
+  void shrink(const text::IdSet& ranks);
+  void add_property(std::string_view name, const text::IdSet& ranks) { inventory_.add_property(name, ranks); }
+  void remove_property(std::string_view name, const text::IdSet& ranks) {
+    inventory_.remove_property(name, ranks);
+  }
+  void set_expiration(WallTime time) { inventory_.set_expiration(time); }
+
+  /// Returns why the inventory could not satisfy the request with everything up and free; empty if it could.
+  [[nodiscard]] std::string denial(const Request& request) const;
+  /// Whether the resources have expired, which ends allocation.
+  [[nodiscard]] bool expired(WallTime now) const;
+
+  /// Allocates targets that are up, free, and match the constraint, lowest ranks first, and returns the
+  /// allocation as an R; nullopt if the request has to wait. A request for whole nodes gets nodes of which
+  /// nothing is held. Requires a new id and a request that is not denied. Throws Error, with nothing
+  /// allocated, if adding the duration does not change `now`.
+  [[nodiscard]] std::optional<rset::ResourceSet> allocate(JobId id, const Request& request, WallTime now);
+
+  /// Holds what an allocation has, which was made earlier: its targets may be gone by now. Without effect for
+  /// an id that holds something already.
+  void recover(JobId id, const rset::ResourceSet& allocation);
+
+  [[nodiscard]] bool holds(JobId id) const { return held_.contains(id); }
+  /// The ids that hold something.
+  [[nodiscard]] std::vector<JobId> jobs() const;
+  /// False if nothing is held under this id.
+  bool release(JobId id);
+
+ private:
+  using Rank = text::IdSet::Id;
+  /// A host, and the ordinal among the ranks on it.
+  using Target = std::pair<std::string, unsigned>;
+
+  struct Resources {
+    text::IdSet cores;
+    text::IdSet gpus;
+  };
+  struct Node {
+    Rank rank;
+    Resources has;
+  };
+
+  /// In the order of ranks.
+  [[nodiscard]] std::vector<Node> all_nodes(const text::IdSet& ranks) const;
+  [[nodiscard]] std::vector<Node> free_nodes(const Request& request) const;
+  void hold(JobId id, const Target& target, const Resources& part);
+
+  rset::ResourceSet inventory_;
+  text::IdSet up_;
+  std::map<Rank, Target> targets_;
+  /// The held resources by target, without empty entries, and by job.
+  std::map<Target, Resources> taken_;
+  std::map<JobId, std::vector<std::pair<Target, Resources>>> held_;
+};
+
+}  // namespace resourced::fifo

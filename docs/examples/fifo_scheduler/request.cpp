@@ -1,0 +1,77 @@
+#include "docs/examples/fifo_scheduler/request.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/constraint/budget.hpp"
+#include "core/constraint/query.hpp"
+#include "core/document/document.hpp"
+#include "core/error.hpp"
+#include "core/jobspec/shape.hpp"
+#include "core/json/json_path.hpp"
+
+namespace resourced::fifo {
+
+namespace {
+
+constexpr std::string_view where = " where ";
+
+Request read_shape(std::string_view line) {
+  Request request;
+  const std::size_t end = line.find(where);
+  request.resources = jobspec::parse_shape(line.substr(0, end));
+  if (end != std::string_view::npos)
+    request.constraint = constraint::parse_query(line.substr(end + where.size()));
+  return request;
+}
+
+Request read_jobspec(std::string_view line) {
+  using Pointer = nlohmann::json::json_pointer;
+  const Pointer constraints("/attributes/system/constraints");
+  const Pointer duration("/attributes/system/duration");
+  const nlohmann::json jobspec = document::read_document(line);
+
+  if (!jobspec.contains("resources")) throw Error(EINVAL, "resources: is missing");
+  Request request;
+  request.resources = resources_from_json(jobspec["resources"], jobspec::ExtraKeys::allowed);
+  if (jobspec.contains(constraints))
+    request.constraint = constraint::Constraint::from_json(
+        jobspec[constraints], json_text::JsonPath("attributes.system.constraints"));
+  if (jobspec.contains(duration)) {
+    const nlohmann::json& value = jobspec[duration];
+    if (!value.is_number() || value < 0)
+      throw Error(EINVAL, "attributes.system.duration: must be a number of seconds, 0 or more");
+    request.duration = Seconds(value.get<double>());
+  }
+  return request;
+}
+
+/// A request for a node without anything in it asks for the whole node.
+void take_bare_nodes_whole(jobspec::ResourceGraph& resources) {
+  for (jobspec::Vertex& vertex : resources) {
+    if (vertex.type == "node" && vertex.with.empty()) vertex.exclusive = true;
+    take_bare_nodes_whole(vertex.with);
+  }
+}
+
+std::uint64_t count_slots(const jobspec::ResourceGraph& resources) {
+  std::uint64_t slots = 0;
+  for (const jobspec::Vertex& vertex : resources)
+    slots = constraint::plus(
+        slots, constraint::times(vertex.count.min(), vertex.is_slot() ? 1 : count_slots(vertex.with)));
+  return slots;
+}
+
+}  // namespace
+
+Request read_request(std::string_view line) {
+  Request request = line.starts_with('{') ? read_jobspec(line) : read_shape(line);
+  take_bare_nodes_whole(request.resources);
+  request.demand = feasibility::demand_of(request.resources).demand;
+  request.slots = std::max<std::uint64_t>(1, count_slots(request.resources));
+  return request;
+}
+
+}  // namespace resourced::fifo

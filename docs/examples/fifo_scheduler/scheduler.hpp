@@ -1,0 +1,151 @@
+// First come, first served: the head of the queue is allocated as soon as its resources are up and free; all
+// other requests wait for it. Input: the callbacks of an acquisition (RFC 28), and a line for each command of
+// a user. Output: JSON objects, listed in docs/schedulers.md.
+//
+// An allocation is recorded in the daemon's ledger before it is printed, and a free before it is answered. So
+// the next scheduler after a crash finds in the ledger all that was printed. Where the connection is lost
+// before the ledger's answer, the allocations after the next acquire tell what was done. An allocation that
+// the ledger refuses because targets were drained or removed meanwhile goes back to its place in the queue.
+// While the ledger cannot commit, nothing is allocated, and what it refused is asked for again after a pause.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "client/acquisition.hpp"
+#include "core/error.hpp"
+#include "core/time.hpp"
+#include "docs/examples/fifo_scheduler/pool.hpp"
+
+namespace resourced::fifo {
+
+class Scheduler final : public client::AcquisitionObserver {
+ public:
+  /// Takes a JSON object on one line, without the newline.
+  using Say = std::function<void(std::string_view line)>;
+  using Clock = std::function<WallTime()>;
+
+  /// The ledger's answer to a change.
+  struct Answer {
+    enum class Kind {
+      done,
+      /// Nothing was done, for the reason in `why`, with the errno of the daemon.
+      refused,
+      /// The connection was lost before the answer.
+      unknown,
+    };
+    Kind kind = Kind::done;
+    std::string why = {};
+    int errnum = 0;
+  };
+  using Done = std::function<void(const Answer&)>;
+  /// The ledger of the daemon. `done` is never called from inside these functions.
+  struct Ledger {
+    std::function<void(Pool::JobId, const rset::ResourceSet&, Done done)> alloc;
+    std::function<void(Pool::JobId, Done done)> free;
+    /// Calls `work` after a pause.
+    std::function<void(std::function<void()> work)> later;
+  };
+
+  /// Without a ledger each change counts as done at once.
+  Scheduler(Say say, Clock clock, std::optional<Ledger> ledger = std::nullopt)
+      : say_(std::move(say)), clock_(std::move(clock)), ledger_(std::move(ledger)) {}
+
+  /// A request, `free ID`, an empty line, or a comment after `#`.
+  void command(std::string_view line);
+  /// Allocates to the requests at the head of the queue. Call after the callbacks: one response may cause
+  /// several of them, and the state is complete only after the last.
+  void schedule();
+  /// Whether an answer of the ledger is due, or the end of a pause for it.
+  [[nodiscard]] bool is_waiting_for_ledger() const noexcept {
+    return !recording_.empty() || !freeing_.empty() || is_stalled_;
+  }
+  /// The error that has ended the acquisition.
+  [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
+
+  void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
+  void on_allocations(const std::vector<client::Allocation>& allocations) override;
+  void on_property_remove(std::string_view name, const text::IdSet& ranks) override;
+  void on_property_add(std::string_view name, const text::IdSet& ranks) override;
+  void on_expiration(WallTime time) override;
+  void on_shrink(const text::IdSet& ranks) override;
+  void on_down(const text::IdSet& ranks) override;
+  void on_up(const text::IdSet& ranks) override;
+  void on_lost(const Error& why) override;
+  void on_error(const Error& why) override { error_ = why; }
+
+ private:
+  struct Job {
+    Pool::JobId id;
+    Request request;
+    /// How often the ledger has refused an allocation for this job, and the view that the last one was made
+    /// from.
+    int refusals = 0;
+    std::optional<std::uint64_t> refused_view = std::nullopt;
+    /// The user was told that the ledger cannot commit.
+    bool is_told = false;
+  };
+
+  void say(const nlohmann::ordered_json& object);
+  void submit(std::string_view line);
+  void free(std::string_view argument);
+  void deny(Pool::JobId id, std::string_view why);
+  void record(Job job, rset::ResourceSet allocation);
+  void on_recorded(Pool::JobId id, const Answer& answer);
+  void release(Pool::JobId id);
+  void on_released(Pool::JobId id, const Answer& answer);
+  void finish_release(Pool::JobId id);
+  /// The ledger cannot commit: allocates nothing for a while.
+  void stall();
+  void resume();
+  /// Puts a job back into the queue, which is in the order of ids.
+  void requeue(Job job);
+  /// Targets are up, down or gone that were not before.
+  void change_view() {
+    ++view_;
+    try_head_ = true;
+  }
+  /// Denies requests that the present inventory could never satisfy.
+  void judge_queue();
+  [[nodiscard]] std::string reason_to_wait() const;
+
+  Say say_;
+  Clock clock_;
+  Pool pool_;
+  std::optional<Ledger> ledger_;
+  std::deque<Job> queue_;
+  /// Allocations that wait for the ledger's answer, and jobs whose free does.
+  struct Recording {
+    Job job;
+    rset::ResourceSet allocation;
+    std::uint64_t view;
+  };
+  std::map<Pool::JobId, Recording> recording_;
+  std::set<Pool::JobId> freeing_;
+  /// Those of freeing_ that the ledger could not commit, to be asked for again.
+  std::set<Pool::JobId> to_free_;
+  bool is_stalled_ = false;
+  /// Allocations of the ledger whose ids are not of this program.
+  std::map<std::string, Pool::JobId> foreign_;
+  Pool::JobId last_id_ = 0;
+  /// False before the first response and while the daemon is disconnected, when the view may be outdated.
+  bool acquired_ = false;
+  /// Set by events that may let the head be allocated, and by changes of the inventory that require
+  /// judge_queue().
+  bool try_head_ = false;
+  bool judge_ = false;
+  /// Counts changes of the targets that are up.
+  std::uint64_t view_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace resourced::fifo

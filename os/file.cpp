@@ -1,0 +1,55 @@
+#include "os/file.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+
+namespace resourced::os {
+
+void fail(const std::string& path, int errnum) {
+  throw Error(errnum, fmt::format("{}: {}", path, std::generic_category().message(errnum)));
+}
+
+InputFile::InputFile(std::string path)
+    : path_(std::move(path)),
+      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+  if (descriptor_.get() < 0) fail(path_, errno);
+  if (::fstat(descriptor_.get(), &status_) != 0) fail(path_, errno);
+}
+
+std::optional<std::string> InputFile::read(std::size_t max_bytes) const {
+  const auto expected = static_cast<std::size_t>(status_.st_size);
+  if (expected > max_bytes) return std::nullopt;
+  // One byte more than the reported size: the file may grow while it is read, and some report no size.
+  std::string content(expected + 1, '\0');
+  std::size_t size = 0;
+  while (size <= max_bytes) {
+    if (size == content.size()) content.resize(size * 2);
+    const ssize_t got =
+        ::pread(descriptor_.get(), content.data() + size, content.size() - size, static_cast<off_t>(size));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path_, errno);
+    if (got == 0) {
+      content.resize(size);
+      return content;
+    }
+    size += static_cast<std::size_t>(got);
+  }
+  return std::nullopt;
+}
+
+std::string read_file(const std::string& path, std::size_t max_bytes) {
+  const InputFile file(path);
+  const auto kind = file.status().st_mode;
+  if (S_ISDIR(kind)) fail(path, EISDIR);
+  if (!S_ISREG(kind)) throw Error(EINVAL, fmt::format("{}: is not a regular file", path));
+  auto content = file.read(max_bytes);
+  if (!content) throw Error(EFBIG, fmt::format("{}: is larger than {} bytes", path, max_bytes));
+  return *std::move(content);
+}
+
+}  // namespace resourced::os

@@ -1,0 +1,29 @@
+// Signals that ask a daemon to end or to reload, taken from its loop.
+#pragma once
+
+#include <functional>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+namespace resourced::os {
+
+/// Takes SIGINT, SIGTERM and SIGHUP. They stay blocked once it is gone, so that one that comes meanwhile
+/// waits for the next object: a daemon that changes its role misses none, and is not killed by it. Create the
+/// first one before threads that do not block signals themselves: these would be given them.
+class Signals {
+ public:
+  /// Calls `work` from the loop for each signal, with its number. Those of the same number that come together
+  /// count as one. Throws Error.
+  Signals(boost::asio::io_context& loop, std::function<void(int number)> work);
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+ private:
+  void wait();
+
+  std::function<void(int)> work_;
+  boost::asio::posix::stream_descriptor descriptor_;
+};
+
+}  // namespace resourced::os

@@ -1,0 +1,269 @@
+// The ledger in the store: allocations in the present, their records in the log, and readers who do not want
+// those.
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "core/engine/engine.hpp"
+#include "daemon/log/import.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/store_writer.hpp"
+#include "proto/event_json.hpp"
+#include "store_samples.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::daemon::log {
+
+using text::IdSet;
+
+namespace {
+
+std::string r_of(IdSet::Id rank, const std::string& host) {
+  return rset::ResourceSet({{IdSet{rank}, IdSet{0, 1}, {}}}, text::Hostlist::parse(host)).encode();
+}
+
+Record ledger_record(Sequence sequence, const std::string& name, const std::string& host) {
+  Record record;
+  record.sequence = sequence;
+  record.timestamp = wall_time(100 + static_cast<double>(sequence));
+  record.name = name;
+  record.text = fmt::format(R"({{"timestamp":{},"name":"{}"}})", to_number(record.timestamp), name);
+  record.hosts = text::Hostlist::parse(host);
+  record.of_ledger = true;
+  return record;
+}
+
+Record alloc_record(Sequence sequence, const std::string& id) {
+  Record record = ledger_record(sequence, "alloc", "a");
+  record.changes.allocated.push_back(
+      {id, std::make_shared<const std::string>(r_of(0, "a")), {}, std::nullopt, std::nullopt, ""});
+  return record;
+}
+
+Record free_record(Sequence sequence, const std::string& id) {
+  Record record = ledger_record(sequence, "free", "a");
+  record.changes.freed.push_back(id);
+  return record;
+}
+
+TEST_CASE("allocations are found again, with all that belongs to them") {
+  const resourced::test::TempDir dir;
+  {
+    StoreWriter writer(store_path(dir.path()));
+    Record record = alloc_record(1, "j1");
+    record.changes.allocated.push_back(
+        {"j2", std::make_shared<const std::string>(r_of(3, "b")), {1}, wall_time(77), "a note", "night"});
+    writer.commit({record, alloc_record(2, "j3"), free_record(3, "j3")});
+  }
+  {
+    StoreWriter writer(store_path(dir.path()));
+    const auto allocations = writer.load().allocations;
+    REQUIRE(allocations.size() == 2);
+    CHECK(allocations[0].id == "j1");
+    CHECK(allocations[0].resources.encode() == r_of(0, "a"));
+    CHECK(allocations[0].ordinals.empty());
+    CHECK_FALSE(allocations[0].expiration);
+    CHECK(allocations[0].partition.empty());
+    CHECK(allocations[1].resources.nodelist().encode() == "b");
+    CHECK(allocations[1].ordinals == std::vector<std::uint32_t>{1});
+    CHECK(allocations[1].expiration == wall_time(77));
+    CHECK(allocations[1].note == "a note");
+    CHECK(allocations[1].partition == "night");
+    Record rewrite = alloc_record(4, "j9");
+    rewrite.changes.forget_allocations = true;
+    writer.commit({rewrite});
+  }
+  CHECK(StoreWriter(store_path(dir.path())).load().allocations.size() == 1);
+}
+
+TEST_CASE("a row that is damaged refuses the store") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  { StoreWriter(path).commit({alloc_record(1, "j1")}); }
+  Database(path).execute("UPDATE allocation SET id = 'j2'");
+  CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("do not match their checksum"), Error);
+}
+
+/// The sequences of the events that a reader gets.
+std::string shown(StoreReader& reader, const EventFilter& filter, Sequence from, Sequence to) {
+  std::string text;
+  while (from <= to) {
+    const HistoryPage page = reader.page(filter, from, to, 100);
+    for (const LoggedEvent& event : page.events) {
+      text += fmt::format("{}{} ", event.of_ledger ? "+" : "", event.sequence);
+      CHECK(event.of_ledger ==
+            proto::is_ledger_name(event.text.find("drain") == std::string::npos ? "alloc" : ""));
+    }
+    REQUIRE(page.next > from);
+    from = page.next;
+  }
+  return text;
+}
+
+TEST_CASE("a reader gets the records of the ledger only if it asks for them") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  constexpr Sequence drains[] = {1, 2, 700, 1500, 2000};
+  constexpr Sequence last = 2100;
+  StoreWriter writer(path);
+  std::vector<Record> records;
+  std::string expected;
+  for (Sequence i = 1; i <= last; ++i) {
+    if (std::ranges::find(drains, i) != std::end(drains)) {
+      records.push_back(drain_record(i, 0, i == 1500 ? "b" : "a", "x"));
+      expected += fmt::format("{} ", i);
+    } else {
+      records.push_back(i % 2 == 0 ? ledger_record(i, "free", "a") : ledger_record(i, "alloc", "a"));
+    }
+  }
+  writer.commit(records);
+  StoreReader reader(writer.database(), writer.hosts());
+  EventFilter all;
+  CHECK(shown(reader, all, 1, last) == expected);
+  // A long run of them costs a few rows.
+  CHECK(reader.page(all, 1, last, 100).next == last + 1);
+  all.targets = targets_of("a");
+  CHECK(shown(reader, all, 1, last) == "1 2 700 2000 ");
+  EventFilter with_ledger;
+  with_ledger.allocations = true;
+  CHECK(shown(reader, with_ledger, 698, 702) == "+698 +699 700 +701 +702 ");
+
+  // The newest events are counted without them.
+  CHECK(reader.start({}, 100).first == 1);
+  CHECK_FALSE(reader.start({}, 5).truncated);
+  CHECK(reader.start({}, 4).first == 2);
+  CHECK(reader.start({}, 3).first == 700);
+  CHECK(reader.start({}, 3).truncated);
+  CHECK(reader.start({}, 1).first == 2000);
+  CHECK(reader.start(with_ledger, 3).first == last - 2);
+}
+
+TEST_CASE("the count goes on after a restart, and damage hides no event") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  Sequence next = 1;
+  for (int opened = 0; opened < 3; ++opened) {
+    StoreWriter writer(path);
+    std::vector<Record> records;
+    for (int i = 0; i < 20; ++i) records.push_back(ledger_record(next++, "alloc", "a"));
+    records.push_back(drain_record(next++, 0, "a", "x"));
+    for (int i = 0; i < 20; ++i) records.push_back(ledger_record(next++, "free", "a"));
+    writer.commit(records);
+  }
+  const Sequence last = next - 1;
+  const std::string drains = "21 62 103 ";
+  {
+    StoreWriter writer(path);
+    StoreReader reader(writer.database(), writer.hosts());
+    CHECK(shown(reader, {}, 1, last) == drains);
+    CHECK(reader.start({}, 2).first == 62);
+  }
+  for (const Sequence damaged : {Sequence{5}, Sequence{62}, Sequence{90}, last}) {
+    CAPTURE(damaged);
+    Database(path).execute(
+        fmt::format("UPDATE event SET ledger = ledger + 1 WHERE sequence = {}", damaged).c_str());
+    StoreWriter writer(path);
+    StoreReader reader(writer.database(), writer.hosts());
+    try {
+      const std::string text = shown(reader, {}, 1, last);
+      CHECK(text == drains);
+    } catch (const Error& error) {
+      CHECK(error.errnum() == EBADMSG);
+    }
+    writer.database().execute(
+        fmt::format("UPDATE event SET ledger = ledger - 1 WHERE sequence = {}", damaged).c_str());
+  }
+  // The last event was damaged when the store was opened: what is written then counts on.
+  Database(path).execute(
+      fmt::format("UPDATE event SET ledger = ledger + 5 WHERE sequence = {}", last).c_str());
+  {
+    StoreWriter writer(path);
+    writer.commit({drain_record(next, 0, "a", "x"), ledger_record(next + 1, "alloc", "a")});
+  }
+  Database(path).execute(
+      fmt::format("UPDATE event SET ledger = ledger - 5 WHERE sequence = {}", last).c_str());
+  StoreWriter writer(path);
+  StoreReader reader(writer.database(), writer.hosts());
+  CHECK(shown(reader, {}, 1, next + 1) == drains + fmt::format("{} ", next));
+}
+
+TEST_CASE("a store of version 5 is led to one with a ledger, and its state stays") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // Written by the daemon of version 5: test[0-9] start, test2 is drained, test3 has a property, an
+  // expiration, test9 leaves, test4 is drained.
+  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_5.sqlite", path);
+  {
+    StoreWriter writer(path);
+    const module::RecordedState state = writer.load();
+    CHECK(state.drains.size() == 2);
+    CHECK(state.shrunk.size() == 1);
+    CHECK(state.allocations.empty());
+    StoreReader reader(writer.database(), writer.hosts());
+    CHECK(reader.page({}, 1, 7, 100).events.size() == 7);
+    writer.commit({alloc_record(8, "j1"), drain_record(9, 0, "test0", "x")});
+  }
+  StoreWriter writer(path);
+  CHECK(writer.load().allocations.size() == 1);
+  StoreReader reader(writer.database(), writer.hosts());
+  CHECK(reader.page({}, 1, 9, 100).events.size() == 8);
+}
+
+TEST_CASE("an exported log has the allocations for another store") {
+  engine::Engine engine;
+  std::string log;
+  double now = 10;
+  const auto step = [&](const engine::Input& input) {
+    for (const engine::Record& record : engine.step(input, {wall_time(++now), {}}).records)
+      log += proto::encode_event(record.event) + "\n";
+  };
+  const auto inventory = std::make_shared<const rset::ResourceSet>(
+      std::vector<rset::ResourceGroup>{{IdSet::range(0, 3), IdSet::range(0, 3), {}}},
+      text::Hostlist::parse("a,h,h,b"));
+  engine::Start start;
+  start.command.inventory = inventory;
+  step(start);
+  step(engine::Acquire{1, {}});
+  const auto part = [&](const char* ranks, const char* cores) {
+    const IdSet set = IdSet::parse(ranks);
+    return rset::ResourceSet({{set, IdSet::parse(cores), {}}}, inventory->hosts(set));
+  };
+  step(engine::Alloc{{1}, {{{"j1", part("0-3", "0"), wall_time(5), "note"}, {"j2", part("2", "1-2")}}}});
+  step(engine::Alloc{{1}, {{{"j3", part("3", "3")}}}});
+  step(engine::Free{{1}, {{"j3"}}});
+  step(engine::Free{{1}, {{"j1"}, IdSet::parse("0-1")}});
+
+  const resourced::test::TempDir dir;
+  std::istringstream input(log);
+  ImportOptions options;
+  options.inventory = inventory;
+  (void)import_events(input, "log", dir.path(), options);
+  StoreWriter writer(store_path(dir.path()));
+  engine::Start again;
+  again.command.inventory = inventory;
+  again.command.recorded = writer.load();
+  engine::Engine other;
+  (void)other.step(again, {wall_time(100), {}});
+  const module::Ledger& expected = engine.module().ledger();
+  const module::Ledger& imported = other.module().ledger();
+  REQUIRE(imported.all().size() == 2);
+  for (const auto& [id, allocation] : expected.all()) {
+    CAPTURE(id);
+    const module::Allocation* found = imported.find(id);
+    REQUIRE(found != nullptr);
+    CHECK(*found->text == *allocation->text);
+    CHECK(found->expiration == allocation->expiration);
+    CHECK(found->note == allocation->note);
+    CHECK(found->absent.empty());
+  }
+  StoreReader reader(writer.database(), writer.hosts());
+  CHECK(reader.page({}, 1, 6, 100).events.size() == 2);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::log

@@ -1,0 +1,224 @@
+// The store on its own: refused commits, crashes and damage, and the state that it loads. (Stores of earlier
+// versions: store_upgrade_test.cpp; reading its history: store_history_test.cpp.)
+#include "daemon/log/store.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/store_writer.hpp"
+#include "store_samples.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::daemon::log {
+
+using module::DefineMethod;
+
+namespace {
+
+TEST_CASE("records that were committed are found again, and those that failed are not there at all") {
+  const resourced::test::TempDir dir;
+  {
+    StoreWriter writer(store_path(dir.path()));
+    writer.commit({drain_record(1, 0, "a", "x"), drain_record(2, 1, "b", "y")});
+    // The same sequence again: the transaction as a whole is refused.
+    CHECK_THROWS_AS(writer.commit({drain_record(3, 2, "c", "z"), drain_record(2, 3, "d", "z")}), Error);
+  }
+  StoreWriter writer(store_path(dir.path()));
+  CHECK(writer.last_sequence() == 2);
+  const module::RecordedState state = writer.load();
+  REQUIRE(state.drains.size() == 2);
+  CHECK(state.drains[1].target.host == "b");
+  CHECK(state.drains[1].reason == "y");
+  CHECK(state.drains[1].timestamp == wall_time(102));
+}
+
+TEST_CASE("a store that is in use is refused, and says so") {
+  const resourced::test::TempDir dir;
+  const StoreWriter first(store_path(dir.path()));
+  try {
+    const StoreWriter second(store_path(dir.path()));
+    FAIL("it was opened twice");
+  } catch (const Error& error) {
+    CHECK(error.errnum() == EBUSY);
+    CHECK(std::string(error.what()).find("resourced.sqlite: in use by another resourced") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("records wait for no question") {
+  const resourced::test::TempDir dir;
+  Store store(dir.path());
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_asked = false;
+  bool is_committed = false;
+  store.start({[](const std::function<void()>& work) { work(); },
+               [&](Sequence /*last*/) {
+                 const std::lock_guard lock(mutex);
+                 is_committed = true;
+                 changed.notify_all();
+               },
+               [](const Error& /*error*/) {}});
+  // The answer blocks the reading thread until the record is on disk.
+  store.find_start({}, 1, [&](const HistoryStart& /*start*/) {
+    std::unique_lock lock(mutex);
+    is_asked = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return is_committed; });
+  });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return is_asked; });
+  }
+  store.append(drain_record(1, 0, "a", "x"));
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return is_committed; });
+  lock.unlock();
+  store.stop();
+  CHECK(store.counters().events == 1);
+}
+
+TEST_CASE("records that are appended together are committed together") {
+  const resourced::test::TempDir dir;
+  Store store(dir.path());
+  std::vector<Sequence> committed;
+  store.start({[](const std::function<void()>& work) { work(); },
+               [&](Sequence last) { committed.push_back(last); }, [](const Error& /*error*/) {}});
+  constexpr Sequence together = 50;
+  constexpr Sequence most = 100 * together;
+  for (Sequence first = 1; first <= most; first += together) {
+    std::vector<Record> records;
+    for (Sequence at = first; at < first + together; ++at) records.push_back(drain_record(at, 0, "a", "x"));
+    store.append_all(std::move(records));
+  }
+  store.stop();
+  REQUIRE_FALSE(committed.empty());
+  CHECK(committed.back() == most);
+  for (const Sequence last : committed) CHECK(last % together == 0);
+}
+
+TEST_CASE("what is not a store is refused and left as it is") {
+  const resourced::test::TempDir dir;
+  SUBCASE("text") {
+    const std::string path = dir.write("resourced.sqlite", std::string(5000, 'x'));
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("damaged, or not a store"), Error);
+    CHECK(std::filesystem::file_size(path) == 5000);
+  }
+  SUBCASE("another program's database") {
+    const std::string path = dir.file("resourced.sqlite");
+    Database(path).execute("CREATE TABLE t (x)");
+    const std::string before = resourced::test::read_file(path);
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("not a store of resourced"), Error);
+    CHECK(resourced::test::read_file(path) == before);
+  }
+  SUBCASE("a newer version") {
+    const std::string path = store_path(dir.path());
+    { StoreWriter writer(path); }
+    Database(path).execute("PRAGMA user_version=99");
+    const std::string before = resourced::test::read_file(path);
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("schema version 99"), Error);
+    CHECK(resourced::test::read_file(path) == before);
+  }
+}
+
+TEST_CASE("rows that cannot be read after the store was opened refuse it, and its files stay") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  // A copy of the files as a killed daemon leaves them.
+  const resourced::test::TempDir killed;
+  {
+    StoreWriter writer(path);
+    Record record = drain_record(1, 0, "a", "x");
+    record.changes.inventory = {DefineMethod::reload, "no R", std::nullopt};
+    writer.commit({record});
+    std::filesystem::copy(dir.path(), killed.path());
+  }
+  const std::string copied = store_path(killed.path());
+  const auto files = [&] {
+    std::map<std::string, std::string> bytes;
+    for (const auto& entry : std::filesystem::directory_iterator(killed.path())) {
+      const std::string name = entry.path().filename().string();
+      bytes[name] = name.ends_with("-shm") ? "" : resourced::test::read_file(entry.path().string());
+    }
+    return bytes;
+  };
+  const auto before = files();
+  REQUIRE(before.at("resourced.sqlite-wal").size() > 4096);
+  for (int start = 0; start < 2; ++start) {
+    CHECK_THROWS_WITH_AS(StoreWriter{copied}.load(), doctest::Contains("table inventory"), Error);
+    CHECK_THROWS_WITH_AS(Store{killed.path()}.load(), doctest::Contains("restore its directory"), Error);
+    CHECK((files() == before));
+  }
+}
+
+TEST_CASE("an inventory that no configuration names is there at the next start") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  const std::string text =
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-3"}}],"nodelist":["n[0-1]"],)"
+      R"("starttime":0.0,"expiration":0.0}})";
+  {
+    StoreWriter writer(path);
+    Record record = drain_record(1, 0, "n0", "why");
+    record.changes.inventory = {DefineMethod::dynamic_discovery, text, std::nullopt};
+    writer.commit({record});
+  }
+  const auto discovered = StoreWriter(path).load().inventory;
+  REQUIRE(discovered.resources);
+  CHECK(discovered.method == DefineMethod::dynamic_discovery);
+  CHECK(*discovered.resources == rset::ResourceSet::parse(text));
+  CHECK_FALSE(discovered.replaced);
+  {
+    StoreWriter writer(path);
+    Record record = drain_record(2, 0, "n0", "why");
+    record.changes.inventory = {DefineMethod::reload, text, "what was configured"};
+    writer.commit({record});
+  }
+  const auto loaded = StoreWriter(path).load().inventory;
+  CHECK(loaded.method == DefineMethod::reload);
+  CHECK(loaded.replaced == "what was configured");
+}
+
+TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes up a state") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  {
+    StoreWriter writer(path);
+    for (Sequence i = 1; i <= 20; ++i) {
+      writer.commit({drain_record(i, static_cast<text::IdSet::Id>(i), fmt::format("host{}", i), "why")});
+    }
+  }
+  const std::string good = resourced::test::read_file(path);
+  std::mt19937 random(11);
+  int refused = 0;
+  for (int round = 0; round < 400; ++round) {
+    CAPTURE(round);
+    std::string bad = good;
+    // The head of the file byte by byte, the rest at random.
+    const std::size_t offset = round < 100 ? static_cast<std::size_t>(round) : random() % bad.size();
+    bad[offset] = static_cast<char>(bad[offset] ^ (1 << (random() % 8)));
+    const resourced::test::TempDir copy;
+    copy.write("resourced.sqlite", bad);
+    try {
+      StoreWriter writer(copy.file("resourced.sqlite"));
+      const std::size_t drains = writer.load().drains.size();
+      CHECK(drains <= 20);
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).find("resourced.sqlite") != std::string::npos);
+      ++refused;
+    }
+  }
+  CHECK(refused > 20);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::log

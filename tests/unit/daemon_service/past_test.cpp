@@ -1,0 +1,228 @@
+// resource.status-at against resource.status: what is asked for later is what was told at the time.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <iterator>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "daemon/log/snapshot_rows.hpp"
+#include "daemon/log/sqlite.hpp"
+#include "daemon/service/past_topics.hpp"
+#include "past_history.hpp"
+
+namespace resourced::daemon::test {
+
+using nlohmann::json;
+
+namespace {
+
+TEST_CASE("the state at a time is what resource.status told then, over random histories and restarts") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    History history(seed);
+    history.run(60);
+    for (const Moment& moment : history.moments) history.check(moment);
+    // Between two events nothing changes, and after the last one neither.
+    const Moment& last = history.moments.back();
+    history.check({last.time + 1e6, last.status});
+    CHECK(history.at(999).second == ENODATA);
+  }
+}
+
+TEST_CASE("the past begins with the first event that is kept, and is whole from there on") {
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    CAPTURE(seed);
+    History history(seed);
+    history.run(40);
+    const double horizon = history.moments.at(20).time;
+    history.stand.trim(horizon);
+    history.run(10);
+    for (const Moment& moment : history.moments) {
+      if (moment.time >= horizon) history.check(moment);
+    }
+    CHECK(history.at(history.moments.front().time - 1).second == ENODATA);
+    // A second trim drops what the first one kept for the past before it.
+    history.stand.trim(history.moments.at(30).time);
+    for (const Moment& moment : history.moments) {
+      if (moment.time >= history.moments.at(30).time) history.check(moment);
+    }
+    CHECK(history.at(history.moments.at(5).time).second == ENODATA);
+  }
+}
+
+// Many drains and undrains, each with a text of this size; the status now and then.
+void fill(History& history, int events, std::size_t size) {
+  for (int i = 1; i <= events; ++i) {
+    history.stand.now += 1;
+    const std::string target = std::to_string(i / 2 % 8);
+    if (i % 2 == 1) {
+      history.stand.request(history.owner, "resource.drain",
+                            {{"targets", target}, {"reason", std::string(size, 'x')}});
+    } else {
+      history.stand.request(history.owner, "resource.undrain", {{"targets", target}});
+    }
+    if (i % 500 != 0 && i != events) continue;
+    history.stand.settle();
+    while (!history.stand.silent(history.owner)) history.stand.receive(history.owner);
+    if (i % 2500 == 0) history.moments.push_back({history.stand.now, history.status()});
+  }
+}
+
+// The events between neighbours among the snapshots of a store, and after the last one.
+std::vector<std::int64_t> gaps(const std::string& path) {
+  log::Database database(path);
+  log::Statement rows(database,
+                      "SELECT sequence FROM snapshot UNION SELECT max(sequence) FROM event ORDER BY 1");
+  std::vector<std::int64_t> found;
+  std::optional<std::int64_t> before;
+  while (rows.step()) {
+    if (before) found.push_back(rows.integer(0) - *before);
+    before = rows.integer(0);
+  }
+  return found;
+}
+
+void await_snapshots(History& history, const std::string& path) {
+  const auto is_far = [](std::int64_t gap) { return gap > std::int64_t{log::events_per_snapshot}; };
+  // Each commit looks whether one is due. The thread that makes them may be slow on a machine with much to
+  // do.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (std::ranges::any_of(gaps(path), is_far) && std::chrono::steady_clock::now() < end)
+    fill(history, 2, 1);
+  CHECK(std::ranges::none_of(gaps(path), is_far));
+}
+
+TEST_CASE("a long log has snapshots along its way, whatever the size of its events") {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{900}}) {
+    CAPTURE(size);
+    History history(7);
+    const std::string path = log::store_path(history.stand.dir.file("state"));
+    fill(history, 12'500, size);
+    await_snapshots(history, path);
+    for (const Moment& moment : history.moments) history.check(moment);
+    // Those that are missing are made again, from the last one before them.
+    history.stand.store->stop();
+    log::Database(path).execute("DELETE FROM snapshot WHERE sequence > 100 AND sequence < 12000");
+    history.stand.restart();
+    history.begin();
+    await_snapshots(history, path);
+    for (const Moment& moment : history.moments) history.check(moment);
+  }
+}
+
+TEST_CASE("the past begins with the first snapshot: an older store tells nothing that it does not know") {
+  History history(7);
+  history.run(20);
+  const std::string path = log::store_path(history.stand.dir.file("state"));
+  history.stand.store->stop();
+  log::Database(path).execute("DELETE FROM snapshot");
+  history.stand.restart();
+  const Moment before = history.moments.back();
+  history.stand.now += 1;
+  history.begin();
+  CHECK(history.at(before.time - 1).second == ENODATA);
+  history.check(history.moments.back());
+}
+
+TEST_CASE("a part of the log that is damaged hides its states alone") {
+  History history(9);
+  const std::string path = log::store_path(history.stand.dir.file("state"));
+  fill(history, 3000, 1);
+  const Moment before = history.moments.back();
+  history.stand.now += 1;
+  (void)history.stand.call(history.owner, "resource.drain", {{"targets", "0"}});
+  const double damaged = history.stand.now;
+  log::Database(path).execute(
+      "UPDATE event SET text = replace(text, 'drain', 'brain') WHERE sequence = (SELECT max(sequence) FROM "
+      "event)");
+  history.check(before);
+  CHECK(history.at(damaged).second == EBADMSG);
+  fill(history, 6000, 1);
+  // The log wants a snapshot of the present.
+  for (int i = 0; i < 100 && history.at(history.stand.now).second != 0; ++i) fill(history, 2, 1);
+  history.stand.now += 1;
+  history.moments.push_back({history.stand.now, history.status()});
+  history.check(history.moments.back());
+  CHECK(history.at(damaged).second == EBADMSG);
+}
+
+TEST_CASE("an event that is committed while the base of a trim is looked for leaves the past whole") {
+  for (int late = 0; late < 2; ++late) {
+    CAPTURE(late);
+    History history(5);
+    fill(history, 3000, 1);
+    const double horizon = history.stand.now + 1;
+    for (int call = 0; call < 2; ++call) {
+      history.stand.store->trim(wall_time(horizon));
+      if (late == call) {
+        history.stand.now += 5;
+        history.stand.request(history.owner, "resource.drain", {{"targets", "0"}});
+      }
+    }
+    history.stand.settle();
+    const std::string path = log::store_path(history.stand.dir.file("state"));
+    while (number(path, "SELECT count(*) FROM trimmed") == 0) std::this_thread::yield();
+    while (!history.stand.silent(history.owner)) history.stand.receive(history.owner);
+    history.moments.assign(1, {history.stand.now, history.status()});
+    history.check(history.moments.front());
+  }
+}
+
+TEST_CASE("a target that is removed again before it has returned left once") {
+  History history(1);
+  for (const char* topic : {"resource.shrink", "resource.unshrink", "resource.shrink"}) {
+    history.stand.now += 1;
+    REQUIRE(history.stand.call(history.owner, topic, {{"targets", "7"}}).errnum() == 0);
+    history.moments.push_back({history.stand.now, history.status()});
+  }
+  for (const Moment& moment : history.moments) history.check(moment);
+}
+
+TEST_CASE("a snapshot that is damaged is an error for questions that need it, and for nobody else") {
+  History history(3);
+  history.run(30);
+  const std::string path = log::store_path(history.stand.dir.file("state"));
+  history.stand.restart();
+  history.begin();
+  const Moment last = history.moments.back();
+  log::Database(path).execute("UPDATE snapshot SET text = replace(text, 'online', 'onlune')");
+  CHECK(history.at(last.time).second == EBADMSG);
+  CHECK(history.status() == last.status);
+  history.run(5);
+}
+
+TEST_CASE("a client may ask a few questions about the past at a time") {
+  History history(1);
+  const auto ask = [&](proto::ClientId client) {
+    history.stand.request(client, "resource.status-at", {{"at", history.stand.now}});
+  };
+  const std::size_t most = service::PastTopics::most_of_one;
+  for (std::size_t i = 0; i <= most; ++i) ask(history.owner);
+  CHECK(history.stand.receive(history.owner).errnum() == EBUSY);
+  const proto::ClientId other = history.stand.connect({77, 77, {}, {}});
+  ask(other);
+  CHECK(history.stand.silent(other));
+  // The questions of a client that is gone count until the log has passed over them.
+  history.stand.disconnect(history.owner);
+  history.owner = history.stand.connect();
+  ask(history.owner);
+  CHECK(history.stand.receive(history.owner).errnum() == EBUSY);
+  while (history.stand.silent(other)) history.stand.step();
+  CHECK(history.stand.receive(other).errnum() == 0);
+  ask(history.owner);
+  while (history.stand.silent(history.owner)) history.stand.step();
+  CHECK(history.stand.receive(history.owner).errnum() == 0);
+  CHECK(history.stand.call(other, "resource.status-at", {{"at", "noon"}}).errnum() == EPROTO);
+  CHECK(history.stand.call(other, "resource.status-at").errnum() == EPROTO);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::test

@@ -1,0 +1,355 @@
+// The service of a standby: it serves what the log of the leader tells, and names the leader for all else.
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "core/module/event.hpp"
+#include "daemon/log/records.hpp"
+#include "proto/event_json.hpp"
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using module::DefineEvent;
+using module::DrainEvent;
+using module::UndrainEvent;
+using nlohmann::json;
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+using Roster = ::resourced::cluster::Roster;
+
+/// A daemon that led until event 3, a drain of rank 1, and follows another one since.
+struct StandbyStand : Stand {
+  StandbyStand() {
+    const auto client = connect();
+    REQUIRE(call(client, "resource.drain", {{"targets", "1"}, {"reason", "own"}}).errnum() == 0);
+    led = json::parse(call(client, "resource.status").text());
+    led_view = json::parse(call(client, "resource.sched-status").text());
+    led_inventory = json::parse(call(client, "resource.get").text());
+    led_hosts = json::parse(call(client, "attr.get", {{"name", "hostlist"}}).text());
+    disconnect(client);
+    at_first = service->engine().applied();
+    following = service::Following{
+        [this] { return standing; },
+        [this](service::Leadership::TakeRoster take) { questions.push_back(std::move(take)); },
+        module::snapshot_of(service->engine().module())};
+    restart();
+  }
+
+  /// The next event of the leader, durable at once.
+  log::Record follow(const module::EventBody& body, std::shared_ptr<const std::string> resources = nullptr,
+                     std::shared_ptr<const module::Snapshot> snapshot = nullptr) {
+    log::Record record;
+    record.sequence = ++sequence;
+    record.timestamp = wall_time(2000);
+    record.name = proto::event_name(body);
+    record.text = proto::encode_event({record.timestamp, body});
+    record.resources = std::move(resources);
+    record.snapshot = std::move(snapshot);
+    take(record);
+    return record;
+  }
+  void take(const log::Record& record) {
+    sequence = record.sequence;
+    service->follow(record);
+    store->append(record);
+    while (committed < record.sequence) step();
+  }
+
+  json status() { return json::parse(call(connect(), "resource.status").text()); }
+
+  service::Following::Standing standing{"standby, a leads at tcp://a:7481", true};
+  std::deque<service::Leadership::TakeRoster> questions;
+  json led;
+  json led_view;
+  json led_inventory;
+  json led_hosts;
+  log::Sequence at_first = 0;
+  log::Sequence sequence = at_first;
+};
+
+DrainEvent drain(IdSet::Id rank, const std::string& host, const std::string& reason) {
+  return {IdSet::range(rank, rank), Hostlist::parse(host), reason};
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("standby");
+
+TEST_CASE_FIXTURE(StandbyStand, "the status is that of the leader, with the event at which it is true") {
+  json expected = led;
+  expected["sequence"] = at_first;
+  // Only the leader knows of checks.
+  expected.erase("unchecked");
+  CHECK(status() == expected);
+
+  sequence = at_first;
+  follow(drain(3, "n3", "theirs"));
+  follow(UndrainEvent{IdSet{1}, Hostlist::parse("n1"), std::nullopt});
+  const json after = status();
+  CHECK(after["sequence"] == at_first + 2);
+  REQUIRE(after["drain"].size() == 1);
+  CHECK(after["drain"]["3"]["reason"] == "theirs");
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "the view of schedulers has what the log tells of it") {
+  const auto read = [&] { return json::parse(call(connect(), "resource.sched-status").text()); };
+  json expected = led_view;
+  expected["sequence"] = at_first;
+  CHECK(read() == expected);
+  CHECK(read()["reported"] == "");
+
+  sequence = at_first;
+  follow(drain(3, "n3", "theirs"));
+  follow(module::OfflineEvent{IdSet{5}});
+  auto allocation = std::make_shared<module::Allocation>();
+  allocation->id = "job";
+  allocation->resources = ResourceSet({{IdSet{2}, IdSet{0}, {}}}, Hostlist::parse("n2"));
+  allocation->text = std::make_shared<const std::string>(allocation->resources.encode());
+  follow(module::AllocEvent{{allocation}});
+  const json after = read();
+  CHECK(after["sequence"] == at_first + 3);
+  CHECK(after["all"] == led_view["all"]);
+  CHECK(ResourceSet::from_json(after["down"]).ranks() == IdSet{1, 3, 5});
+  // The parts of a target are in the ledger of the leader alone.
+  CHECK(ResourceSet::from_json(after["allocated"]).counts().cores == 4);
+  CHECK(ResourceSet::from_json(after["allocated"]).ranks() == IdSet{2});
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "the inventory and its hosts are those of the leader") {
+  json expected = led_inventory;
+  expected.erase("method");
+  expected["sequence"] = at_first;
+  CHECK(json::parse(call(connect(), "resource.get").text()) == expected);
+  const auto hosts = [&] { return json::parse(call(connect(), "attr.get", {{"name", "hostlist"}}).text()); };
+  CHECK(hosts() == led_hosts);
+  CHECK(call(connect(), "attr.get", {{"name", "rank"}}).errnum() == ENOENT);
+
+  sequence = at_first;
+  module::UpdateEvent update;
+  update.property_add = {{"fast", IdSet{2}}};
+  follow(update);
+  const json after = json::parse(call(connect(), "resource.get").text());
+  CHECK(after["sequence"] == at_first + 1);
+  CHECK(after["R"]["execution"]["properties"] == json{{"fast", "2"}});
+  CHECK(hosts() == led_hosts);
+  module::UpdateEvent shrink;
+  shrink.shrink = IdSet{7};
+  shrink.shrink_nodelist = Hostlist::parse("n7");
+  follow(shrink);
+  CHECK(hosts()["value"] == "n[0-6]");
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "a jobspec is checked against the inventory of the log") {
+  const auto jobspec = [](int cores, const char* property) {
+    json spec{{"version", 1},
+              {"resources",
+               {{{"type", "slot"},
+                 {"count", 1},
+                 {"label", "task"},
+                 {"with", {{{"type", "core"}, {"count", cores}}}}}}},
+              {"tasks", {{{"command", {"true"}}, {"slot", "task"}, {"count", {{"per_slot", 1}}}}}},
+              {"attributes", {{"system", {{"duration", 0}}}}}};
+    if (*property != 0) spec["attributes"]["system"]["constraints"] = {{"properties", {property}}};
+    return json{{"jobspec", spec}};
+  };
+  const auto client = connect();
+  CHECK(call(client, "feasibility.check", jobspec(4, "")).errnum() == 0);
+  CHECK(call(client, "feasibility.check", jobspec(5, "")).errnum() == EINVAL);
+  CHECK(call(client, "feasibility.check", jobspec(1, "fast")).errnum() == EINVAL);
+  sequence = at_first;
+  module::UpdateEvent update;
+  update.property_add = {{"fast", IdSet{2}}};
+  follow(update);
+  CHECK(call(client, "feasibility.check", jobspec(1, "fast")).errnum() == 0);
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "a definition has the states that the leader gives with it") {
+  sequence = at_first;
+  auto next = std::make_shared<const ResourceSet>(
+      ResourceSet({{IdSet{0, 1}, IdSet{0}, {}}}, Hostlist::parse("n1,x")));
+  module::Snapshot states;
+  states.inventory = *next;
+  states.states.online = IdSet{0};
+  states.exclude = IdSet{1};
+  DefineEvent define;
+  define.inventory = next;
+  follow(define, std::make_shared<const std::string>(next->encode()),
+         std::make_shared<const module::Snapshot>(states));
+  const json after = status();
+  CHECK(after["R"]["execution"]["nodelist"] == json::array({"n1,x"}));
+  CHECK(after["exclude"] == "1");
+  CHECK(after["offline"] == "1");
+  CHECK(after["drain"].empty());
+}
+
+TEST_CASE_FIXTURE(StandbyStand,
+                  "after an event that cannot be read the state is not known until one has all of it") {
+  sequence = at_first;
+  log::Record strange;
+  strange.sequence = sequence + 1;
+  strange.timestamp = wall_time(2000);
+  strange.name = "drain";
+  strange.text = R"({"timestamp":2000,"name":"drain","context":{"idset":"x"}})";
+  take(strange);
+  const auto client = connect();
+  CHECK(call(client, "resource.status").errnum() == EAGAIN);
+  follow(drain(3, "n3", "theirs"));
+  CHECK(call(client, "resource.status").errnum() == EAGAIN);
+  module::Snapshot states;
+  states.inventory = ResourceSet({{IdSet{0}, IdSet{0}, {}}}, Hostlist::parse("n0"));
+  follow(drain(0, "n0", "again"), nullptr, std::make_shared<const module::Snapshot>(states));
+  CHECK(status()["R"]["execution"]["nodelist"] == json::array({"n0"}));
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "a journal has the log, and goes on with the events of the leader") {
+  sequence = at_first;
+  const auto client = connect();
+  request(client, "resource.journal", {{"targets", "n3"}}, streaming);
+  request(client, "resource.journal", nullptr, streaming);
+  settle();
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (; !silent(client);) {
+      for (const json& event : receive_json(client).value("events", json::array()))
+        found.push_back(event["name"]);
+    }
+    return found;
+  };
+  CHECK(std::ranges::count(names(), "drain") == 1);
+  follow(drain(2, "n2", "unwanted by one of them"));
+  settle();
+  CHECK(names() == std::vector<std::string>{"drain"});
+  follow(drain(3, "n3", "for both"));
+  settle();
+  CHECK(names() == std::vector<std::string>{"drain", "drain"});
+}
+
+TEST_CASE_FIXTURE(StandbyStand,
+                  "everything that needs the leader is refused with its name, and changes nothing") {
+  const auto client = connect();
+  const json before = status();
+  // As docs/cluster.md has them.
+  const std::set<std::string_view> served{
+      "resource.status",         "resource.journal",       "resource.status-at",
+      "resource.sched-status",   "resource.get",           "attr.get",
+      "feasibility.check",       "resource.report",        "resource.cluster",
+      "resource.metrics",        "resource.ready",         "resource.stats-get",
+      "resource.stats-clear",    "resource.ping",          "config.get",
+      "resource.disconnect",     "resource.agent-cancel",  "resource.wait-cancel",
+      "resource.acquire-cancel", "resource.journal-cancel"};
+  std::size_t found = 0;
+  for (const service::Topic& topic : service::Topics::all()) {
+    CAPTURE(topic.name);
+    request(client, std::string(topic.name), {{"targets", "0"}, {"reason", "x"}},
+            topic.answer == service::Answer::stream ? streaming : 0);
+    if (served.contains(topic.name)) {
+      ++found;
+      settle();
+      while (!silent(client)) CHECK(receive(client).errnum() != EHOSTUNREACH);
+      continue;
+    }
+    settle();
+    REQUIRE_FALSE(silent(client));
+    const proto::Message refused = receive(client);
+    CHECK(refused.errnum() == EHOSTUNREACH);
+    CHECK(refused.text() == "this daemon does not lead its cluster: standby, a leads at tcp://a:7481");
+  }
+  CHECK(found == served.size());
+  CHECK(status() == before);
+  CHECK(service->engine().applied() == at_first);
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "the past, reports, pings and the configuration are served") {
+  const auto client = connect();
+  CHECK(json::parse(call(client, "resource.status-at", {{"at", 1000}}).text())["at"] == 1000);
+  CHECK(call(client, "resource.report", {{"since", 999}, {"until", 1000}}).errnum() != EHOSTUNREACH);
+  CHECK(call(client, "resource.ping", {{"seq", 1}}).errnum() == 0);
+  CHECK(call(client, "config.get").text() == "{}");
+  CHECK(json::parse(call(client, "resource.stats-get").text()).is_object());
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "readiness and metrics tell a standby from one that etcd does not answer") {
+  const auto client = connect();
+  const auto metrics = [&] {
+    // Kept for a tenth of a second.
+    uptime += Seconds(1);
+    return json::parse(call(client, "resource.metrics").text())["text"].get<std::string>();
+  };
+  CHECK(json::parse(call(client, "resource.ready").text())["text"] == "standby, a leads at tcp://a:7481\n");
+  std::string text = metrics();
+  CHECK(text.find("resourced_cluster_role{role=\"standby\"} 1\n") != std::string::npos);
+  CHECK(text.find("resourced_cluster_role{role=\"leader\"} 0\n") != std::string::npos);
+  CHECK(text.find("resourced_log_events " + std::to_string(at_first) + "\n") != std::string::npos);
+  // They would count twice in a sum over all daemons.
+  CHECK(text.find("resourced_nodes") == std::string::npos);
+  standing = {"standby, etcd does not answer (no route)", false};
+  const proto::Message refused = call(client, "resource.ready");
+  CHECK(refused.errnum() == EAGAIN);
+  CHECK(refused.text() == "standby, etcd does not answer (no route)");
+  text = metrics();
+  CHECK(text.find("resourced_cluster_role{role=\"standby\"} 0\n") != std::string::npos);
+  CHECK(text.find("resourced_cluster_role{role=\"no-majority\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "a standby whose files differ stays ready, and says so") {
+  const auto client = connect();
+  standing.differs = {"inventory", "access"};
+  CHECK(json::parse(call(client, "resource.ready").text())["text"] ==
+        "standby, a leads at tcp://a:7481; its files differ from the leader's: inventory, access\n");
+  const auto text = json::parse(call(client, "resource.metrics").text())["text"].get<std::string>();
+  CHECK(text.find("resourced_cluster_files_differ{group=\"access\"} 1\n") != std::string::npos);
+  CHECK(text.find("resourced_cluster_files_differ{group=\"exclude\"} 0\n") != std::string::npos);
+  CHECK(call(client, "resource.drain", {{"targets", "0"}, {"reason", "x"}}).text() ==
+        "this daemon does not lead its cluster: standby, a leads at tcp://a:7481");
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "the members are told with the leader, or without one while nobody leads") {
+  const auto client = connect();
+  Roster roster;
+  roster.head = 9;
+  roster.members = {{"b", "tcp://b", "1.0", 9}};
+  for (const bool has_leader : {true, false}) {
+    if (has_leader) roster.leader = {"a", "tcp://a:7481", "p", 12};
+    if (!has_leader) roster.leader.reset();
+    request(client, "resource.cluster");
+    REQUIRE_FALSE(questions.empty());
+    questions.front()(roster);
+    questions.pop_front();
+    settle();
+    const json answer = receive_json(client);
+    CHECK(answer["name"] == (has_leader ? "a" : ""));
+    CHECK(answer["epoch"] == (has_leader ? 12 : 0));
+    CHECK(answer["members"][0]["name"] == "b");
+  }
+}
+
+TEST_CASE("a standby with an empty log knows no inventory, and serves the first definition") {
+  Stand stand;
+  stand.following =
+      service::Following{[] {
+                           return service::Following::Standing{"standby, joins the cluster", false};
+                         },
+                         nullptr, std::nullopt};
+  stand.restart();
+  const auto client = stand.connect();
+  for (const char* topic : {"resource.status", "resource.sched-status", "resource.get"})
+    CHECK(stand.call(client, topic).errnum() == EAGAIN);
+  CHECK(stand.call(client, "attr.get", {{"name", "hostlist"}}).errnum() == EAGAIN);
+  CHECK(stand.call(client, "feasibility.check", {{"jobspec", json::object()}}).errnum() == EAGAIN);
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::daemon::test

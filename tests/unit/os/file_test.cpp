@@ -1,0 +1,91 @@
+// Whole files of bounded size, and the errors of those that cannot be read.
+#include "os/file.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include "core/error.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::os {
+namespace {
+
+using test::TempDir;
+
+void check_refused(const std::string& path, std::size_t most, int errnum, const std::string& reason) {
+  CAPTURE(path);
+  try {
+    (void)read_file(path, most);
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(error.errnum() == errnum);
+    CHECK(error.what() == path + ": " + reason);
+  }
+}
+
+bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
+
+TEST_CASE("a descriptor is closed once, by its last owner") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  {
+    Descriptor first(ends[0]);
+    {
+      const Descriptor second = std::move(first);
+      CHECK(second.get() == ends[0]);
+      CHECK(is_open(ends[0]));
+    }
+    CHECK_FALSE(is_open(ends[0]));
+  }
+  CHECK(is_open(ends[1]));
+  const Descriptor other(ends[1]);
+  CHECK(Descriptor(-1).get() == -1);
+}
+
+TEST_CASE("a file is read whole, up to a bound") {
+  const TempDir dir;
+  for (const std::size_t size : {0U, 1U, 4096U, 100000U}) {
+    std::string content(size, 'x');
+    if (size > 0) content.back() = '\0';
+    const std::string path = dir.write("file", content);
+    CHECK(read_file(path, size) == content);
+    CHECK(read_file(path, size + 1) == content);
+    if (size > 0)
+      check_refused(path, size - 1, EFBIG, "is larger than " + std::to_string(size - 1) + " bytes");
+    // The same twice from one open file.
+    const InputFile file(path);
+    CHECK(file.read(size) == content);
+    CHECK(file.read(size) == content);
+    CHECK(static_cast<std::size_t>(file.status().st_size) == size);
+  }
+}
+
+TEST_CASE("a file that has grown since it was opened, or that reports no size, is bounded too") {
+  const TempDir dir;
+  const std::string path = dir.write("file", "one");
+  const InputFile file(path);
+  std::ofstream(path, std::ios::app) << std::string(10000, 'x');
+  CHECK(file.read(20000)->size() == 10003);
+  CHECK_FALSE(file.read(10002));
+  CHECK_FALSE(file.read(3));
+
+  const std::string own_status = read_file("/proc/self/status", 1 << 20);
+  CHECK(own_status.starts_with("Name:"));
+  check_refused("/proc/self/status", 10, EFBIG, "is larger than 10 bytes");
+}
+
+TEST_CASE("anything but a regular file is refused without waiting") {
+  const TempDir dir;
+  check_refused(dir.file("none"), 1, ENOENT, "No such file or directory");
+  check_refused(dir.path(), 1, EISDIR, "Is a directory");
+  REQUIRE(::mkfifo(dir.file("fifo").c_str(), 0600) == 0);
+  check_refused(dir.file("fifo"), 1, EINVAL, "is not a regular file");
+  check_refused("/dev/zero", 1, EINVAL, "is not a regular file");
+}
+
+}  // namespace
+}  // namespace resourced::os
