@@ -156,7 +156,7 @@ double required_seconds(const json& object, std::string_view key) {
   return value.get<double>();
 }
 
-std::int64_t required_count(const json& object, std::string_view key) {
+std::int64_t signed_count(const json& object, std::string_view key) {
   const json& value = required_member(object, key);
   if (!value.is_number_integer()) throw Error(EPROTO, fmt::format("{} must be an integer", key));
   return value.get<std::int64_t>();
@@ -178,12 +178,12 @@ Report::Group read_entry(const json& object) {
   group.name = optional_string(object, "name").value_or("");
   group.cause = optional_string(object, "cause").value_or("");
   for (const auto& [key, time] : group_keys) group.*time = required_seconds(object, key);
-  group.outages = required_count(object, "outages");
+  group.outages = signed_count(object, "outages");
   group.mtbf = required_mean(object, "mtbf");
   group.mttr = required_mean(object, "mttr");
   for (const json& reason : required_list(object, "reasons")) {
     group.reasons.push_back({required_string(reason, "cause"), optional_string(reason, "reason").value_or(""),
-                             required_seconds(reason, "time"), required_count(reason, "outages")});
+                             required_seconds(reason, "time"), signed_count(reason, "outages")});
   }
   return group;
 }
@@ -275,8 +275,7 @@ Report parse_report(const json& payload) {
   report.until = wall_time(required_seconds(payload, "until"));
   if (payload.contains("missing")) report.missing = required_seconds(payload, "missing");
   if (payload.contains("left-out"))
-    report.left_out =
-        static_cast<std::size_t>(std::max<std::int64_t>(0, required_count(payload, "left-out")));
+    report.left_out = static_cast<std::size_t>(std::max<std::int64_t>(0, signed_count(payload, "left-out")));
   report.total = read_entry(required_member(payload, "total"));
   if (!payload.contains("groups")) return report;
   for (const json& group : required_list(payload, "groups")) report.groups.push_back(read_entry(group));

@@ -20,9 +20,9 @@ namespace {
 
 using nlohmann::json;
 
-class AgentStand : public Stand {
+class MonitoredStand : public Stand {
  public:
-  AgentStand() : Stand("n[0-7]", 100000, nodes::Settings{}) {}
+  MonitoredStand() : Stand("n[0-7]", 100000, nodes::Settings{}) {}
 
   struct Agent {
     proto::ClientId client;
@@ -48,7 +48,7 @@ class AgentStand : public Stand {
 };
 
 TEST_CASE("waitup is answered when exactly so many targets are online, and that is on disk") {
-  AgentStand stand;
+  MonitoredStand stand;
   const proto::ClientId client = stand.connect();
   stand.join("n0");
   stand.notice();
@@ -93,7 +93,7 @@ TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
 }
 
 TEST_CASE("waitup: what waits is given up with its client, is counted, and is bounded") {
-  AgentStand stand;
+  MonitoredStand stand;
   const proto::ClientId client = stand.connect();
   const std::uint32_t tag = stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(1));
   // A reused matchtag is refused, and the first request remains.
@@ -133,7 +133,7 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
 }
 
 TEST_CASE("waitup: what waits for more targets than there are after a load or a shrink is refused") {
-  AgentStand stand;
+  MonitoredStand stand;
   const proto::ClientId client = stand.connect();
   const proto::ClientId owner = stand.connect();
   const auto refused = [&] {
@@ -165,7 +165,7 @@ TEST_CASE("waitup: what waits for more targets than there are after a load or a 
 }
 
 TEST_CASE("waitup: who waits when the daemon ends is told so") {
-  AgentStand stand;
+  MonitoredStand stand;
   const proto::ClientId client = stand.connect();
   stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(8));
   stand.service->shut_down();
@@ -173,9 +173,9 @@ TEST_CASE("waitup: who waits when the daemon ends is told so") {
 }
 
 TEST_CASE("force-down takes targets offline until their agents say hello again") {
-  AgentStand stand;
+  MonitoredStand stand;
   const proto::ClientId client = stand.connect();
-  const AgentStand::Agent agent = stand.join("n1");
+  const MonitoredStand::Agent agent = stand.join("n1");
   stand.join("n2");
   stand.notice();
   CHECK(stand.online() == "1-2");
