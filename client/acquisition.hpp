@@ -15,6 +15,7 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::client {
 
 /// Callbacks of an acquisition; override those that you need. One response of the daemon makes these calls in
@@ -97,3 +98,4 @@ class Acquisition {
 };
 
 }  // namespace resourced::client
+#pragma GCC visibility pop

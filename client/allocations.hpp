@@ -16,6 +16,7 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::client {
 
 struct Allocation {
@@ -56,3 +57,4 @@ Connection::RequestId free_part(Connection& connection, std::string id, const te
                                 Connection::Handler handler, SendOptions options = {});
 
 }  // namespace resourced::client
+#pragma GCC visibility pop

@@ -49,6 +49,7 @@
 
 #include "core/error.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::client {
 
 /// One response to a request (RFC 6): a payload or an error, sent by the daemon or found on this side (daemon
@@ -213,3 +214,4 @@ class Connection {
 };
 
 }  // namespace resourced::client
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "client/connection.hpp"
 #include "core/error.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::client {
 
 struct TargetWaitOptions {
@@ -49,3 +50,4 @@ class TargetWait {
 };
 
 }  // namespace resourced::client
+#pragma GCC visibility pop

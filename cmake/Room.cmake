@@ -2,12 +2,13 @@
 # links to them, and each room gets only the directories of the rooms that it names: an include of any other room does
 # not compile.
 
-# resourced_room(TARGET [PRECOMPILED NAME] [EXPORTS ROOM...] [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
+# resourced_room(TARGET [COLD] [EXPORTS ROOM...] [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
 #
 # EXPORTS names the rooms whose types are in the headers of this one, USES those that only its sources include: rooms
-# that use this one do not get them. Every room includes core/ itself, with Error.
+# that use this one do not get them. Every room includes core/ itself, with Error. A room is COLD if no row of
+# docs/performance.md depends on its code: it is compiled with less optimization, which takes less time.
 function(resourced_room target)
-  cmake_parse_arguments(ROOM "" "PRECOMPILED" "EXPORTS;USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "" "EXPORTS;USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "resourced_room(${target}): ${ROOM_UNPARSED_ARGUMENTS}")
   endif()
@@ -31,8 +32,11 @@ function(resourced_room target)
     add_library(${target} STATIC ${sources})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE resourced_flags ${ROOM_USES} ${ROOM_LIBRARIES})
-    if(ROOM_PRECOMPILED)
-      target_precompile_headers(${target} REUSE_FROM ${ROOM_PRECOMPILED})
+    if(ROOM_COLD)
+      target_compile_options(${target} PRIVATE ${cold_options})
+      target_precompile_headers(${target} REUSE_FROM precompiled_cold)
+    else()
+      target_precompile_headers(${target} REUSE_FROM precompiled)
     endif()
   else()
     add_library(${target} INTERFACE)
@@ -47,9 +51,11 @@ endfunction()
 # resourced_program(TARGET ROOM...): the main.cpp of this folder.
 function(resourced_program target)
   add_executable(${target} main.cpp)
+  target_compile_options(${target} PRIVATE ${cold_options})
+  target_precompile_headers(${target} REUSE_FROM precompiled_cold)
   target_link_libraries(${target} PRIVATE resourced_flags ${ARGN})
   # A program needs the libraries that it calls, and not all that its rooms have.
-  target_link_options(${target} PRIVATE LINKER:--as-needed)
+  target_link_options(${target} PRIVATE LINKER:--as-needed LINKER:--gc-sections)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   install(TARGETS ${target} RUNTIME)
 endfunction()

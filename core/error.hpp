@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace resourced {
 
 /// A failure: an errno for the calling program (POSIX, Linux numbers), and one line of text for its user that
@@ -21,3 +22,4 @@ class Error : public std::runtime_error {
 };
 
 }  // namespace resourced
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <limits>
 
+#pragma GCC visibility push(default)
 namespace resourced {
 
 using Seconds = std::chrono::duration<double>;
@@ -37,3 +38,4 @@ using BootTime = std::chrono::time_point<BootClock, Seconds>;
 [[nodiscard]] constexpr BootTime boot_time(double seconds) noexcept { return BootTime(Seconds(seconds)); }
 
 }  // namespace resourced
+#pragma GCC visibility pop

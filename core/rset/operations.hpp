@@ -9,6 +9,7 @@
 
 #include "core/rset/resource_set.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::rset {
 
 /// The union. Throws Error EINVAL when a core or gpu of a rank is in both, or a rank has different hosts.
@@ -53,3 +54,4 @@ void for_each_pair(
     const std::function<void(const text::IdSet& ranks, const ResourceGroup* a, const ResourceGroup* b)>& f);
 
 }  // namespace resourced::rset
+#pragma GCC visibility pop

@@ -20,9 +20,11 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::rset {
 
-class TargetTable;
+class [[gnu::visibility("hidden")]] DocumentReader;
+class [[gnu::visibility("hidden")]] TargetTable;
 struct CarriedKeys;
 
 struct ResourceCounts {
@@ -160,3 +162,4 @@ class ResourceSet {
 [[nodiscard]] bool same_resources(const ResourceSet& a, const ResourceSet& b);
 
 }  // namespace resourced::rset
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "core/rset/resource_set.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::rset {
 
 /// The most unknown hosts that one request may name.
@@ -35,3 +36,4 @@ inline constexpr std::size_t max_unknown_hosts = 1000;
 [[nodiscard]] text::IdSet known_ranks_of_hosts(const text::Hostlist& hosts, const ResourceSet& set);
 
 }  // namespace resourced::rset
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "core/text/idset.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::text {
 
 class Hostlist;
@@ -93,3 +94,4 @@ class HostIndex {
 };
 
 }  // namespace resourced::text
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "core/text/host_index.hpp"
 #include "core/text/idset.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::text {
 
 class Hostlist {
@@ -129,3 +130,4 @@ class Hostlist {
 };
 
 }  // namespace resourced::text
+#pragma GCC visibility pop

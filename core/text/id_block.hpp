@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace resourced::text {
 
 /// An operation of set algebra on two sets, the second of which is subtracted.
@@ -122,3 +123,4 @@ class IdBlock {
 };
 
 }  // namespace resourced::text
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 
 #include "core/text/id_block.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::text {
 
 class IdSet {
@@ -138,3 +139,4 @@ class IdSet {
 };
 
 }  // namespace resourced::text
+#pragma GCC visibility pop
