@@ -1,7 +1,6 @@
 // The part of the help of each subcommand that does not follow from its options: fields of -o, examples and
-// exit statuses.
-// --help shows it as a footer, and the manual pages are made of it. tests/system/man/examples runs each
-// example against a daemon.
+// exit statuses. --help shows it as a footer, and the manual pages are made of it. tests/system/man/examples
+// runs each example against a daemon.
 #pragma once
 
 #include <span>

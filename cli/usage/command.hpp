@@ -61,7 +61,7 @@ struct Option {
   Option* needs(Option* other);
   /// The type in the help, instead of that of the variable.
   Option* type_name(std::string text);
-  Option* one_of(std::vector<std::string> values);
+  Option* one_of(std::vector<std::string> texts);
   Option* positive();
   Option* not_negative();
   /// The help appends `text` to the type.

@@ -76,7 +76,7 @@ void describe_values(CLI::Option& built, const Option& option) {
   if (option.takes_all) built.take_all();
   if (option.takes_one_at_a_time) built.allow_extra_args(false);
   if (option.shows_default) built.capture_default_str();
-  // The first check of the value is the last one that is added so.
+  // This one runs before the checks above.
   built.transform(CLI::Validator(
       [](std::string& text) {
         text = without_marks(std::move(text));

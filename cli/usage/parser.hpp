@@ -1,5 +1,5 @@
-// Parsing of a command line by its description. The sources of this folder that include CLI11 are parser.cpp
-// alone, and no other part of the project does.
+// The parser of a command line that is described as data. parser.cpp alone includes CLI11: its templates are
+// slow to compile, and would be in each command.
 #pragma once
 
 #include <optional>
