@@ -3,13 +3,13 @@
 #include <ostream>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "agent/program.hpp"
 #include "cli/usage/complete.hpp"
 #include "cli/usage/describe.hpp"
+#include "cli/usage/parser.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/hostlist.hpp"
@@ -81,7 +81,7 @@ struct CheckTexts {
   }
 };
 
-void add_health_options(CLI::App& app, Options& options, CheckTexts& texts) {
+void add_health_options(cli::usage::Command& app, Options& options, CheckTexts& texts) {
   auto* program =
       app.add_option("--health-program", options.check.program,
                      "The path of a program that checks this node. The node is unhealthy, and the daemon "
@@ -112,7 +112,7 @@ void add_health_options(CLI::App& app, Options& options, CheckTexts& texts) {
       ->check(check([](const std::string& text) { read_max_age(text); }), "");
 }
 
-CLI::App* add_health_command(CLI::App& app, Options& options, CheckTexts& texts) {
+cli::usage::Command* add_health_command(cli::usage::Command& app, Options& options, CheckTexts& texts) {
   auto* health = app.add_subcommand(
       "health", "Run one check of this node, and hand its result to the agent. Prints nothing.");
   health
@@ -132,7 +132,7 @@ CLI::App* add_health_command(CLI::App& app, Options& options, CheckTexts& texts)
                      ->envname("RESOURCED_HEALTH_SOCKET");
   health->add_option("--report-fd", options.report_descriptor, "Write the result to this descriptor instead")
       ->type_name("NUMBER")
-      ->check(CLI::NonNegativeNumber)
+      ->not_negative()
       ->excludes(socket);
   return health;
 }
@@ -151,8 +151,8 @@ spdlog::level::level_enum read_level(const std::string& text) {
 ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   ParsedOptions parsed;
   Options& options = parsed.options;
-  CLI::App app("Reports the hardware of this node to resourced, and keeps the node online there.",
-               "resource-agent");
+  cli::usage::Command app("Reports the hardware of this node to resourced, and keeps the node online there.",
+                          "resource-agent");
   std::string interval;
   std::string level;
   app.add_option("--uri", options.uri,
@@ -180,7 +180,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
       ->check(check([](const std::string& text) { read_level(text); }), "");
   CheckTexts check_texts;
   add_health_options(app, options, check_texts);
-  const CLI::App* health = add_health_command(app, options, check_texts);
+  const cli::usage::Command* health = add_health_command(app, options, check_texts);
   app.set_version_flag("--version", "resource-agent " RESOURCED_VERSION);
   if (cli::usage::is_completion(argc, argv)) {
     std::string candidates;
@@ -195,19 +195,19 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
     return parsed;
   }
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& wanted) {
-    app.exit(wanted, out, err);
+    cli::usage::parse(app, argc, argv);
+  } catch (const cli::usage::Answer& answer) {
+    out << answer.what();
     parsed.exit_status = 0;
     return parsed;
-  } catch (const CLI::ParseError& error) {
+  } catch (const cli::usage::ParseError& error) {
     err << "resource-agent: " << error.what() << '\n';
     parsed.exit_status = 2;
     return parsed;
   }
   if (!interval.empty()) options.agent.interval = read_interval(interval);
   if (!level.empty()) options.log_level = read_level(level);
-  options.check_once = health->parsed();
+  options.check_once = health->parsed;
   check_texts.read(options);
   return parsed;
 }

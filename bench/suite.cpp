@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -18,6 +17,7 @@
 #include "bench/measure/measure.hpp"
 #include "bench/measure/report.hpp"
 #include "bench/rows/rows.hpp"
+#include "cli/usage/parser.hpp"
 
 namespace resourced::bench {
 namespace {
@@ -104,17 +104,20 @@ int main(int argc, char** argv) {
   Options options;
   std::string echo_uri;
   std::vector<std::string> consumers;
-  CLI::App app("Measures every row of docs/performance.md. Fails if one is over its bar or grows too fast.");
+  bool is_json = false;
+  bool is_markdown = false;
+  cli::usage::Command app(
+      "Measures every row of docs/performance.md. Fails if one is over its bar or grows too fast.");
   app.add_flag("--quick", options.effort.quick, "a minute in all; fails only on growth, never on a time");
   app.add_option("--only", options.only, "rows whose name matches a regular expression");
   app.add_option("--directory", options.directory, "where state and sockets go; the disk that is measured");
-  app.add_flag_callback(
-      "--json", [&] { options.format = Format::json; }, "an object a line");
-  app.add_flag_callback(
-      "--markdown", [&] { options.format = Format::markdown; }, "for the documentation");
-  app.add_option("--echo", echo_uri)->group("");
-  app.add_option("--consumers", consumers)->expected(3)->group("");
-  CLI11_PARSE(app, argc, argv);
+  app.add_flag("--json", is_json, "an object a line");
+  app.add_flag("--markdown", is_markdown, "for the documentation");
+  app.add_option("--echo", echo_uri)->hide();
+  app.add_option("--consumers", consumers)->expected(3)->hide();
+  if (const auto status = cli::usage::parse_or_print(app, argc, argv)) return *status;
+  if (is_json) options.format = Format::json;
+  if (is_markdown) options.format = Format::markdown;
   allow_many_descriptors();
   if (options.effort.quick) {
     options.effort.turns = 20;

@@ -14,7 +14,6 @@
 #include <variant>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/time.h>
@@ -22,6 +21,7 @@
 
 #include "cli/help.hpp"
 #include "cli/name_groups.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/usage/complete.hpp"
 #include "cli/views/views.hpp"
 #include "client/connection.hpp"
@@ -91,13 +91,11 @@ constexpr auto kinds = std::to_array<KindOf>({
 
 Kind kind_of(const usage::Place& place) {
   if (place.value_of == nullptr) return Kind::other;
-  const CLI::Option& option = *place.value_of;
+  const usage::Option& option = *place.value_of;
   const std::string command = place.command();
   for (const KindOf& row : kinds) {
     if (!row.command.empty() && row.command != command) continue;
-    const bool is_named = option.get_positional() ? option.get_name(true) == row.option
-                                                  : option.check_name(std::string(row.option));
-    if (is_named) return row.kind;
+    if (option.has_name(row.option)) return row.kind;
   }
   return usage::is_file(option) ? Kind::files : Kind::other;
 }
@@ -312,7 +310,7 @@ void print(std::ostream& out, std::string_view before, const Names& names) {
 
 }  // namespace
 
-int complete(const CLI::App& app, std::span<const std::string> words, std::ostream& out) {
+int complete(const usage::Command& app, std::span<const std::string> words, std::ostream& out) {
   const usage::Place place = usage::find_place(app, words);
   print(out, "", usage::fixed_candidates(place));
   const Kind kind = kind_of(place);

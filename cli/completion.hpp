@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
-class App;
-}  // namespace CLI
+namespace resourced::cli::usage {
+struct Command;
+}  // namespace resourced::cli::usage
 
 namespace resourced::cli {
 
@@ -19,6 +19,6 @@ inline constexpr std::chrono::milliseconds completion_patience{100};
 /// Prints nothing on standard error. Returns the exit status: 0, or usage::complete_files where the shell
 /// should offer names of files. If the daemon takes longer than completion_patience, the process ends with
 /// status 0.
-int complete(const CLI::App& app, std::span<const std::string> words, std::ostream& out);
+int complete(const usage::Command& app, std::span<const std::string> words, std::ostream& out);
 
 }  // namespace resourced::cli

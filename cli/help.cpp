@@ -5,10 +5,10 @@
 #include <array>
 #include <cstddef>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/usage/command.hpp"
 #include "cli/usage/describe.hpp"
 #include "cli/views/cluster_view.hpp"
 #include "cli/views/listing.hpp"
@@ -137,17 +137,14 @@ std::string footer(std::string_view command) {
   return text;
 }
 
-/// Calls f(subcommand, path) for each subcommand without further ones.
-template <class App, class F>
-void for_each_leaf(App& app, const std::string& path, const F& f) {
-  for (auto* command : app.get_subcommands({})) {
-    if (command->get_name().empty()) continue;
-    const std::string of_command = path.empty() ? command->get_name() : path + ' ' + command->get_name();
-    const auto further = command->get_subcommands([](CLI::App* one) { return !one->get_name().empty(); });
-    if (!further.empty()) {
-      for_each_leaf(*command, of_command, f);
+/// Of each subcommand without further ones.
+void add_footers(usage::Command& app, const std::string& path) {
+  for (const auto& command : app.commands) {
+    const std::string of_command = path.empty() ? command->name : path + ' ' + command->name;
+    if (command->commands.empty()) {
+      command->footer = footer(of_command);
     } else {
-      f(*command, of_command);
+      add_footers(*command, of_command);
     }
   }
 }
@@ -211,15 +208,15 @@ std::string_view failure_of(std::string_view command) {
   return row == failures.end() ? "refused or failed" : row->text;
 }
 
-void add_help(CLI::App& app) {
-  for_each_leaf(app, "", [](CLI::App& command, const std::string& path) { command.footer(footer(path)); });
-  app.footer(
+void add_help(usage::Command& app) {
+  add_footers(app, "");
+  app.footer =
       "Exit status:\n  0 done\n  1 refused or failed: one line on standard error says why\n"
       "  2 wrong usage\n\nresourcectl COMMAND --help has the options, examples and fields of -o of a "
-      "subcommand.\nManual pages: resourcectl(1), resourced.toml(5), resourced(8).");
+      "subcommand.\nManual pages: resourcectl(1), resourced.toml(5), resourced(8).";
 }
 
-nlohmann::ordered_json describe_program(const CLI::App& app) {
+nlohmann::ordered_json describe_program(const usage::Command& app) {
   auto described = usage::describe(app);
   add_notes(described, "");
   return described;

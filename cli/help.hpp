@@ -1,6 +1,6 @@
-// The part of the help of each subcommand that CLI11 does not know: fields of -o, examples and exit statuses.
-// --help shows it as a footer, and the manual pages are made of it. tests/system/man/examples runs each
-// example against a daemon.
+// The part of the help of each subcommand that does not follow from its options: fields of -o, examples and
+// exit statuses. --help shows it as a footer, and the manual pages are made of it. tests/system/man/examples
+// runs each example against a daemon.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace CLI {
-class App;
-}  // namespace CLI
+namespace resourced::cli::usage {
+struct Command;
+}  // namespace resourced::cli::usage
 
 namespace resourced::cli {
 
@@ -32,10 +32,10 @@ struct Example {
 [[nodiscard]] std::string_view failure_of(std::string_view command);
 
 /// Adds the footers to all subcommands.
-void add_help(CLI::App& app);
+void add_help(usage::Command& app);
 
 /// usage::describe() of the program, with `fields`, `examples` (`[{"line", "note"}]`) and `failure` of each
 /// subcommand.
-[[nodiscard]] nlohmann::ordered_json describe_program(const CLI::App& app);
+[[nodiscard]] nlohmann::ordered_json describe_program(const usage::Command& app);
 
 }  // namespace resourced::cli

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -27,6 +26,7 @@
 #include "cli/screen/ascii_output.hpp"
 #include "cli/usage/complete.hpp"
 #include "cli/usage/describe.hpp"
+#include "cli/usage/parser.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/nearest.hpp"
@@ -36,29 +36,6 @@ namespace resourced::cli {
 
 namespace {
 
-// For an option with several values CLI11 splits `[a,b]` into two, but brackets are part of idsets, hostlists
-// and shapes here. So an argument in brackets gets a mark before the parsing, which is removed afterwards.
-
-/// A control character, which no valid argument starts with.
-constexpr char mark = '\x01';
-
-/// Removes the marks from a value or message of CLI11.
-std::string without_marks(std::string text) {
-  std::erase(text, mark);
-  return text;
-}
-
-/// The arguments of a program in the order that CLI11 wants, last first and without the program itself.
-std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
-  std::vector<std::string> arguments;
-  for (int i = argc - 1; i > 0; --i) {
-    const std::string_view argument = argv[i];
-    const bool in_brackets = argument.starts_with('[') && argument.ends_with(']');
-    arguments.push_back(in_brackets ? mark + std::string(argument) : std::string(argument));
-  }
-  return arguments;
-}
-
 /// The number of arguments behind the first `--`, if there is one.
 std::optional<std::size_t> count_behind_dashes(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
@@ -67,22 +44,10 @@ std::optional<std::size_t> count_behind_dashes(int argc, const char* const* argv
   return std::nullopt;
 }
 
-/// Removes the mark from the values of every option of the program and its subcommands.
-void accept_protected_brackets(CLI::App& app) {
-  const CLI::Validator take_off(
-      [](std::string& text) {
-        text = without_marks(std::move(text));
-        return std::string();
-      },
-      "");
-  for (auto* option : app.get_options()) option->transform(take_off);
-  for (auto* command : app.get_subcommands({})) accept_protected_brackets(*command);
-}
-
 constexpr const char* description =
     "Shows and changes the resources that resourced holds, and works with their text forms.";
 
-void build(CLI::App& app, commands::Context& context) {
+void build(usage::Command& app, commands::Context& context) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", "resourcectl " RESOURCED_VERSION);
   app.add_option("--uri", context.uri,
@@ -91,14 +56,14 @@ void build(CLI::App& app, commands::Context& context) {
                  "The file with the keys for a tcp: bus, made by keygen; default: $RESOURCED_KEY");
   app.add_option("--color", context.color,
                  "Colours: auto (on a terminal, unless $NO_COLOR is set or $TERM is dumb), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option_function<std::string>(
+      ->one_of({"auto", "always", "never"});
+  app.add_option_function(
       "--timeout",
       [&context](const std::string& text) { context.set_timeout(commands::parse_timeout(text)); },
       "The longest wait for an answer, or for a daemon that leads, like 5s; default: 30s, and 20s for a "
       "leader");
   // Options of the program may also follow the subcommand.
-  app.fallthrough();
+  app.falls_through = true;
 
   commands::register_status(app, context);
   commands::register_inventory(app, context);
@@ -136,7 +101,7 @@ int fail(std::ostream& err, std::string_view text, ExitStatus status) {
 /// The command and its options as far as the arguments name them, to say which one is unknown.
 class UnknownWord {
  public:
-  UnknownWord(const CLI::App& app, int argc, const char* const* argv) : app_(&app) {
+  UnknownWord(const usage::Command& app, int argc, const char* const* argv) : app_(&app) {
     for (int i = 1; i < argc && text_.empty(); ++i) {
       const std::string_view word = argv[i];
       if (word == "--") return;
@@ -144,7 +109,7 @@ class UnknownWord {
         if (const auto* option = find_option(word)) {
           const bool has_value =
               word.starts_with("--") ? word.find('=') != std::string_view::npos : word.size() > 2;
-          if (option->get_items_expected_min() > 0 && !has_value) ++i;
+          if (option->takes_value() && !has_value) ++i;
         }
       } else {
         enter(word);
@@ -156,13 +121,15 @@ class UnknownWord {
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
-  const CLI::Option* find_option(std::string_view word) {
+  const usage::Option* find_option(std::string_view word) {
     const auto name = word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
     std::vector<std::string> names;
-    for (const auto* app = app_; app != nullptr; app = app->get_parent()) {
-      if (const auto* option = app->get_option_no_throw(std::string(name))) return option;
-      for (const auto* option : app->get_options()) {
-        for (const auto& known : option->get_lnames()) names.push_back("--" + known);
+    for (const auto* app = app_; app != nullptr; app = app->parent) {
+      if (const auto* option = app->find_option(name)) return option;
+      for (const auto& option : app->options) {
+        for (const auto& known : option->names) {
+          if (known.starts_with("--")) names.push_back(known);
+        }
       }
     }
     describe("option", std::string(name), names);
@@ -170,24 +137,22 @@ class UnknownWord {
   }
 
   void enter(std::string_view word) {
-    const auto commands = app_->get_subcommands([](const CLI::App*) { return true; });
-    if (commands.empty()) return;
+    if (app_->commands.empty()) return;
     std::vector<std::string> names;
-    for (const auto* command : commands) {
-      if (command->get_name() == word) {
-        app_ = command;
+    for (const auto& command : app_->commands) {
+      if (command->name == word) {
+        app_ = command.get();
         return;
       }
-      // A group for --help has none.
-      if (!command->get_group().empty() && !command->get_name().empty()) names.push_back(command->get_name());
+      names.push_back(command->name);
     }
     describe("command", std::string(word), names);
   }
 
   void describe(std::string_view kind, const std::string& word, const std::vector<std::string>& names) {
     std::string path;
-    for (const auto* app = app_; app != nullptr; app = app->get_parent())
-      path = path.empty() ? app->get_name() : fmt::format("{} {}", app->get_name(), path);
+    for (const auto* app = app_; app != nullptr; app = app->parent)
+      path = path.empty() ? app->name : fmt::format("{} {}", app->name, path);
     const std::vector<std::string_view> known(names.begin(), names.end());
     const auto meant = text::nearest(word, known);
     text_ = meant ? fmt::format("unknown {} {}, did you mean {}? See {} --help", kind, text::quoted(word),
@@ -195,21 +160,22 @@ class UnknownWord {
                   : fmt::format("unknown {} {}: see {} --help", kind, text::quoted(word), path);
   }
 
-  const CLI::App* app_;
+  const usage::Command* app_;
   std::string text_;
 };
 
 /// A command that was not given is told as one that is not known.
-std::string usage_text(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
+std::string usage_text(const usage::Command& app, const usage::ParseError& error, int argc,
+                       const char* const* argv) {
   UnknownWord unknown(app, argc, argv);
-  return unknown.text().empty() ? without_marks(error.what()) : unknown.text();
+  return unknown.text().empty() ? error.what() : unknown.text();
 }
 
 }  // namespace
 
 int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, std::ostream& err,
         bool terminal, const commands::Clock& now, client::Milliseconds timeout, bool interactive) {
-  CLI::App app(description, "resourcectl");
+  usage::Command app(description, "resourcectl");
   commands::Context context(in, out, err, terminal, interactive, now, timeout);
   context.words_behind_dashes = count_behind_dashes(argc, argv);
   try {
@@ -219,16 +185,14 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
       out << describe_program(app).dump() << std::endl;
       return static_cast<int>(ExitStatus::done);
     }
-    accept_protected_brackets(app);
-    app.parse(protect_brackets(argc, argv));
+    usage::parse(app, argc, argv);
     out.flush();
     if (!out) throw Error(EIO, "cannot write to standard output");
     return static_cast<int>(ExitStatus::done);
-  } catch (const CLI::Success& wanted) {
-    // --help and --version
-    app.exit(wanted, out, err);
+  } catch (const usage::Answer& answer) {
+    out << answer.what();
     return static_cast<int>(ExitStatus::done);
-  } catch (const CLI::ParseError& error) {
+  } catch (const usage::ParseError& error) {
     return fail(err, usage_text(app, error, argc, argv), ExitStatus::usage);
   } catch (const commands::Interrupted& error) {
     if (std::string_view(error.what()).empty()) return static_cast<int>(ExitStatus::interrupted);

@@ -2,11 +2,11 @@
 #include <filesystem>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/usage/complete.hpp"
 #include "cli/usage/describe.hpp"
+#include "cli/usage/parser.hpp"
 #include "daemon/manual.hpp"
 #include "daemon/server.hpp"
 
@@ -15,8 +15,8 @@ namespace resourced::daemon {
 ParsedOptions parse_options(int argc, char** argv) {
   ParsedOptions parsed;
   Options& options = parsed.options;
-  CLI::App app("Holds the inventory of a cluster and gives resources to schedulers (Flux RFC 28).",
-               "resourced");
+  cli::usage::Command app("Holds the inventory of a cluster and gives resources to schedulers (Flux RFC 28).",
+                          "resourced");
   std::string level;
   auto* const config =
       app.add_option("--config", options.config, "The configuration: a TOML file, or a directory of them")
@@ -41,8 +41,9 @@ ParsedOptions parse_options(int argc, char** argv) {
       app.add_flag("--cluster-init", options.cluster_init,
                    "Begin the cluster that the configuration names, with the events of the store, and exit");
   // The broker configures an instance.
-  for (CLI::Option* other : {check, import, config, listen, state, cluster_init}) instance->excludes(other);
-  for (CLI::Option* other : {check, import}) cluster_init->excludes(other);
+  for (cli::usage::Option* other : {check, import, config, listen, state, cluster_init})
+    instance->excludes(other);
+  for (cli::usage::Option* other : {check, import}) cluster_init->excludes(other);
   app.add_option("--log-level", level,
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");
@@ -62,11 +63,11 @@ ParsedOptions parse_options(int argc, char** argv) {
     return parsed;
   }
   try {
-    app.parse(argc, argv);
-    if (!level.empty()) options.log_level = config::parse_log_level(level);
-  } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    parsed.exit_status = status == 0 ? 0 : 2;
+    if (const auto status = cli::usage::parse_or_print(app, argc, argv)) {
+      parsed.exit_status = *status == 0 ? 0 : 2;
+    } else if (!level.empty()) {
+      options.log_level = config::parse_log_level(level);
+    }
   } catch (const Error& error) {
     std::fprintf(stderr, "resourced: --log-level: %s\n", error.what());
     parsed.exit_status = 2;

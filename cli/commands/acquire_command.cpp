@@ -7,12 +7,12 @@
 #include <string_view>
 #include <variant>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/usage/command.hpp"
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
 #include "core/json/reader.hpp"
@@ -84,7 +84,7 @@ void acquire(Context& context, const AcquireOptions& options) {
 
 }  // namespace
 
-void register_acquire(CLI::App& app, Context& context) {
+void register_acquire(usage::Command& app, Context& context) {
   auto options = std::make_shared<AcquireOptions>();
   auto* command = app.add_subcommand(
       "acquire", "Hold the resources as a scheduler does, and print each response as one JSON object a line");

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "proto/topics/allocations.hpp"
@@ -33,7 +33,7 @@ nlohmann::json fetch_allocations(Context& context, const std::string& targets) {
   }
 }
 
-void register_allocations(CLI::App& app, Context& context) {
+void register_allocations(usage::Command& app, Context& context) {
   struct Options {
     std::string targets;
     views::OutputOptions output;

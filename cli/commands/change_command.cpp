@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +15,7 @@
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/commands/time_argument.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
@@ -26,7 +26,7 @@ namespace resourced::cli::commands {
 
 namespace {
 
-void add_expiration_command(CLI::App& group, Context& context) {
+void add_expiration_command(usage::Command& group, Context& context) {
   struct Options {
     std::string time;
     ReportOptions report;
@@ -94,7 +94,7 @@ void confirm_shrink(Context& context, const std::string& nodes) {
   if (answer != "y" && answer != "yes") throw Error(ECANCELED, "not confirmed: nothing is removed");
 }
 
-void add_shrink_command(CLI::App& app, Context& context) {
+void add_shrink_command(usage::Command& app, Context& context) {
   auto options = std::make_shared<ShrinkOptions>();
   auto* shrink = app.add_subcommand("shrink", "Remove targets from the inventory for good");
   shrink->add_option("TARGETS", options->targets, targets_help)->required();
@@ -121,7 +121,7 @@ void add_shrink_command(CLI::App& app, Context& context) {
   });
 }
 
-void add_unshrink_command(CLI::App& app, Context& context) {
+void add_unshrink_command(usage::Command& app, Context& context) {
   auto options = std::make_shared<ShrinkOptions>();
   auto* unshrink = app.add_subcommand("unshrink", "Let removed targets return to the inventory");
   unshrink->add_option("TARGETS", options->targets, "Hosts as status -s shrunk lists them, or their ranks")
@@ -140,7 +140,7 @@ void add_unshrink_command(CLI::App& app, Context& context) {
 
 }  // namespace
 
-void register_changes(CLI::App& app, Context& context) {
+void register_changes(usage::Command& app, Context& context) {
   auto* expiration = app.add_subcommand("expiration", "Show or change the expiration of the resource set");
   expiration->require_subcommand(1);
   add_expiration_command(*expiration, context);

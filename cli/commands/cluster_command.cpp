@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/cluster_view.hpp"
 #include "cli/views/listing.hpp"
 #include "core/error.hpp"
@@ -88,11 +88,11 @@ void hand_over(Context& context, const HandOverOptions& options) {
 
 }  // namespace
 
-void register_cluster(CLI::App& app, Context& context) {
+void register_cluster(usage::Command& app, Context& context) {
   auto* cluster = app.add_subcommand("cluster", "The daemons that share a log; alone: show");
   cluster->require_subcommand(0, 1);
   cluster->callback([cluster, &context] {
-    if (cluster->get_subcommands().empty()) show(context, {});
+    if (cluster->is_alone()) show(context, {});
   });
 
   auto output = std::make_shared<views::OutputOptions>();

@@ -21,9 +21,9 @@
 #include "core/error.hpp"
 #include "core/time.hpp"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
-class App;
-}  // namespace CLI
+namespace resourced::cli::usage {
+struct Command;
+}  // namespace resourced::cli::usage
 
 namespace resourced::cli::commands {
 
@@ -104,30 +104,30 @@ class Context {
   std::unique_ptr<client::Connection> connection_;
 };
 
-void register_status(CLI::App& app, Context& context);
-void register_inventory(CLI::App& app, Context& context);
-void register_show(CLI::App& app, Context& context);
-void register_top(CLI::App& app, Context& context);
-void register_report(CLI::App& app, Context& context);
-void register_drain(CLI::App& app, Context& context);
-void register_acquire(CLI::App& app, Context& context);
-void register_daemon(CLI::App& app, Context& context);
-void register_cluster(CLI::App& app, Context& context);
-void register_keygen(CLI::App& app, Context& context);
-void register_properties(CLI::App& app, Context& context);
-void register_changes(CLI::App& app, Context& context);
-void register_allocations(CLI::App& app, Context& context);
-void register_rolling(CLI::App& app, Context& context);
-void register_eventlog(CLI::App& app, Context& context);
-void register_text_forms(CLI::App& app, Context& context);
+void register_status(usage::Command& app, Context& context);
+void register_inventory(usage::Command& app, Context& context);
+void register_show(usage::Command& app, Context& context);
+void register_top(usage::Command& app, Context& context);
+void register_report(usage::Command& app, Context& context);
+void register_drain(usage::Command& app, Context& context);
+void register_acquire(usage::Command& app, Context& context);
+void register_daemon(usage::Command& app, Context& context);
+void register_cluster(usage::Command& app, Context& context);
+void register_keygen(usage::Command& app, Context& context);
+void register_properties(usage::Command& app, Context& context);
+void register_changes(usage::Command& app, Context& context);
+void register_allocations(usage::Command& app, Context& context);
+void register_rolling(usage::Command& app, Context& context);
+void register_eventlog(usage::Command& app, Context& context);
+void register_text_forms(usage::Command& app, Context& context);
 
-void register_requests(CLI::App& app, Context& context);
-void register_feasibility(CLI::App& app, Context& context);
+void register_requests(usage::Command& app, Context& context);
+void register_feasibility(usage::Command& app, Context& context);
 
 // Subcommands of `R`.
-void register_r_show(CLI::App& r, Context& context);
-void register_r_make(CLI::App& r, Context& context);
-void register_r_decode(CLI::App& r, Context& context);
-void register_r_combine(CLI::App& r, Context& context);
+void register_r_show(usage::Command& r, Context& context);
+void register_r_make(usage::Command& r, Context& context);
+void register_r_decode(usage::Command& r, Context& context);
+void register_r_combine(usage::Command& r, Context& context);
 
 }  // namespace resourced::cli::commands

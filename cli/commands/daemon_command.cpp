@@ -9,13 +9,13 @@
 #include <sstream>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/usage/command.hpp"
 #include "core/error.hpp"
 #include "os/loop.hpp"
 #include "proto/topics/diagnostics.hpp"
@@ -130,7 +130,7 @@ class Pinger {
 
 }  // namespace
 
-void register_daemon(CLI::App& app, Context& context) {
+void register_daemon(usage::Command& app, Context& context) {
   auto options = std::make_shared<PingOptions>();
   auto* ping_command = app.add_subcommand("ping", "Measure the round-trip time to the daemon");
   require_count(

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +17,7 @@
 #include "cli/commands/selection.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/commands/user_name.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/schedule.hpp"
 #include "cli/views/views.hpp"
@@ -76,7 +76,7 @@ Change make_change(const DrainOptions& options, const std::string& targets) {
   return change;
 }
 
-void add_change_options(CLI::App& command, DrainOptions& options) {
+void add_change_options(usage::Command& command, DrainOptions& options) {
   command.add_option("TARGETS", options.targets, targets_help);
   command.add_option("REASON", options.reason,
                      "The reason, which drain without TARGETS lists; behind -- if it begins with a host");
@@ -222,7 +222,7 @@ void list_drains(Context& context, DrainOptions& options) {
 
 }  // namespace
 
-void register_drain(CLI::App& app, Context& context) {
+void register_drain(usage::Command& app, Context& context) {
   auto options = std::make_shared<DrainOptions>();
   auto* drain = app.add_subcommand(
       "drain", "Drain targets: they get no new work. Without TARGETS, list the drained targets");
@@ -239,8 +239,8 @@ void register_drain(CLI::App& app, Context& context) {
   drain
       ->add_option("--from", options->from,
                    "Begin at this time: seconds since the epoch, a date (ISO 8601), or a duration from now")
-      ->excludes("--wait")
-      ->excludes("--dry-run");
+      ->excludes(drain->get_option("--wait"))
+      ->excludes(drain->get_option("--dry-run"));
   drain->add_option("--until", options->until, "End the drain at this time");
   drain->add_flag("--scheduled", options->scheduled,
                   "List the drains that begin later, or end by themselves");

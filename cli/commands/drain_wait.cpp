@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/usage/command.hpp"
 #include "client/target_wait.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
@@ -81,7 +81,7 @@ Error not_idle(Context& context, int errnum, const std::string& when, const Sele
 
 }  // namespace
 
-void add_drain_wait_options(CLI::App& drain, DrainWaitOptions& options) {
+void add_drain_wait_options(usage::Command& drain, DrainWaitOptions& options) {
   auto* wait = drain.add_flag("--wait", options.wait, "Then wait until none of the targets is allocated");
   drain
       .add_option("--timeout", options.timeout,

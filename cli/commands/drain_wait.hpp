@@ -11,9 +11,9 @@
 #include "cli/views/preview.hpp"
 #include "core/text/idset.hpp"
 
-namespace CLI {
-class App;
-}  // namespace CLI
+namespace resourced::cli::usage {
+struct Command;
+}  // namespace resourced::cli::usage
 
 namespace resourced::cli::commands {
 
@@ -24,7 +24,7 @@ struct DrainWaitOptions {
   std::string timeout;
 };
 /// --wait, --timeout, --assume-idle and --dry-run.
-void add_drain_wait_options(CLI::App& drain, DrainWaitOptions& options);
+void add_drain_wait_options(usage::Command& drain, DrainWaitOptions& options);
 
 /// The time of an option --timeout, from the construction on.
 class TimeLimit {

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -22,6 +21,7 @@
 #include "cli/commands/journal_follower.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/time_argument.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/event_text.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
@@ -304,7 +304,7 @@ void read_journal(Context& context, const EventlogOptions& options) {
 
 }  // namespace
 
-void register_eventlog(CLI::App& app, Context& context) {
+void register_eventlog(usage::Command& app, Context& context) {
   auto options = std::make_shared<EventlogOptions>();
   auto* command = app.add_subcommand("eventlog", "Print the journal of resource events");
   command->add_flag("-F,--follow", options->follow,
@@ -329,7 +329,7 @@ void register_eventlog(CLI::App& app, Context& context) {
       ->add_option(
           "-T,--time-format", options->time_format,
           "raw (seconds since the epoch) or iso (local time). Default: iso on a terminal, raw elsewhere")
-      ->check(CLI::IsMember({"raw", "iso"}));
+      ->one_of({"raw", "iso"});
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
   command->add_flag("--allocations", options->allocations,
                     "Also the records of the ledger of allocations: alloc and free");

@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/usage/command.hpp"
 #include "core/constraint/query.hpp"
 #include "core/document/document.hpp"
 #include "core/error.hpp"
@@ -72,16 +72,16 @@ void check(Context& context, const FeasibilityOptions& options) {
 
 }  // namespace
 
-void register_feasibility(CLI::App& app, Context& context) {
+void register_feasibility(usage::Command& app, Context& context) {
   auto options = std::make_shared<FeasibilityOptions>();
   auto* command = app.add_subcommand(
       "feasibility", "Check whether a request could be satisfied if all targets were up and free");
-  auto* request = command->add_option_group("request");
-  request->add_option("SHAPE", options->shape, "A shape like slot=4/core=2 (RFC 46)");
-  request->add_option("--jobspec", options->jobspec, "A file with a jobspec, or - for standard input");
-  request->require_option(1);
   command->add_option("--constraint", options->constraint, "A query (RFC 35) that narrows the targets");
   command->add_option("--R", options->r, "A file with an R, instead of the daemon's inventory");
+  auto* shape = command->add_option("SHAPE", options->shape, "A shape like slot=4/core=2 (RFC 46)");
+  auto* jobspec =
+      command->add_option("--jobspec", options->jobspec, "A file with a jobspec, or - for standard input");
+  command->require_one("request", {shape, jobspec});
   command->callback([options, &context] { check(context, *options); });
 }
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
+#include "cli/usage/command.hpp"
 #include "client/keys.hpp"
 #include "core/text/z85.hpp"
 #include "proto/key_file.hpp"
@@ -39,7 +39,7 @@ std::string read_public_key(const std::string& key_or_file) {
 
 }  // namespace
 
-void register_keygen(CLI::App& app, Context& context) {
+void register_keygen(usage::Command& app, Context& context) {
   struct KeygenOptions {
     std::string file;
     std::string name;

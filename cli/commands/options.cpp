@@ -6,16 +6,16 @@
 #include <cstdint>
 #include <system_error>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands/context.hpp"
+#include "cli/usage/command.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
 
 namespace resourced::cli::commands {
 
-void add_output_options(CLI::App& command, views::OutputOptions& options) {
+void add_output_options(usage::Command& command, views::OutputOptions& options) {
   command.add_flag("-n,--no-header", options.no_header, "Leave out the header");
   auto* format =
       command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'");
@@ -37,17 +37,17 @@ void fit_output(const Context& context, views::OutputOptions& options) {
   options.columns = able.columns;
 }
 
-void add_targets_option(CLI::App& command, std::string& targets) {
+void add_targets_option(usage::Command& command, std::string& targets) {
   command.add_option("-i,--include", targets, "Only these targets: ranks as an idset, or hosts");
 }
 
-void add_report_options(CLI::App& command, ReportOptions& options) {
-  auto* json = command.get_option_no_throw("--json");
+void add_report_options(usage::Command& command, ReportOptions& options) {
+  auto* json = command.find_option("--json");
   if (json == nullptr) json = command.add_flag("--json", options.json, "Print the change as one JSON object");
   command.add_flag("-q,--quiet", options.quiet, "Print nothing if it succeeds")->excludes(json);
 }
 
-void require_count(CLI::Option& option) {
+void require_count(usage::Option& option) {
   const auto check = [](const std::string& text) -> std::string {
     std::uint64_t count = 0;
     const auto* end = text.data() + text.size();

@@ -15,23 +15,23 @@
 #include "core/jobspec/shape.hpp"
 #include "core/time.hpp"
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+namespace resourced::cli::usage {
+struct Command;
+struct Option;
+}  // namespace resourced::cli::usage
 
 namespace resourced::cli::commands {
 
 class Context;
 
 /// -n, -o, --json and -w.
-void add_output_options(CLI::App& command, views::OutputOptions& options);
+void add_output_options(usage::Command& command, views::OutputOptions& options);
 /// What the output of this command can show (screen/abilities.hpp).
 [[nodiscard]] screen::Abilities abilities(const Context& context);
 /// Fits the output to the terminal, if it goes to one.
 void fit_output(const Context& context, views::OutputOptions& options);
 /// -i
-void add_targets_option(CLI::App& command, std::string& targets);
+void add_targets_option(usage::Command& command, std::string& targets);
 
 /// What a change prints on standard output.
 struct ReportOptions {
@@ -39,10 +39,10 @@ struct ReportOptions {
   bool json = false;
 };
 /// -q and, unless the command has it already, --json.
-void add_report_options(CLI::App& command, ReportOptions& options);
+void add_report_options(usage::Command& command, ReportOptions& options);
 
 /// Refuses everything but a whole number from 1 on.
-void require_count(CLI::Option& option);
+void require_count(usage::Option& option);
 
 /// Words of a command line as one text.
 [[nodiscard]] std::string join_words(const std::vector<std::string>& words);

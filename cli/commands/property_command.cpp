@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,7 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/selection.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/module/command.hpp"
@@ -61,7 +61,7 @@ PropertyWords tell_apart(std::string first, std::string second, Snapshot& snapsh
                                text::quoted(first), text::quoted(second)));
 }
 
-void add_property_command(CLI::App& group, Context& context, PropertyCommand::Op op, const char* name,
+void add_property_command(usage::Command& group, Context& context, PropertyCommand::Op op, const char* name,
                           const PropertyTexts& texts) {
   struct Options {
     std::string first;
@@ -95,7 +95,7 @@ void add_property_command(CLI::App& group, Context& context, PropertyCommand::Op
   });
 }
 
-void add_property_list(CLI::App& group, Context& context) {
+void add_property_list(usage::Command& group, Context& context) {
   struct Options {
     views::OutputOptions output;
     views::ViewFilter filter;
@@ -114,7 +114,7 @@ void add_property_list(CLI::App& group, Context& context) {
 
 }  // namespace
 
-void register_properties(CLI::App& app, Context& context) {
+void register_properties(usage::Command& app, Context& context) {
   auto* property = app.add_subcommand("property", "List and change the properties of targets");
   property->require_subcommand(1);
   add_property_command(*property, context, PropertyCommand::Op::add, "add",

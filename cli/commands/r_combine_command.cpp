@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
+#include "cli/usage/command.hpp"
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/verify.hpp"
@@ -22,7 +21,7 @@ namespace {
 
 using Combine = ResourceSet (*)(const ResourceSet&, const ResourceSet&);
 
-void add_combination(CLI::App& r, Context& context, const char* name, const char* description,
+void add_combination(usage::Command& r, Context& context, const char* name, const char* description,
                      Combine combine) {
   auto* command = r.add_subcommand(name, description);
   command->callback([combine, &context] {
@@ -33,7 +32,7 @@ void add_combination(CLI::App& r, Context& context, const char* name, const char
   });
 }
 
-void add_verify(CLI::App& r, Context& context) {
+void add_verify(usage::Command& r, Context& context) {
   struct Options {
     std::string mode;
   };
@@ -43,7 +42,7 @@ void add_verify(CLI::App& r, Context& context) {
   command
       ->add_option("--mode", options->mode,
                    "strict, allow-extra, allow-missing; default: that of [resource.verify]")
-      ->check(CLI::IsMember({"strict", "allow-extra", "allow-missing", "ignore"}));
+      ->one_of({"strict", "allow-extra", "allow-missing", "ignore"});
   command->callback([options, &context] {
     const auto sets = read_several_r(context, 2);
     if (sets.size() > 2) throw Error(EINVAL, "needs 2 R documents on standard input, found more");
@@ -56,7 +55,7 @@ void add_verify(CLI::App& r, Context& context) {
 
 }  // namespace
 
-void register_r_combine(CLI::App& r, Context& context) {
+void register_r_combine(usage::Command& r, Context& context) {
   add_combination(r, context, "append", "Print the union of two or more R on standard input", rset::append);
   add_combination(r, context, "diff",
                   "Print the resources of the first R on standard input that are in none of the others",

@@ -5,10 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
+#include "cli/usage/command.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/short_form.hpp"
 #include "core/rset/targets.hpp"
@@ -60,7 +59,7 @@ void print(const ResourceSet& set, const DecodeOptions& options, Context& contex
 
 }  // namespace
 
-void register_r_decode(CLI::App& r, Context& context) {
+void register_r_decode(usage::Command& r, Context& context) {
   auto options = std::make_shared<DecodeOptions>();
   auto* command = r.add_subcommand("decode",
                                    "Read R on standard input, merge them if there are several, and print the "
@@ -69,7 +68,7 @@ void register_r_decode(CLI::App& r, Context& context) {
   command->add_flag("-n,--nodelist", options->nodelist, "Print the hosts");
   command->add_flag("-r,--ranks", options->ranks, "Print the ranks");
   command->add_option("-c,--count", options->count, "Print the number of these: node, core or gpu")
-      ->check(CLI::IsMember({"node", "core", "gpu"}))
+      ->one_of({"node", "core", "gpu"})
       ->expected(1)
       ->take_all();
   command->add_option("-i,--include", options->include, "Only these ranks or hosts");

@@ -3,10 +3,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "agent/hw/probe.hpp"
 #include "cli/commands/context.hpp"
+#include "cli/usage/command.hpp"
 #include "config/config.hpp"
 #include "config/inventory.hpp"
 #include "core/rset/compose.hpp"
@@ -27,7 +26,7 @@ void set_hardware(rset::Composition& parts, const agent::hw::ProbeOptions& optio
 
 }  // namespace
 
-void register_r_make(CLI::App& r, Context& context) {
+void register_r_make(usage::Command& r, Context& context) {
   struct Options {
     std::string ranks;
     std::string cores;

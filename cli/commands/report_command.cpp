@@ -3,13 +3,13 @@
 #include <ostream>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/time_argument.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/usage.hpp"
 #include "cli/views/views.hpp"
 #include "proto/topics/usage.hpp"
@@ -64,7 +64,7 @@ void report(Context& context, const ReportArguments& arguments) {
 
 }  // namespace
 
-void register_report(CLI::App& app, Context& context) {
+void register_report(usage::Command& app, Context& context) {
   auto arguments = std::make_shared<ReportArguments>();
   auto* command = app.add_subcommand(
       "report", "Show how long nodes were up, allocated, drained and offline, their outages and the reasons");

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/usage/command.hpp"
 #include "core/constraint/constraint.hpp"
 #include "core/constraint/query.hpp"
 #include "core/document/document.hpp"
@@ -25,7 +25,7 @@ using document::read_document;
 
 namespace {
 
-void add_shape(CLI::App& app, Context& context) {
+void add_shape(usage::Command& app, Context& context) {
   struct Options {
     std::string shape;
     jobspec::ShapeOptions how;
@@ -64,7 +64,7 @@ void add_shape(CLI::App& app, Context& context) {
   });
 }
 
-void add_jobspec_validate(CLI::App& jobspec, Context& context) {
+void add_jobspec_validate(usage::Command& jobspec, Context& context) {
   struct Options {
     std::string file = "-";
     bool canonical = false;
@@ -89,7 +89,7 @@ void add_jobspec_validate(CLI::App& jobspec, Context& context) {
   });
 }
 
-void add_jobspec_from_shape(CLI::App& jobspec, Context& context) {
+void add_jobspec_from_shape(usage::Command& jobspec, Context& context) {
   struct Options {
     std::string shape;
     std::string duration = "0";
@@ -110,7 +110,7 @@ void add_jobspec_from_shape(CLI::App& jobspec, Context& context) {
   });
 }
 
-void add_constraint(CLI::App& app, Context& context) {
+void add_constraint(usage::Command& app, Context& context) {
   struct Options {
     std::string query;
     std::string match;
@@ -138,7 +138,7 @@ void add_constraint(CLI::App& app, Context& context) {
 
 }  // namespace
 
-void register_requests(CLI::App& app, Context& context) {
+void register_requests(usage::Command& app, Context& context) {
   add_shape(app, context);
   auto* jobspec = app.add_subcommand("jobspec", "Job specifications (RFC 14, RFC 25)");
   jobspec->require_subcommand(1);

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -23,6 +22,7 @@
 #include "cli/rolling/driver.hpp"
 #include "cli/rolling/plan.hpp"
 #include "cli/rolling/state_file.hpp"
+#include "cli/usage/command.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/hostlist.hpp"
@@ -251,7 +251,7 @@ void roll(Context& context, const RollingOptions& options) {
 
 }  // namespace
 
-void register_rolling(CLI::App& app, Context& context) {
+void register_rolling(usage::Command& app, Context& context) {
   auto options = std::make_shared<RollingOptions>();
   auto* command = app.add_subcommand(
       "rolling",
@@ -271,7 +271,7 @@ void register_rolling(CLI::App& app, Context& context) {
           "--by", options->by,
           "Shell pattern of properties: --max holds for the targets of each such property, and for the "
           "other TARGETS together. May be repeated")
-      ->allow_extra_args(false);
+      ->one_at_a_time();
   command->add_option("--timeout", options->timeout,
                       "Longest time for each of three steps of a node: until idle, the command, until ready");
   command->add_flag("--assume-idle", options->assume_idle,

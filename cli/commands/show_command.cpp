@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +16,7 @@
 #include "cli/commands/journal_follower.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/commands/user_name.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/event_text.hpp"
 #include "cli/views/node_page.hpp"
 #include "core/error.hpp"
@@ -123,7 +123,7 @@ void show(Context& context, const std::string& targets, bool as_json) {
 
 }  // namespace
 
-void register_show(CLI::App& app, Context& context) {
+void register_show(usage::Command& app, Context& context) {
   struct Options {
     std::string targets;
     bool json = false;

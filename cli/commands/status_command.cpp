@@ -4,13 +4,13 @@
 #include <ostream>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/status_watch.hpp"
 #include "cli/commands/time_argument.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
@@ -31,7 +31,7 @@ void warn_if_old(Context& context) {
 
 }  // namespace
 
-void register_status(CLI::App& app, Context& context) {
+void register_status(usage::Command& app, Context& context) {
   struct Options {
     views::OutputOptions output;
     views::ViewFilter filter;
@@ -95,7 +95,7 @@ struct FilterOptions {
   }
 };
 
-std::shared_ptr<FilterOptions> add_filter_options(CLI::App& command) {
+std::shared_ptr<FilterOptions> add_filter_options(usage::Command& command) {
   auto options = std::make_shared<FilterOptions>();
   add_targets_option(command, options->targets);
   command.add_option(
@@ -107,7 +107,7 @@ std::shared_ptr<FilterOptions> add_filter_options(CLI::App& command) {
 
 }  // namespace
 
-void register_inventory(CLI::App& app, Context& context) {
+void register_inventory(usage::Command& app, Context& context) {
   auto* list = app.add_subcommand(
       "list",
       "List the resources that are free, up, allocated and down; where -o has {properties}, a row for each "
@@ -139,7 +139,7 @@ void register_inventory(CLI::App& app, Context& context) {
   });
 }
 
-void register_r_show(CLI::App& r, Context& context) {
+void register_r_show(usage::Command& r, Context& context) {
   auto* show = r.add_subcommand("show", "Print the resources that the daemon holds as an R");
   auto options = add_filter_options(*show);
   show->callback([options, &context] {

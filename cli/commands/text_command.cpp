@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/commands/context.hpp"
+#include "cli/usage/command.hpp"
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -38,7 +38,7 @@ class WordWriter {
   bool first_ = true;
 };
 
-void register_idset(CLI::App& app, Context& context) {
+void register_idset(usage::Command& app, Context& context) {
   struct Options {
     std::string expression;
     bool expand = false;
@@ -90,7 +90,7 @@ void print_hostlist(Context& context, const HostlistOptions& options) {
   }
 }
 
-void register_hostlist(CLI::App& app, Context& context) {
+void register_hostlist(usage::Command& app, Context& context) {
   auto options = std::make_shared<HostlistOptions>();
   auto* command = app.add_subcommand("hostlist", "Print a list of hosts (RFC 29) in its compressed form");
   command->add_option("EXPR", options->expressions, "Lists of hosts, which are concatenated")->required();
@@ -106,7 +106,7 @@ void register_hostlist(CLI::App& app, Context& context) {
 
 }  // namespace
 
-void register_text_forms(CLI::App& app, Context& context) {
+void register_text_forms(usage::Command& app, Context& context) {
   register_idset(app, context);
   register_hostlist(app, context);
 }

@@ -5,12 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "cli/commands/context.hpp"
 #include "cli/commands/live_cluster.hpp"
 #include "cli/commands/live_display.hpp"
 #include "cli/commands/user_name.hpp"
+#include "cli/usage/command.hpp"
 #include "cli/views/overview.hpp"
 #include "proto/topics/peers.hpp"
 #include "proto/topics/status.hpp"
@@ -39,7 +38,7 @@ std::vector<views::Line> render(Context& context, const LiveCluster& cluster,
 
 }  // namespace
 
-void register_top(CLI::App& app, Context& context) {
+void register_top(usage::Command& app, Context& context) {
   auto* command = app.add_subcommand(
       "top", "Show states, partitions, schedulers, drains and events, live. Keys: q ends it");
   command->callback([&context] {

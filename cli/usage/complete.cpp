@@ -4,35 +4,22 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <CLI/CLI.hpp>
-
-#include "cli/usage/command_line.hpp"
-
 namespace resourced::cli::usage {
 
 namespace {
 
 /// The option of this name (`-o`, `--format`) of the innermost command that has one.
-const CLI::Option* find_option(const std::vector<const CLI::App*>& commands, std::string_view name) {
+const Option* find_option(const std::vector<const Command*>& commands, std::string_view name) {
   for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
-    for (const CLI::Option* option : options_of(**command)) {
-      const auto names = names_of(*option);
-      if (std::find(names.begin(), names.end(), name) != names.end()) return option;
-    }
+    if (const Option* option = (*command)->find_option(name)) return option;
   }
   return nullptr;
-}
-
-std::vector<const CLI::Option*> arguments_of(const CLI::App& command) {
-  auto arguments = options_of(command);
-  std::erase_if(arguments, [](const CLI::Option* option) { return !option->get_positional(); });
-  return arguments;
 }
 
 /// Takes the words one after the other.
 class Walk {
  public:
-  explicit Walk(const CLI::App& app) { place_.commands.push_back(&app); }
+  explicit Walk(const Command& program) { place_.commands.push_back(&program); }
 
   void take(const std::string& word) {
     if (open_ != nullptr) {
@@ -70,9 +57,9 @@ class Walk {
  private:
   void take_plain(const std::string& word) {
     if (!place_.is_behind_dashes && taken_ == 0) {
-      for (const CLI::App* command : commands_of(*place_.commands.back())) {
-        if (command->get_name() != word) continue;
-        place_.commands.push_back(command);
+      for (const auto& command : place_.commands.back()->commands) {
+        if (command->name != word) continue;
+        place_.commands.push_back(command.get());
         return;
       }
     }
@@ -81,11 +68,11 @@ class Walk {
 
   void take_long(const std::string& word) {
     const std::size_t equals = word.find('=');
-    const CLI::Option* option = find_option(place_.commands, word.substr(0, equals));
+    const Option* option = find_option(place_.commands, word.substr(0, equals));
     if (option == nullptr) return;
     if (equals != std::string::npos) {
       place_.given.emplace_back(option, word.substr(equals + 1));
-    } else if (takes_value(*option)) {
+    } else if (option->takes_value()) {
       open_ = option;
     } else {
       place_.given.emplace_back(option, "");
@@ -95,9 +82,9 @@ class Walk {
   /// `-n`, `-ff`, `-o` before its value, `-oVALUE`.
   void take_short(const std::string& word) {
     for (std::size_t i = 1; i < word.size(); ++i) {
-      const CLI::Option* option = find_option(place_.commands, std::string{'-', word[i]});
+      const Option* option = find_option(place_.commands, std::string{'-', word[i]});
       if (option == nullptr) return;
-      if (!takes_value(*option)) {
+      if (!option->takes_value()) {
         place_.given.emplace_back(option, "");
       } else if (i + 1 < word.size()) {
         place_.given.emplace_back(option, word.substr(i + 1));
@@ -109,23 +96,23 @@ class Walk {
   }
 
   /// The argument that the next plain word is a value of.
-  [[nodiscard]] const CLI::Option* next_argument() const {
+  [[nodiscard]] const Option* next_argument() const {
     std::size_t left = taken_;
-    for (const CLI::Option* argument : arguments_of(*place_.commands.back())) {
-      const auto most = static_cast<std::size_t>(argument->get_items_expected_max());
-      if (left < most) return argument;
-      left -= most;
+    for (const auto& option : place_.commands.back()->options) {
+      if (!option->is_argument()) continue;
+      if (left < option->most()) return option.get();
+      left -= option->most();
     }
     return nullptr;
   }
 
   Place place_;
-  const CLI::Option* open_ = nullptr;
+  const Option* open_ = nullptr;
   /// Arguments of the innermost command so far.
   std::size_t taken_ = 0;
 };
 
-bool is_given(const Place& place, const CLI::Option* option) {
+bool is_given(const Place& place, const Option* option) {
   return std::any_of(place.given.begin(), place.given.end(),
                      [option](const auto& pair) { return pair.first == option; });
 }
@@ -133,9 +120,9 @@ bool is_given(const Place& place, const CLI::Option* option) {
 /// Short names only for a single dash, where they are asked for.
 void add_options(const Place& place, std::vector<std::string>& candidates) {
   for (auto command = place.commands.rbegin(); command != place.commands.rend(); ++command) {
-    for (const CLI::Option* option : options_of(**command)) {
-      if (option->get_positional() || (takes_value(*option) && is_given(place, option))) continue;
-      for (const std::string& name : names_of(*option)) {
+    for (const auto& option : (*command)->options) {
+      if (option->is_argument() || (option->takes_value() && is_given(place, option.get()))) continue;
+      for (const std::string& name : option->names) {
         const bool is_short = !name.starts_with("--");
         if (is_short && place.word != "-") continue;
         if (!name.starts_with(place.word)) continue;
@@ -163,20 +150,20 @@ std::string Place::command() const {
   std::string path;
   for (std::size_t i = 1; i < commands.size(); ++i) {
     if (i > 1) path += ' ';
-    path += commands[i]->get_name();
+    path += commands[i]->name;
   }
   return path;
 }
 
 std::string Place::value(std::string_view option) const {
   for (const auto& [given_option, text] : given) {
-    if (given_option->check_name("--" + std::string(option))) return text;
+    if (given_option->has_name("--" + std::string(option))) return text;
   }
   return {};
 }
 
-Place find_place(const CLI::App& app, std::span<const std::string> words) {
-  Walk walk(app);
+Place find_place(const Command& program, std::span<const std::string> words) {
+  Walk walk(program);
   for (const std::string& word : words.first(words.size() - 1)) walk.take(word);
   return std::move(walk).end(words.back());
 }
@@ -184,30 +171,28 @@ Place find_place(const CLI::App& app, std::span<const std::string> words) {
 std::vector<std::string> fixed_candidates(const Place& place) {
   std::vector<std::string> candidates;
   if (place.value_of != nullptr) {
-    for (const std::string& choice : choices_of(*place.value_of)) {
+    for (const std::string& choice : place.value_of->choices) {
       if (choice.starts_with(place.word)) candidates.push_back(place.before + choice);
     }
     return candidates;
   }
-  const CLI::App& command = *place.commands.back();
   if (!place.is_behind_dashes && place.word.starts_with('-')) {
     if (place.before.empty()) add_options(place, candidates);
     return candidates;
   }
   if (place.is_behind_dashes || !place.before.empty()) return candidates;
-  for (const CLI::App* further : commands_of(command)) {
-    if (further->get_name().starts_with(place.word)) candidates.push_back(further->get_name());
+  for (const auto& further : place.commands.back()->commands) {
+    if (further->name.starts_with(place.word)) candidates.push_back(further->name);
   }
   return candidates;
 }
 
-bool is_file(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return type == "FILE" || type == "PATH" || type == "DIR";
+bool is_file(const Option& option) {
+  return option.type == "FILE" || option.type == "PATH" || option.type == "DIR";
 }
 
-int complete_fixed(const CLI::App& app, std::span<const std::string> words, std::string& candidates) {
-  const Place place = find_place(app, words);
+int complete_fixed(const Command& program, std::span<const std::string> words, std::string& candidates) {
+  const Place place = find_place(program, words);
   for (const std::string& candidate : fixed_candidates(place)) candidates += candidate + '\n';
   return place.value_of != nullptr && is_file(*place.value_of) ? complete_files : 0;
 }

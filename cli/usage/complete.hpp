@@ -13,10 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "cli/usage/command.hpp"
 
 namespace resourced::cli::usage {
 
@@ -31,15 +28,15 @@ inline constexpr int complete_files = 3;
 
 struct Place {
   /// The program and the subcommands that the words name, outermost first.
-  std::vector<const CLI::App*> commands;
+  std::vector<const Command*> commands;
   /// The option or argument whose value the last word is; null for none.
-  const CLI::Option* value_of = nullptr;
+  const Option* value_of = nullptr;
   /// The last word without what stands before the value in it (`--uri=`).
   std::string word;
   std::string before;
   bool is_behind_dashes = false;
   /// The options in the words before, with their values.
-  std::vector<std::pair<const CLI::Option*, std::string>> given;
+  std::vector<std::pair<const Option*, std::string>> given;
 
   /// `R show`; empty for the program itself.
   [[nodiscard]] std::string command() const;
@@ -48,17 +45,17 @@ struct Place {
 };
 
 /// Requires a word.
-[[nodiscard]] Place find_place(const CLI::App& app, std::span<const std::string> words);
+[[nodiscard]] Place find_place(const Command& program, std::span<const std::string> words);
 
 /// Subcommands, options, and values of options that have a fixed set, as whole words.
 [[nodiscard]] std::vector<std::string> fixed_candidates(const Place& place);
 
 /// Whether the value is the name of a file, by its type (FILE, PATH or DIR).
-[[nodiscard]] bool is_file(const CLI::Option& option);
+[[nodiscard]] bool is_file(const Option& option);
 
 /// Completion of a program whose values are fixed sets and files. Returns the exit status, 0 or
 /// complete_files.
-[[nodiscard]] int complete_fixed(const CLI::App& app, std::span<const std::string> words,
+[[nodiscard]] int complete_fixed(const Command& program, std::span<const std::string> words,
                                  std::string& candidates);
 
 }  // namespace resourced::cli::usage

@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <exception>
 
-#include <CLI/CLI.hpp>
 #include <malloc.h>
 
+#include "cli/usage/parser.hpp"
 #include "flux/keeper/keeper.hpp"
 
 int main(int argc, char** argv) {
@@ -13,22 +13,23 @@ int main(int argc, char** argv) {
   constexpr int long_buffer = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, long_buffer);
   resourced::flux::keeper::Options options;
-  CLI::App app("Keeps the channel of a Flux broker for a service process that may be started again.");
+  resourced::cli::usage::Command app(
+      "Keeps the channel of a Flux broker for a service process that may be started again.");
   app.add_option("--channel", options.channel, "descriptor of the broker's channel")->required();
   app.add_option("--queued", options.queued, "descriptor of a file of frames that were read from it already");
   app.add_option("--welcome", options.welcome, "descriptor of a file with what the broker told the module");
   app.add_option("--rank", options.rank, "rank of the broker");
   long stop_within = options.stop_within.count();
   app.add_option("--stop-within", stop_within, "milliseconds until a service that does not stop is killed")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   auto* const service = app.add_option("service", options.service, "the service and its arguments, after --");
   auto* const attach =
       app.add_option("--attach", options.attach, "Unix socket of a service that runs already");
   long attach_within = options.attach_within.count();
   app.add_option("--attach-within", attach_within, "milliseconds until a module that has not attached fails")
-      ->check(CLI::PositiveNumber);
+      ->positive();
   attach->excludes(service);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = resourced::cli::usage::parse_or_print(app, argc, argv)) return *status;
   options.stop_within = std::chrono::milliseconds(stop_within);
   options.attach_within = std::chrono::milliseconds(attach_within);
   if (options.service.empty() == options.attach.empty()) {

@@ -7,9 +7,9 @@
 #include <exception>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/usage/parser.hpp"
 #include "cluster.hpp"
 #include "simulation.hpp"
 
@@ -88,12 +88,13 @@ bool run_clusters(const Options& options) {
 int main(int argc, char** argv) {
   resourced::sim::Options options;
   bool is_cluster = false;
-  CLI::App app("Simulates the daemon, or a cluster, with disks, clocks, networks and clients from a seed.");
+  resourced::cli::usage::Command app(
+      "Simulates the daemon, or a cluster, with disks, clocks, networks and clients from a seed.");
   app.add_option("--seed", options.seed, "of the first run");
   app.add_option("--steps", options.steps, "of all runs together");
-  app.add_option("--runs", options.runs, "how many")->check(CLI::PositiveNumber);
+  app.add_option("--runs", options.runs, "how many")->positive();
   app.add_flag("--cluster", is_cluster, "clusters");
   app.add_option("--seconds", options.seconds, "with faults in the run of a cluster");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = resourced::cli::usage::parse_or_print(app, argc, argv)) return *status;
   return (is_cluster ? run_clusters(options) : run_daemons(options)) ? 0 : 1;
 }

@@ -13,12 +13,12 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/signalfd.h>
 
+#include "cli/usage/parser.hpp"
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
 #include "core/error.hpp"
@@ -123,7 +123,7 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app(
+  resourced::cli::usage::Command app(
       "Allocates resources to requests, first come, first served.\n\n"
       "A request is a line: a shape (RFC 46) such as slot=2/core=4, with `where QUERY` (RFC 35) behind it "
       "to\n"
@@ -140,11 +140,7 @@ int main(int argc, char** argv) {
   app.add_flag("--exit-at-eof", options.exit_at_eof,
                "End when the input ends, and drop waiting requests; default: run until SIGINT or SIGTERM");
   app.set_version_flag("--version", "fifo_scheduler " RESOURCED_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto status = resourced::cli::usage::parse_or_print(app, argc, argv)) return *status == 0 ? 0 : 2;
   try {
     run(options);
     return 0;

@@ -1,0 +1,165 @@
+// A command line as data: a program describes its commands and options, and gives the description to parse()
+// (parser.hpp), find_place() (complete.hpp) and describe() (describe.hpp).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace resourced::cli::usage {
+
+/// The variable that gets the value of an option, or a function that takes it.
+class Value {
+ public:
+  using Take = std::function<void(const std::string&)>;
+  using Target = std::variant<std::monostate, bool*, int*, unsigned*, long*, unsigned long*, double*,
+                              std::string*, std::optional<std::string>*, std::vector<std::string>*, Take>;
+
+  /// Nothing takes it.
+  Value() = default;
+  Value(bool& to) : target_(&to) {}
+  Value(int& to) : target_(&to) {}
+  Value(unsigned& to) : target_(&to) {}
+  Value(long& to) : target_(&to) {}
+  Value(unsigned long& to) : target_(&to) {}
+  Value(double& to) : target_(&to) {}
+  Value(std::string& to) : target_(&to) {}
+  Value(std::optional<std::string>& to) : target_(&to) {}
+  Value(std::vector<std::string>& to) : target_(&to) {}
+  Value(Take take) : target_(std::move(take)) {}
+
+  [[nodiscard]] const Target& target() const noexcept { return target_; }
+  [[nodiscard]] bool is_list() const noexcept;
+  /// INT, UINT, FLOAT or TEXT.
+  [[nodiscard]] const char* type() const noexcept;
+
+ private:
+  Target target_;
+};
+
+/// Says what is wrong with a text; nothing if it is right.
+using Check = std::function<std::string(const std::string&)>;
+
+/// An option, a flag (an option without a value), or an argument (an option without dashes). The functions
+/// that describe it return it.
+struct Option {
+  enum class Kind { valued, flag, help, version };
+  enum class Bound { none, positive, not_negative };
+
+  /// `list` has the names with commas between them.
+  Option(Kind what, std::string_view list, Value to, std::string text);
+
+  Option* required();
+  /// This excludes the other, and the other this.
+  Option* excludes(Option* other);
+  Option* needs(Option* other);
+  /// The type in the help, instead of that of the variable.
+  Option* type_name(std::string text);
+  Option* one_of(std::vector<std::string> texts);
+  Option* positive();
+  Option* not_negative();
+  /// The help appends `text` to the type.
+  Option* check(Check function, std::string text);
+  /// The variable of the environment that has the value of an option that is not given.
+  Option* envname(std::string text);
+  /// The number of values at a time.
+  Option* expected(std::size_t number);
+  /// An option that is given several times keeps the values of all.
+  Option* take_all();
+  /// An option with several values takes the next word only.
+  Option* one_at_a_time();
+  /// The help shows the present value of the variable.
+  Option* capture_default_str();
+  /// The help does not show the option.
+  Option* hide();
+
+  [[nodiscard]] bool is_argument() const { return !names.front().starts_with('-'); }
+  [[nodiscard]] bool takes_value() const noexcept { return kind == Kind::valued; }
+  /// The most values that it takes.
+  [[nodiscard]] std::size_t most() const noexcept;
+  [[nodiscard]] bool has_name(std::string_view name) const;
+  /// How often the parsed command line has it; its values for one that takes several.
+  [[nodiscard]] std::size_t count() const noexcept { return given; }
+
+  Kind kind;
+  /// `-o` and `--format`, or `FILE`.
+  std::vector<std::string> names;
+  Value value;
+  std::string help;
+  std::string type;
+  std::vector<std::string> choices;
+  Bound bound = Bound::none;
+  Check checker;
+  std::string checker_text;
+  std::string environment;
+  std::optional<std::size_t> values;
+  /// What a version flag prints.
+  std::string version;
+  bool is_required = false;
+  bool takes_all = false;
+  bool takes_one_at_a_time = false;
+  bool shows_default = false;
+  bool is_hidden = false;
+  std::vector<Option*> excluded;
+  std::vector<Option*> needed;
+  std::size_t given = 0;
+};
+
+/// Of Option::most() for a list.
+inline constexpr std::size_t any_number = static_cast<std::size_t>(-1);
+
+/// A program or a subcommand. It has the flag -h,--help.
+struct Command {
+  /// A program without a name has that of its first word.
+  explicit Command(std::string text, std::string word = {});
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  Command* add_subcommand(std::string word, std::string text);
+  /// The variable has to outlive the parsing.
+  Option* add_option(std::string_view list, Value to, std::string text = {});
+  Option* add_option_function(std::string_view list, Value::Take take, std::string text);
+  /// A bool, or an int that counts.
+  Option* add_flag(std::string_view list, Value to, std::string text);
+  Option* set_version_flag(std::string_view list, std::string version);
+  void require_subcommand(std::size_t least, std::size_t most);
+  void require_subcommand(std::size_t number) { require_subcommand(number, number); }
+  /// Exactly one of these options has to be given. The help shows them under this heading.
+  void require_one(std::string heading, std::vector<Option*> of);
+  /// Is called when all options have their values, if the command line has this command, after the callback
+  /// of its subcommand.
+  void callback(std::function<void()> function) { called = std::move(function); }
+
+  /// The parsed command line has none of its subcommands.
+  [[nodiscard]] bool is_alone() const;
+  /// Null if there is none of this name.
+  [[nodiscard]] Option* find_option(std::string_view option) const;
+  /// Throws std::out_of_range.
+  [[nodiscard]] Option* get_option(std::string_view option) const;
+  [[nodiscard]] std::size_t count(std::string_view option) const { return get_option(option)->count(); }
+
+  std::string name;
+  std::string help;
+  std::string footer;
+  Command* parent = nullptr;
+  std::vector<std::unique_ptr<Option>> options;
+  std::vector<std::unique_ptr<Command>> commands;
+  std::size_t least_commands = 0;
+  /// 0 for any number.
+  std::size_t most_commands = 0;
+  /// The options of a command may also follow its subcommands; holds for all below it.
+  bool falls_through = false;
+  std::string choice_heading;
+  std::vector<Option*> choice;
+  std::function<void()> called;
+  /// The parsed command line has it.
+  bool parsed = false;
+};
+
+}  // namespace resourced::cli::usage

@@ -1,0 +1,188 @@
+// The parser, see parser.hpp: CLI11's, built of the description.
+#include "cli/usage/parser.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace resourced::cli::usage {
+
+namespace {
+
+// For an option with several values CLI11 splits `[a,b]` into two, but brackets are part of idsets, hostlists
+// and shapes here. So an argument in brackets gets a mark before the parsing, which is removed afterwards.
+
+/// A control character, which no valid argument starts with.
+constexpr char mark = '\x01';
+
+/// Removes the marks from a value or message of CLI11.
+std::string without_marks(std::string text) {
+  std::erase(text, mark);
+  return text;
+}
+
+/// The arguments of a program in the order that CLI11 wants, last first and without the program itself.
+std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i) {
+    const std::string_view argument = argv[i];
+    const bool in_brackets = argument.starts_with('[') && argument.ends_with(']');
+    arguments.push_back(in_brackets ? mark + std::string(argument) : std::string(argument));
+  }
+  return arguments;
+}
+
+std::string names_of(const Option& option) {
+  std::string names;
+  for (const std::string& name : option.names) names += names.empty() ? name : ',' + name;
+  return names;
+}
+
+CLI::Option* add_valued(CLI::App& app, const Option& option) {
+  const auto add = [&](const auto& to) -> CLI::Option* {
+    using Target = std::remove_cvref_t<decltype(to)>;
+    if constexpr (std::is_same_v<Target, Value::Take>) {
+      return app.add_option_function<std::string>(names_of(option), to, option.help);
+    } else if constexpr (std::is_same_v<Target, std::monostate> || std::is_same_v<Target, bool*>) {
+      throw std::invalid_argument(names_of(option) + " has no variable for a value");
+    } else {
+      return app.add_option(names_of(option), *to, option.help);
+    }
+  };
+  return std::visit(add, option.value.target());
+}
+
+CLI::Option* add_flag(CLI::App& app, const Option& option) {
+  if (int* const* counter = std::get_if<int*>(&option.value.target()))
+    return app.add_flag(names_of(option), **counter, option.help);
+  return app.add_flag(names_of(option), *std::get<bool*>(option.value.target()), option.help);
+}
+
+void describe_values(CLI::Option& built, const Option& option) {
+  built.type_name(option.type);
+  if (!option.choices.empty()) built.check(CLI::IsMember(option.choices));
+  if (option.bound == Option::Bound::positive) built.check(CLI::PositiveNumber);
+  if (option.bound == Option::Bound::not_negative) built.check(CLI::NonNegativeNumber);
+  if (option.checker) built.check(option.checker, option.checker_text);
+  if (!option.environment.empty()) built.envname(option.environment);
+  if (option.values) built.expected(static_cast<int>(*option.values));
+  if (option.takes_all) built.take_all();
+  if (option.takes_one_at_a_time) built.allow_extra_args(false);
+  if (option.shows_default) built.capture_default_str();
+  // This one runs before the checks above.
+  built.transform(CLI::Validator(
+      [](std::string& text) {
+        text = without_marks(std::move(text));
+        return std::string();
+      },
+      ""));
+}
+
+/// CLI11's parser of a program.
+class Parser {
+ public:
+  Parser(Command& program, const char* first_word)
+      : app_(program.help, program.name.empty() ? first_word : program.name) {
+    add(app_, program);
+    for (const auto& [option, built] : options_) {
+      for (Option* other : option->excluded) built->excludes(options_.at(other));
+      for (Option* other : option->needed) built->needs(options_.at(other));
+    }
+  }
+
+  void parse(std::vector<std::string> arguments) {
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp& /*wanted*/) {
+      throw Answer(app_.help());
+    } catch (const CLI::Success& wanted) {
+      throw Answer(std::string(wanted.what()) + '\n');
+    } catch (const CLI::ParseError& error) {
+      throw ParseError(without_marks(error.what()), error.get_exit_code());
+    }
+    for (const auto& [option, built] : options_) option->given = built->count();
+    for (const auto& [command, built] : commands_) command->parsed = built->parsed();
+  }
+
+ private:
+  void add(CLI::App& app, Command& command) {
+    commands_.emplace_back(&command, &app);
+    app.footer(command.footer);
+    // Subcommands inherit both.
+    if (command.most_commands > 0) app.require_subcommand(command.least_commands, command.most_commands);
+    if (command.falls_through) app.fallthrough();
+    CLI::App* group = nullptr;
+    if (!command.choice.empty()) {
+      group = app.add_option_group(command.choice_heading);
+      group->require_option(1);
+    }
+    for (const auto& option : command.options) {
+      const bool is_choice =
+          std::find(command.choice.begin(), command.choice.end(), option.get()) != command.choice.end();
+      add(is_choice ? *group : app, *option);
+    }
+    for (const auto& further : command.commands)
+      add(*app.add_subcommand(further->name, further->help), *further);
+  }
+
+  void add(CLI::App& app, Option& option) {
+    CLI::Option* built = nullptr;
+    switch (option.kind) {
+      case Option::Kind::help:
+        // CLI11 adds it by itself.
+        return;
+      case Option::Kind::version:
+        app.set_version_flag(names_of(option), option.version, option.help);
+        return;
+      case Option::Kind::flag:
+        built = add_flag(app, option);
+        break;
+      case Option::Kind::valued:
+        built = add_valued(app, option);
+        describe_values(*built, option);
+        break;
+    }
+    if (option.is_required) built->required();
+    if (option.is_hidden) built->group("");
+    options_.emplace(&option, built);
+  }
+
+  CLI::App app_;
+  std::map<Option*, CLI::Option*> options_;
+  std::vector<std::pair<Command*, const CLI::App*>> commands_;
+};
+
+void call_back(const Command& command) {
+  if (!command.parsed) return;
+  for (const auto& further : command.commands) call_back(*further);
+  if (command.called) command.called();
+}
+
+}  // namespace
+
+void parse(Command& program, int argc, const char* const* argv) {
+  Parser(program, argv[0]).parse(protect_brackets(argc, argv));
+  call_back(program);
+}
+
+std::optional<int> parse_or_print(Command& program, int argc, const char* const* argv) {
+  try {
+    parse(program, argc, argv);
+    return std::nullopt;
+  } catch (const Answer& answer) {
+    std::cout << answer.what() << std::flush;
+    return 0;
+  } catch (const ParseError& error) {
+    std::cerr << error.what() << "\nRun with --help for more information.\n";
+    return error.status();
+  }
+}
+
+}  // namespace resourced::cli::usage
