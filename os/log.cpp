@@ -3,7 +3,9 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -22,25 +24,6 @@
 // Without the place in the source, which no reader of the journal needs.
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
-
-namespace {
-
-/// A line that is not formatted yet. spdlog formats it: only if its level is logged, and a failure of that is
-/// reported like any failure of the log.
-struct Line {
-  fmt::string_view format;
-  fmt::format_args args;
-};
-
-}  // namespace
-
-template <>
-struct fmt::formatter<Line> {
-  static constexpr auto parse(format_parse_context& context) { return context.begin(); }
-  static auto format(const Line& line, format_context& context) {
-    return vformat_to(context.out(), line.format, line.args);
-  }
-};
 
 namespace resourced::os {
 
@@ -123,8 +106,15 @@ void log_to(const std::string& program, std::function<void(Level, std::string_vi
 
 void set_log_level(Level least) { spdlog::set_level(in_spdlog(least)); }
 
+// Formatted here, as spdlog instantiates all of fmt for it. Like spdlog, goes on if that fails.
 void log(Level level, fmt::string_view format, fmt::format_args args) {
-  spdlog::log(in_spdlog(level), "{}", Line{format, args});
+  spdlog::logger& logger = *spdlog::default_logger_raw();
+  if (!logger.should_log(in_spdlog(level))) return;
+  try {
+    logger.log(in_spdlog(level), spdlog::string_view_t(fmt::vformat(format, args)));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "a line of the log is lost: %s\n", error.what());
+  }
 }
 
 bool logs_to_journal() {
