@@ -137,15 +137,6 @@ cli::usage::Command* add_health_command(cli::usage::Command& app, Options& optio
   return health;
 }
 
-spdlog::level::level_enum read_level(const std::string& text) {
-  // spdlog takes an unknown name for `off`.
-  const auto level = spdlog::level::from_str(text);
-  if (level == spdlog::level::off && text != "off") {
-    throw Error(EINVAL, "expected trace, debug, info, warning, error, critical or off");
-  }
-  return level;
-}
-
 }  // namespace
 
 ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
@@ -177,7 +168,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   app.add_option("--log-level", level,
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL")
-      ->check(check([](const std::string& text) { read_level(text); }), "");
+      ->check(check([](const std::string& text) { static_cast<void>(os::parse_level(text)); }), "");
   CheckTexts check_texts;
   add_health_options(app, options, check_texts);
   const cli::usage::Command* health = add_health_command(app, options, check_texts);
@@ -206,7 +197,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
     return parsed;
   }
   if (!interval.empty()) options.agent.interval = read_interval(interval);
-  if (!level.empty()) options.log_level = read_level(level);
+  if (!level.empty()) options.log_level = os::parse_level(level);
   options.check_once = health->parsed;
   check_texts.read(options);
   return parsed;

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <random>
@@ -14,7 +13,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
 
 #include "agent/agent.hpp"
@@ -27,6 +25,7 @@
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "os/log.hpp"
 #include "os/loop.hpp"
 #include "os/service.hpp"
 
@@ -49,8 +48,7 @@ struct HealthSource {
   std::optional<ResultAge> age;
   std::optional<HealthSocket> socket;
 
-  void start(const Options& options, boost::asio::io_context& loop, const ReportHealth& report,
-             spdlog::logger& log) {
+  void start(const Options& options, boost::asio::io_context& loop, const ReportHealth& report) {
     if (!options.check.program.empty()) {
       checks.emplace(loop, options.check, options.check_interval, report);
     } else if (!options.health_socket.empty()) {
@@ -62,7 +60,7 @@ struct HealthSource {
       };
       socket.emplace(
           loop, options.health_socket, take,
-          [&log](const std::string& line) { log.warn("{}", json_text::printable_line(line)); },
+          [](const std::string& line) { os::log_warning("{}", json_text::printable_line(line)); },
           [] { return SteadyTime(std::chrono::steady_clock::now().time_since_epoch()); });
     }
   }
@@ -90,9 +88,8 @@ int check_once(const Options& options) {
 void serve(const Options& options, const std::string& hostname, const Agent::Probe& probe,
            std::ostream& err) {
   os::SignalLoop loop;
-  const auto log =
-      os::make_log("resource-agent", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true));
-  log->set_level(options.log_level);
+  os::log_to("resource-agent", err);
+  os::set_log_level(options.log_level);
   client::ConnectionOptions connection_options;
   // The daemon finds lost agents by their beats, so it needs no ZeroMQ timers for ten thousand agents.
   connection_options.heartbeat_ttl = false;
@@ -106,24 +103,23 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
     connection_options.heartbeat_timeout = std::chrono::seconds(6);
   }
   client::Connection connection(options.uri, connection_options);
-  const auto report = [&log](Agent::Severity severity, const std::string& text) {
+  const auto report = [](Agent::Severity severity, const std::string& text) {
     os::notify_status(text);
-    if (severity == Agent::Severity::info) log->info("{}", text);
-    if (severity == Agent::Severity::warning) log->warn("{}", text);
-    if (severity == Agent::Severity::repeated) log->debug("{}", text);
+    if (severity == Agent::Severity::info) os::log_info("{}", text);
+    if (severity == Agent::Severity::warning) os::log_warning("{}", text);
+    if (severity == Agent::Severity::repeated) os::log_debug("{}", text);
   };
   const auto logged_probe = [&](bool norestrict) {
     rset::ResourceSet resources = probe(norestrict);
     const auto counts = resources.counts();
-    log->info("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
+    os::log_info("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
     return resources;
   };
   Agent agent(connection, hostname, logged_probe, options.agent, seeded(), report);
-  log->info("the daemon is at {}", connection.uri());
+  os::log_info("the daemon is at {}", connection.uri());
   agent.start();
   HealthSource health;
-  health.start(
-      options, loop.context(), [&agent](const auto& result) { agent.on_health(result); }, *log);
+  health.start(options, loop.context(), [&agent](const auto& result) { agent.on_health(result); });
   // The daemon may be unreachable for long, which must not delay the start of this node.
   os::notify_ready();
   const os::Watchdog watchdog(loop.context());

@@ -6,11 +6,10 @@
 #include <optional>
 #include <string>
 
-#include <spdlog/common.h>
-
 #include "agent/agent.hpp"
 #include "agent/check_program.hpp"
 #include "agent/hw/probe.hpp"
+#include "os/log.hpp"
 
 namespace resourced::agent {
 
@@ -36,7 +35,7 @@ struct Options {
   int report_descriptor = -1;
   /// Show the R instead of running.
   bool print = false;
-  spdlog::level::level_enum log_level = spdlog::level::info;
+  os::Level log_level = os::Level::info;
 };
 
 /// Either options to run with, or the exit status after --help, --version or an invalid command line, whose

@@ -124,7 +124,7 @@ struct Store {
   friend bool operator==(const Store&, const Store&) = default;
 };
 
-/// In the order, and with the numbers, of spdlog's levels.
+/// In the order, and with the numbers, of os::Level.
 enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, critical, off };
 
 /// [log].

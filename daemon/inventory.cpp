@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/settings.hpp"
+#include "os/log.hpp"
 #include "os/loop.hpp"
 
 namespace resourced::daemon {
@@ -108,7 +108,7 @@ void check_size(const ResourceSet& resources, std::uint64_t size, const std::str
     throw Error(EINVAL,
                 fmt::format("resource object contains ranks execeeding size={} (override with -f))", size));
   }
-  spdlog::warn("{}: has ranks of {} and above, beyond the size of this instance", path, size);
+  os::log_warning("{}: has ranks of {} and above, beyond the size of this instance", path, size);
 }
 
 void log_unreported(const config::Config& config, const ResourceSet& found) {
@@ -117,8 +117,8 @@ void log_unreported(const config::Config& config, const ResourceSet& found) {
     if (queue.hosts == config::every_host) continue;
     const rset::HostSearch search = found.ranks_of(text::Hostlist::parse(queue.hosts), most_named);
     if (search.unknown.empty()) continue;
-    spdlog::warn("queues.{}.hosts: hosts that did not report are left out: {}{}", queue.name,
-                 fmt::join(search.unknown, ","), search.unknown.size() > most_named ? ",..." : "");
+    os::log_warning("queues.{}.hosts: hosts that did not report are left out: {}{}", queue.name,
+                    fmt::join(search.unknown, ","), search.unknown.size() > most_named ? ",..." : "");
   }
 }
 
@@ -172,7 +172,7 @@ module::ReloadCommand reload_command(const config::Config& next, const config::I
 
 void log_returning(const module::Module& module) {
   if (module.returning().empty()) return;
-  spdlog::warn(
+  os::log_warning(
       "{}: not back yet, as a scheduler has acquired resources: reload again when none has, or restart",
       module.configured().hosts(module.returning()).encode());
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "daemon/http/http_transport.hpp"
@@ -16,6 +15,7 @@
 #include "daemon/process.hpp"
 #include "daemon/settings.hpp"
 #include "daemon/transport/socket_file.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon {
 namespace {
@@ -32,8 +32,8 @@ std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limi
   budget.of_others = files / 2;
   budget.owners = {"uid 0", fmt::format("uid {}", geteuid())};
   if (limits.connections_per_uid > budget.per_peer) {
-    spdlog::warn("limits.connections-per-uid is reduced to {}: the process may open {} files",
-                 budget.per_peer, files);
+    os::log_warning("limits.connections-per-uid is reduced to {}: the process may open {} files",
+                    budget.per_peer, files);
   }
   return std::make_shared<transport::ConnectionCount>(std::move(budget));
 }

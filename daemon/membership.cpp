@@ -14,7 +14,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "core/cluster/keys.hpp"
@@ -27,6 +26,7 @@
 #include "daemon/log/store.hpp"
 #include "daemon/log/store_schema.hpp"
 #include "daemon/settings.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon {
 
@@ -122,7 +122,7 @@ void begin_cluster(const Options& options) {
 
 void leave_cluster(const std::string& directory) {
   if (log::etcd::remove_identity(directory))
-    spdlog::warn("this daemon is on its own now: its store leaves the cluster");
+    os::log_warning("this daemon is on its own now: its store leaves the cluster");
 }
 
 }  // namespace resourced::daemon

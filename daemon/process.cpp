@@ -1,14 +1,11 @@
 #include "daemon/process.hpp"
 
 #include <cstdlib>
-#include <memory>
 #include <vector>
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
-#include "os/service.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon {
 
@@ -35,12 +32,10 @@ void write_change(const service::ChangeLine& line) {
 }
 
 void set_up_logging(config::LogLevel level) {
-  spdlog::set_default_logger(os::make_log("resourced", std::make_shared<spdlog::sinks::stderr_sink_st>()));
+  os::log_to_stderr("resourced");
   set_log_level(level);
 }
 
-void set_log_level(config::LogLevel level) {
-  spdlog::set_level(static_cast<spdlog::level::level_enum>(static_cast<int>(level)));
-}
+void set_log_level(config::LogLevel level) { os::set_log_level(static_cast<os::Level>(level)); }
 
 }  // namespace resourced::daemon

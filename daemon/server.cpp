@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 #include "client/connection.hpp"
 #include "config/config.hpp"
@@ -44,6 +43,7 @@
 #include "daemon/transport/loop_hold.hpp"
 #include "daemon/upkeep.hpp"
 #include "flux/module/node.hpp"
+#include "os/log.hpp"
 #include "os/loop.hpp"
 #include "os/service.hpp"
 #include "os/signals.hpp"
@@ -163,7 +163,7 @@ class Server {
     recorded_ = store_.load();
     if (takeover_.grace > Seconds(0) && config_.monitor.mode == config::MonitorMode::agents)
       before_ = last_states(store_);
-    if (store_.damage()) spdlog::error("{}", store_.damage()->what());
+    if (store_.damage()) os::log_error("{}", store_.damage()->what());
     if (member_ != nullptr) member_->tell_files(log::etcd::file_digests(config_, inventory_));
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
@@ -173,7 +173,7 @@ class Server {
     loaded_ = is_loaded(start, inventory_, recorded_);
     if (!loaded_ && fault_) throw Error(*fault_);
     if (!leader_) leave();
-    if (was_loaded(recorded_)) spdlog::info("{}", in_force(config_, inventory_, loaded_));
+    if (was_loaded(recorded_)) os::log_info("{}", in_force(config_, inventory_, loaded_));
     if (!loaded_ && was_loaded(recorded_)) recorded_.inventory = {};
     absent_ = absent_targets(config_, recorded_);
     store_.start({[this](std::function<void()> answer) {
@@ -185,7 +185,7 @@ class Server {
                   },
                   [this](log::Sequence last) { leader_ ? leader_->on_stored(last) : on_committed(last); },
                   [this](const Error& error) { store_failed(error); },
-                  [](const Error& error) { spdlog::error("cannot trim the history: {}", error.what()); }});
+                  [](const Error& error) { os::log_error("cannot trim the history: {}", error.what()); }});
     if (leader_) {
       leader_->start({[this](log::Sequence last) { on_committed(last); },
                       [this](const std::string& why) { depose(why); }});
@@ -227,14 +227,14 @@ class Server {
 
   void hand_over(const std::string& successor) {
     if (stopping_) return;
-    spdlog::info("hands over to {}", successor);
+    os::log_info("hands over to {}", successor);
     is_deposed_ = true;
     stop(successor);
   }
 
   // Clients are disconnected without an answer: the log decides whether their changes were made.
   void depose(const std::string& why) {
-    spdlog::error("does not lead any more: {}", why);
+    os::log_error("does not lead any more: {}", why);
     is_deposed_ = true;
     loop_.stop();
   }
@@ -279,7 +279,7 @@ class Server {
                         } catch (const Error& error) {
                           // The discovered hosts do not fit `exclude` or the partitions. A later agent cannot
                           // change that, so the daemon ends.
-                          spdlog::critical("stopping, the discovered inventory is refused: {}", error.what());
+                          os::log_critical("stopping, the discovered inventory is refused: {}", error.what());
                           exit_status_ = 1;
                           // Posted: the caller is still using the agents, which stop() ends.
                           asio::post(loop_, [this] { stop(); });
@@ -297,7 +297,7 @@ class Server {
   void announce() {
     // Return memory: reading an inventory leaves up to twice the used heap free.
     malloc_trim(0);
-    spdlog::info("{}", status());
+    os::log_info("{}", status());
     // Ignore write errors: the daemon serves even if nobody reads its stdout.
     for (const std::string& address : listeners_.addresses())
       std::fputs(fmt::format("listening on {}\n", address).c_str(), stdout);
@@ -323,7 +323,7 @@ class Server {
       return;
     }
     if (number == SIGHUP) return reload();
-    spdlog::info("stopping on signal {}", number);
+    os::log_info("stopping on signal {}", number);
     if (is_deposed_) os::notify_stopping();
     // It hands over: then it does not follow.
     if (std::exchange(is_deposed_, false)) return;
@@ -338,7 +338,7 @@ class Server {
     try {
       reload(module::BySignal{"HUP"});
     } catch (const Error& refused) {
-      spdlog::error("reload refused, the old configuration stays in force: {}", refused.what());
+      os::log_error("reload refused, the old configuration stays in force: {}", refused.what());
     }
     os::notify_ready(status());
   }
@@ -378,10 +378,10 @@ class Server {
     if (!options_.log_level) set_log_level(config_.log.level);
     upkeep_.set_history(config_.store.history);
     log_passed_over(config_);
-    spdlog::info("configuration reloaded");
+    os::log_info("configuration reloaded");
     log_returning(service_.engine().module());
     if (waits) {
-      spdlog::warn("the configured inventory has changed: it replaces the loaded R at the next start");
+      os::log_warning("the configured inventory has changed: it replaces the loaded R at the next start");
     }
     service_.exclude_from_discovery(excluded);
   }
@@ -401,7 +401,7 @@ class Server {
     inventory_ = std::move(next);
     loaded_ = true;
     remember_size(inventory_.resources);
-    spdlog::info("loaded {}: it stays in force until the configured inventory changes", path);
+    os::log_info("loaded {}: it stays in force until the configured inventory changes", path);
     os::notify_ready(status());
   }
 
@@ -430,7 +430,7 @@ class Server {
   }
 
   void store_failed(const Error& error) {
-    spdlog::critical("stopping, the store failed: {}", error.what());
+    os::log_critical("stopping, the store failed: {}", error.what());
     exit_status_ = 1;
     is_deposed_ = false;
     os::notify_stopping();

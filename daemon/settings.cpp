@@ -6,7 +6,6 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "config/sample.hpp"
@@ -14,6 +13,7 @@
 #include "core/error.hpp"
 #include "daemon/instance/parent_link.hpp"
 #include "daemon/process.hpp"
+#include "os/log.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {
@@ -57,10 +57,10 @@ config::Config load_configuration(const Options& options) {
 }
 
 void log_passed_over(const config::Config& config) {
-  for (const std::string& line : config.passed_over) spdlog::info("{}", line);
+  for (const std::string& line : config.passed_over) os::log_info("{}", line);
   if (config::has_sample_inventory(config)) {
-    spdlog::warn("{}: these are the hosts of the packaged sample configuration: describe your own",
-                 config.where("resource.config"));
+    os::log_warning("{}: these are the hosts of the packaged sample configuration: describe your own",
+                    config.where("resource.config"));
   }
 }
 

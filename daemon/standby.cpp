@@ -12,7 +12,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "config/reload.hpp"
 #include "core/cluster/files.hpp"
@@ -35,6 +34,7 @@
 #include "daemon/settings.hpp"
 #include "daemon/takeover.hpp"
 #include "daemon/transport/loop_hold.hpp"
+#include "os/log.hpp"
 #include "os/loop.hpp"
 #include "os/service.hpp"
 #include "os/signals.hpp"
@@ -198,7 +198,7 @@ struct Standby::State {
   }
 
   void restore(const SnapshotHeader& snapshot) {
-    spdlog::info("takes the snapshot of event {} in place of this store, which ends with event {}",
+    os::log_info("takes the snapshot of event {} in place of this store, which ends with event {}",
                  snapshot.sequence, store.last_sequence());
     try {
       incoming.emplace(directory);
@@ -281,12 +281,12 @@ struct Standby::State {
     } else {
       os::notify_status(now);
     }
-    spdlog::log(at_time.differs.empty() ? spdlog::level::info : spdlog::level::warn, "{}", now);
+    os::log(at_time.differs.empty() ? os::Level::info : os::Level::warning, "{}", fmt::make_format_args(now));
   }
 
   void take_signal(int number) {
     if (number == SIGHUP) return reload();
-    spdlog::info("stopping on signal {}", number);
+    os::log_info("stopping on signal {}", number);
     if (std::exchange(stops, true)) return loop.stop();
     os::notify_stopping();
     listeners.stop_reading();
@@ -316,7 +316,7 @@ struct Standby::State {
   }
 
   static void refuse(const Error& why) {
-    spdlog::error("reload refused, the old configuration stays in force: {}", why.what());
+    os::log_error("reload refused, the old configuration stays in force: {}", why.what());
   }
 
   void apply(const config::Config& next, const FileDigests& read) {
@@ -333,7 +333,7 @@ struct Standby::State {
     service.set_access(std::move(rules));
     if (revokes) listeners.drop_silent();
     if (!options.log_level) set_log_level(config.log.level);
-    spdlog::info("configuration reloaded: its inventory is served once this daemon leads");
+    os::log_info("configuration reloaded: its inventory is served once this daemon leads");
     tell(os::boot_clock());
   }
 

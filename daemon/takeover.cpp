@@ -1,11 +1,10 @@
 #include "daemon/takeover.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include "core/error.hpp"
 #include "core/module/rank_map.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/log/store.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon {
 
@@ -13,7 +12,7 @@ std::optional<module::Snapshot> last_states(log::Store& store) {
   try {
     return store.last_states();
   } catch (const Error& error) {
-    spdlog::warn("the states after the last event are not known: {}", error.what());
+    os::log_warning("the states after the last event are not known: {}", error.what());
     return std::nullopt;
   }
 }

@@ -55,12 +55,13 @@ void append_idset(std::string& out, const text::IdSet& ids) {
 
 void append_number(std::string& out, double number) {
   const std::size_t start = out.size();
-  fmt::format_to(std::back_inserter(out), "{}", number);
+  out += fmt::format("{}", number);
   if (out.find('.', start) == std::string::npos) out.insert(std::min(out.find('e', start), out.size()), ".0");
 }
 
 void append_integer(std::string& out, std::int64_t number) {
-  fmt::format_to(std::back_inserter(out), "{}", number);
+  const fmt::format_int digits(number);
+  out.append(digits.data(), digits.size());
 }
 
 void append_properties(std::string& out, const rset::ResourceSet::Properties& properties) {

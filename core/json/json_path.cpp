@@ -1,7 +1,6 @@
 #include "core/json/json_path.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,7 +29,7 @@ void JsonPath::append_to(std::string& out) const {
   if (key_.data() != nullptr) {
     append_path_key(out, key_);
   } else if (parent_ != nullptr) {
-    fmt::format_to(std::back_inserter(out), "[{}]", index_);
+    out += fmt::format("[{}]", index_);
   }
 }
 

@@ -116,7 +116,7 @@ void append_escape(std::string& out, char32_t code) {
       out += "\\r";
       break;
     default:
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(code));
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(code));
   }
 }
 

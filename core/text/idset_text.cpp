@@ -75,7 +75,7 @@ void IdSet::encode_to(std::string& out) const {
   if (empty()) return;
   std::size_t runs = 0;
   for (const Part& part : parts_) runs += part.block ? part.block->runs() : 1;
-  out.reserve(out.size() + runs * (fmt::formatted_size("{}", last()) + 1));
+  out.reserve(out.size() + runs * (fmt::format_int(last()).size() + 1));
 
   // Collected in pieces, because growing a string by a few characters at a time costs more than the digits.
   std::array<char, 4096> piece;

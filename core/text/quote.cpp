@@ -1,7 +1,5 @@
 #include "core/text/quote.hpp"
 
-#include <iterator>
-
 #include <fmt/format.h>
 
 namespace resourced::text {
@@ -16,7 +14,7 @@ std::string quoted(std::string_view text) {
     } else if (c >= ' ' && c <= '~') {
       out += c;
     } else {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
   out += cut ? "...\"" : "\"";

@@ -1,17 +1,15 @@
 #include "daemon/instance/broker.hpp"
 
-#include <memory>
-#include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
 
 #include "core/error.hpp"
+#include "os/log.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::instance {
@@ -30,44 +28,29 @@ constexpr std::size_t most_messages = 64;
 
 using flux::link::Severity;
 
-Severity severity_of(spdlog::level::level_enum level) {
+Severity severity_of(os::Level level) {
   switch (level) {
-    case spdlog::level::critical:
+    case os::Level::critical:
       return Severity::critical;
-    case spdlog::level::err:
+    case os::Level::error:
       return Severity::error;
-    case spdlog::level::warn:
+    case os::Level::warning:
       return Severity::warning;
-    case spdlog::level::info:
+    case os::Level::info:
       return Severity::info;
     default:
       return Severity::debug;
   }
 }
 
-class BrokerSink final : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  BrokerSink(asio::io_context& loop, Broker::Channel& channel) : loop_(loop), channel_(channel) {}
-
- protected:
-  void sink_it_(const spdlog::details::log_msg& line) override {
-    asio::post(loop_, [this, severity = severity_of(line.level),
-                       text = std::string(line.payload.data(), line.payload.size())] {
-      channel_.log(severity, text);
-    });
-  }
-  void flush_() override {}
-
- private:
-  asio::io_context& loop_;
-  Broker::Channel& channel_;
-};
-
 }  // namespace
 
 void log_to_broker(asio::io_context& loop, Broker::Channel& channel) {
-  spdlog::set_default_logger(
-      std::make_shared<spdlog::logger>("resourced", std::make_shared<BrokerSink>(loop, channel)));
+  os::log_to("resourced", [&loop, &channel](os::Level level, std::string_view line) {
+    asio::post(loop, [&channel, severity = severity_of(level), text = std::string(line)] {
+      channel.log(severity, text);
+    });
+  });
 }
 
 Broker::Broker(asio::io_context& loop, Channel& channel, Listeners listeners)
@@ -151,7 +134,7 @@ void Broker::read() {
     read_some();
   } catch (const Error& error) {
     // There is no going on in its bytes.
-    spdlog::error("the link of the keeper: {}", error.what());
+    os::log_error("the link of the keeper: {}", error.what());
     listeners_.over();
   }
 }

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 #include "core/rset/operations.hpp"
 #include "core/text/job_id.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -71,7 +71,8 @@ void Enclosing::on_update(const client::Response& response) {
 
 void Enclosing::ask_again(const std::string& why) {
   if (pause_ == first_pause)
-    spdlog::warn("the expiration of the job is not followed: {}; the enclosing instance is asked again", why);
+    os::log_warning("the expiration of the job is not followed: {}; the enclosing instance is asked again",
+                    why);
   connection_.after(pause_, [this] { watch(); });
   pause_ = std::min(2 * pause_, longest_pause);
 }

@@ -13,7 +13,6 @@
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "daemon/transport/loop_hold.hpp"
 #include "flux/module/channel.hpp"
 #include "flux/module/welcome.hpp"
+#include "os/log.hpp"
 #include "os/loop.hpp"
 
 namespace resourced::daemon::instance {
@@ -68,7 +68,7 @@ void warn_of_times(module::RecordedState recorded) {
     text += fmt::format("{}the scheduled drains of {} do not begin", text.empty() ? "" : ", and ",
                         hosts_of(recorded.scheduled));
   }
-  if (!text.empty()) spdlog::warn("in a Flux instance {} by themselves", text);
+  if (!text.empty()) os::log_warning("in a Flux instance {} by themselves", text);
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ void Host::settle(const std::shared_ptr<Guest>& guest) {
 }
 
 void Host::refuse(Guest& guest, const Error& error) {
-  spdlog::error("cannot serve the Flux instance: {}", error.what());
+  os::log_error("cannot serve the Flux instance: {}", error.what());
   if (guest.channel) {
     guest.channel->log_error(error.what());
     guest.channel->failed(error.errnum());
@@ -212,7 +212,7 @@ void Host::serve(Guest& guest) {
       [this](const Error& error) { fail(error); }));
   guest.attachment->begin();
   guest.attachment->copy_state();
-  spdlog::info("serving the Flux instance of {} brokers", guest.welcome.size);
+  os::log_info("serving the Flux instance of {} brokers", guest.welcome.size);
   changed_();
 }
 
@@ -250,13 +250,13 @@ void Host::load(const rset::ResourceSet& resources, bool force, const std::optio
 
 // Without its copy the KVS would mislead its readers. The keeper attaches again, and the copy is made anew.
 void Host::fail(const Error& error) {
-  spdlog::error("detaching the Flux instance: {}", error.what());
+  os::log_error("detaching the Flux instance: {}", error.what());
   leave();
 }
 
 void Host::leave() {
   let_go();
-  spdlog::info("the Flux instance has gone");
+  os::log_info("the Flux instance has gone");
   module::MonitorCommand command;
   command.offline = service_.engine().module().online();
   command.instance_left = true;

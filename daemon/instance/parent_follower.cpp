@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 #include "core/error.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -59,8 +59,9 @@ void ParentFollower::tick(SteadyTime now) {
   }
   if (miss_at_ && *miss_at_ <= now_) {
     miss_at_.reset();
-    spdlog::warn("the enclosing instance at {} has not answered yet; its hosts keep their last known states",
-                 connection_.uri());
+    os::log_warning(
+        "the enclosing instance at {} has not answered yet; its hosts keep their last known states",
+        connection_.uri());
   }
   tell();
 }
@@ -104,8 +105,8 @@ void ParentFollower::on_batch(const client::Response& response) {
 void ParentFollower::take_in(const proto::topics::JournalBatch& batch) {
   if (batch.unreadable > 0) {
     if (const auto before = defects_.admit()) {
-      spdlog::warn("ignored {} events of the enclosing instance: {} ({} more since the last such line)",
-                   batch.unreadable, std::string_view(batch.defect).substr(0, longest_text), *before);
+      os::log_warning("ignored {} events of the enclosing instance: {} ({} more since the last such line)",
+                      batch.unreadable, std::string_view(batch.defect).substr(0, longest_text), *before);
     }
   }
   if (synced()) {
@@ -152,7 +153,7 @@ void ParentFollower::history_is_through() {
   miss_at_.reset();
   last_failure_.clear();
   if (const auto before = successes_.admit()) {
-    spdlog::info("following the enclosing instance at {} ({} more since the last such line)",
+    os::log_info("following the enclosing instance at {} ({} more since the last such line)",
                  connection_.uri(), *before);
   }
   tell();
@@ -174,7 +175,7 @@ void ParentFollower::fail(std::string_view why) {
   if (text == last_failure_) return;
   if (const auto before = failures_.admit()) {
     last_failure_ = text;
-    spdlog::warn(
+    os::log_warning(
         "not following the enclosing instance at {}, trying again: {} ({} more since the last such line)",
         connection_.uri(), text, *before);
   }

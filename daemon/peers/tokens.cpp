@@ -81,7 +81,7 @@ std::string sha256(std::string_view text) {
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
   std::string hex;
   hex.reserve(digest_size);
-  for (const unsigned char byte : digest) fmt::format_to(std::back_inserter(hex), "{:02x}", byte);
+  for (const unsigned char byte : digest) hex += fmt::format("{:02x}", byte);
   return hex;
 }
 

@@ -5,8 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include <spdlog/spdlog.h>
-
+#include "os/log.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::service {
@@ -60,11 +59,11 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     outbox_.push(update.after, streams::Update{update.holder, std::move(update.delta)});
   if (!effects.records.empty() || effects.health_changed) listeners_.changed();
   for (const nodes::UnfitNode& node : effects.unfit)
-    spdlog::warn("{} is drained: {}", node.host, node.reason);
+    os::log_warning("{} is drained: {}", node.host, node.reason);
   // An agent can say hello again and again.
   if (!effects.without_checks.empty()) {
     if (const auto before = gated_.admit()) {
-      spdlog::warn(
+      os::log_warning(
           "{} cannot come up: health-gate is set, and no checks run there ({} more since the last such "
           "line)",
           effects.without_checks.encode(), *before);
@@ -72,7 +71,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   }
   for (const Error& error : effects.refused) {
     if (const auto before = refusals_.admit()) {
-      spdlog::warn(
+      os::log_warning(
           "refused a change from node agents or the enclosing instance: {} ({} more since the last such "
           "line)",
           error.what(), *before);

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
+#include "os/log.hpp"
 #include "proto/topics/journal.hpp"
 
 namespace resourced::daemon::service {
@@ -71,7 +71,7 @@ void JournalTopics::serve() {
 // Logs the damage for the operator: the reader, who gets the error too, may be an ordinary user.
 void JournalTopics::on_damaged_log(const Error& error) {
   if (const auto before = damages_.admit()) {
-    spdlog::error("a journal ended: {} ({} more since the last such line)", error.what(), *before);
+    os::log_error("a journal ended: {} ({} more since the last such line)", error.what(), *before);
   }
 }
 

@@ -20,7 +20,7 @@ void MetricsText::append_value(std::string& out, std::string_view value) {
 
 void MetricsText::begin(std::string_view name, std::string_view type, std::string_view help) {
   name_ = name;
-  fmt::format_to(std::back_inserter(text_), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
 void MetricsText::sample(double value, Labels labels) { line("", labels, value); }
@@ -52,9 +52,9 @@ void MetricsText::line(std::string_view suffix, Labels labels, double value) {
   const bool is_integer =
       value >= 0 && value < exact && value == static_cast<double>(static_cast<std::uint64_t>(value));
   if (is_integer) {
-    fmt::format_to(std::back_inserter(text_), " {}\n", static_cast<std::uint64_t>(value));
+    text_ += fmt::format(" {}\n", static_cast<std::uint64_t>(value));
   } else {
-    fmt::format_to(std::back_inserter(text_), " {}\n", value);
+    text_ += fmt::format(" {}\n", value);
   }
 }
 

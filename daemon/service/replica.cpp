@@ -5,11 +5,10 @@
 #include <utility>
 #include <variant>
 
-#include <spdlog/spdlog.h>
-
 #include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "daemon/log/past_reader.hpp"
+#include "os/log.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::service {
@@ -48,7 +47,7 @@ text::IdSet Replica::take(const log::Record& record) {
     }
   } catch (const Error& error) {
     if (std::exchange(is_known_, false)) {
-      spdlog::error("event {} of the leader cannot be applied, so the state is not known here: {}",
+      os::log_error("event {} of the leader cannot be applied, so the state is not known here: {}",
                     record.sequence, error.what());
     }
     states_ = {};

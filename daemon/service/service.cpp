@@ -5,8 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include <spdlog/spdlog.h>
-
+#include "os/log.hpp"
 #include "proto/event_json.hpp"
 #include "proto/message.hpp"
 
@@ -174,8 +173,8 @@ void Service::cut_off(proto::ClientId client, std::string_view why) {
   const peers::Clients::Client* known = clients_.find(client);
   if (known == nullptr) return;
   if (const auto before = cuts_.admit()) {
-    spdlog::warn("disconnected {}: {} ({} more since the last such line)", known->principal.name, why,
-                 *before);
+    os::log_warning("disconnected {}: {} ({} more since the last such line)", known->principal.name, why,
+                    *before);
   }
   requests_.forget(client);
   clients_.drop(client);
@@ -265,14 +264,14 @@ void Service::on_writable() {
 void Service::on_malformed(const std::string& reason) {
   stats_.dropped_frame();
   if (const auto before = malformed_.admit()) {
-    spdlog::warn("dropped a message: {} ({} more since the last such line)", reason, *before);
+    os::log_warning("dropped a message: {} ({} more since the last such line)", reason, *before);
   }
 }
 
 void Service::on_refused(const std::string& reason) {
   stats_.refused_connection();
   if (const auto before = refusals_.admit()) {
-    spdlog::warn("refused a connection: {} ({} more since the last such line)", reason, *before);
+    os::log_warning("refused a connection: {} ({} more since the last such line)", reason, *before);
   }
 }
 

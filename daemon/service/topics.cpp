@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 #include "daemon/service/service.hpp"
+#include "os/log.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/allocations.hpp"
@@ -210,7 +210,7 @@ void Gate::check_right(const peers::Principal& sender, const proto::Message& req
   if (const auto before = denials_.admit()) {
     // The principal of every sender of an instance is its owner, so log the user of the request.
     const std::string name = sender.of_instance ? fmt::format("uid {}", request.userid) : sender.name;
-    spdlog::warn("denied {} to {} ({} more since the last such line)", request.topic, name, *before);
+    os::log_warning("denied {} to {} ({} more since the last such line)", request.topic, name, *before);
   }
   throw denial(request.topic, right, sender);
 }

@@ -1,7 +1,6 @@
 #include "proto/topics/journal.hpp"
 
 #include <cerrno>
-#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -22,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 void append_last(std::string& text, std::optional<EventNumber> last) {
-  if (last) fmt::format_to(std::back_inserter(text), R"(,"last":{})", *last);
+  if (last) text += fmt::format(R"(,"last":{})", *last);
 }
 
 std::string_view name_of(const json& entry) {

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "os/log.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::sim {
@@ -41,7 +41,7 @@ Simulation::Simulation(std::uint32_t seed)
       roller_(world_of_roller()),
       agent_settings_(agent_settings(chance(0.6), chance(0.5), chance(0.5))) {
   ended_ = Reference(agent_settings_.health.on_return == nodes::HealthReturn::automatic);
-  spdlog::set_level(spdlog::level::off);
+  resourced::os::set_log_level(resourced::os::Level::off);
   configuration_ = random_configuration();
   configured_hosts_ = configuration_.hosts;
   start();

@@ -26,8 +26,7 @@ std::string digest_of(std::string_view text) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
   std::string hex;
-  for (std::size_t i = 0; i < digest_bytes; ++i)
-    fmt::format_to(std::back_inserter(hex), "{:02x}", digest.at(i));
+  for (std::size_t i = 0; i < digest_bytes; ++i) hex += fmt::format("{:02x}", digest.at(i));
   return hex;
 }
 

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "core/error.hpp"
 #include "daemon/log/etcd/holders_json.hpp"
 #include "daemon/log/etcd/packed_text.hpp"
 #include "daemon/log/etcd/record_json.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
@@ -69,8 +69,8 @@ bool LeaderLog::Load::is_beyond(const LogLimits& limits) const noexcept {
 void LeaderLog::watch() {
   const std::string& refusal = coordinator_.member().refusal();
   const bool was_refused = std::exchange(is_refused_, !refusal.empty());
-  if (is_refused_ && !was_refused) spdlog::error("etcd refuses requests: {}", refusal);
-  if (!is_refused_ && was_refused) spdlog::info("etcd carries out requests again");
+  if (is_refused_ && !was_refused) os::log_error("etcd refuses requests: {}", refusal);
+  if (!is_refused_ && was_refused) os::log_info("etcd carries out requests again");
   // A disk that hangs would keep journals and questions waiting for ever.
   if (unstored_.empty() || finished_ || !gives_up_.empty()) return;
   const Seconds hangs = coordinator_.now() - stored_at_;
@@ -171,7 +171,7 @@ void LeaderLog::on_snapshot(std::variant<log::CopiedStore, Error> made) {
   if (const auto* failure = std::get_if<Error>(&made)) {
     // Tried again some seconds later: a line for each reason.
     if (std::exchange(snapshot_failure_, failure->what()) != failure->what())
-      spdlog::warn("no snapshot for members that are far behind: {}", failure->what());
+      os::log_warning("no snapshot for members that are far behind: {}", failure->what());
     return coordinator_.decline();
   }
   snapshot_failure_.clear();
@@ -196,7 +196,7 @@ std::vector<module::PartitionHolder> LeaderLog::former_holders() const {
   try {
     return decode_holders(text);
   } catch (const Error& error) {
-    spdlog::warn("the holders under the former leader are not known: {}", error.what());
+    os::log_warning("the holders under the former leader are not known: {}", error.what());
     return {};
   }
 }

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
-#include <spdlog/spdlog.h>
 
 #include "core/error.hpp"
 #include "daemon/log/etcd/loop_runtime.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon::log::etcd {
 
@@ -25,9 +25,9 @@ void resign(const config::Cluster& settings, Member& member) {
     coordinator.start(std::move(callbacks));
     coordinator.resign();
     loop.run_for(patience);
-    if (!member.has_ended()) spdlog::error("cannot resign: {}", coordinator.trouble());
+    if (!member.has_ended()) os::log_error("cannot resign: {}", coordinator.trouble());
   } catch (const Error& error) {
-    spdlog::error("cannot resign: {}", error.what());
+    os::log_error("cannot resign: {}", error.what());
   }
 }
 

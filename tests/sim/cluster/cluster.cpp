@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 
 #include "checks.hpp"
+#include "os/log.hpp"
 
 namespace resourced::sim {
 namespace {
@@ -24,7 +24,7 @@ Configuration base() { return {{"a", "b", "c", "d", "e", "f"}, {}}; }
 
 ClusterSimulation::ClusterSimulation(std::uint32_t seed)
     : world_(seed, most_nodes), network_(world_, etcd_, most_nodes), site_{world_, etcd_, nodes_, base()} {
-  spdlog::set_level(spdlog::level::off);
+  resourced::os::set_log_level(resourced::os::Level::off);
   Node::Settings settings;
   settings.journal_max = world_.chance(0.5) ? 20 : 1000;
   settings.lease_ttl = Seconds(2 + static_cast<double>(world_.below(2)));

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <doctest/doctest.h>
-#include <spdlog/spdlog.h>
 
+#include "os/log.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::test {
@@ -26,7 +26,7 @@ transport::SendResult FakeTransport::send(proto::ClientId client, const proto::M
 Stand::Stand(std::string_view hosts, std::size_t journal_max, std::optional<nodes::Settings> agents)
     : agents_(std::move(agents)), hosts_(hosts), journal_max_(journal_max) {
   // Switch off the log, as many of these tests use hostile clients.
-  spdlog::set_level(spdlog::level::off);
+  resourced::os::set_log_level(resourced::os::Level::off);
   start();
 }
 

@@ -6,11 +6,11 @@
 #include <string>
 
 #include <doctest/doctest.h>
-#include <spdlog/spdlog.h>
 
 #include "core/error.hpp"
 #include "daemon/log/sqlite.hpp"
 #include "daemon/log/store.hpp"
+#include "os/log.hpp"
 #include "past_history.hpp"
 
 namespace resourced::daemon::test {
@@ -45,7 +45,7 @@ TEST_CASE(
 }
 
 TEST_CASE("without a snapshot, or with a damaged one, nothing is known of the last states") {
-  spdlog::set_level(spdlog::level::off);
+  resourced::os::set_log_level(resourced::os::Level::off);
   const resourced::test::TempDir dir;
   log::Store empty(dir.file("state"));
   CHECK_FALSE(last_states(empty));

@@ -6,9 +6,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spdlog/spdlog.h>
 
 #include "core/rset/builder.hpp"
+#include "os/log.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
 
@@ -63,7 +63,7 @@ std::string status_of(const char* drained, const char* offline, const char* host
 
 /// Three hosts of eight, n4 to n6 as ranks 0 to 2.
 struct Follower {
-  Follower() { spdlog::set_level(spdlog::level::off); }
+  Follower() { resourced::os::set_log_level(resourced::os::Level::off); }
 
   /// The next request; skips cancels of earlier streams.
   Frames expect(const char* topic) {

@@ -9,8 +9,8 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
+#include "os/log.hpp"
 #include "proto/message.hpp"
 #include "service_stand.hpp"
 
@@ -79,7 +79,7 @@ struct Instance {
 
   explicit Instance(const char* hosts = "h,h,a,b", const char* online = "0-3") {
     // Many of these requests are refused.
-    spdlog::set_level(spdlog::level::off);
+    resourced::os::set_log_level(resourced::os::Level::off);
     service::Service::Settings settings{
         .configuration = "{}",
         .access = peers::Access({}, 0),
