@@ -29,7 +29,8 @@ class ParseError : public std::runtime_error {
 };
 
 /// Sets the values of the options and calls the callbacks of the commands that the words name; what they
-/// throw passes through. Throws Answer or ParseError before any callback.
+/// throw passes through. Throws Answer or ParseError before any callback. A word in brackets, `[a,b]`, is one
+/// value.
 void parse(Command& program, int argc, const char* const* argv);
 
 /// parse() for a program that prints what it throws: an answer on standard output, an error on standard
