@@ -54,7 +54,7 @@ function(resourced_program target)
   target_compile_options(${target} PRIVATE ${cold_options})
   target_precompile_headers(${target} REUSE_FROM precompiled_cold)
   target_link_libraries(${target} PRIVATE resourced_flags ${ARGN})
-  # A program needs the libraries that it calls, and not all that its rooms have.
+  # A program needs the libraries and functions that it calls, and not all that its rooms have.
   target_link_options(${target} PRIVATE LINKER:--as-needed LINKER:--gc-sections)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   install(TARGETS ${target} RUNTIME)
