@@ -1,7 +1,9 @@
 #include "harness/etcd.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -33,6 +35,17 @@ std::vector<std::uint16_t> free_ports(std::size_t count) {
   return ports;
 }
 
+bool takes_connections(std::uint16_t port) {
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  const bool is_taken = connect(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  close(descriptor);
+  return is_taken;
+}
+
 }  // namespace
 
 Etcd::Etcd(EtcdOptions options) : options_(std::move(options)), members_(options_.members) {
@@ -42,9 +55,31 @@ Etcd::Etcd(EtcdOptions options) : options_(std::move(options)), members_(options
     members_[i].peer_port = ports[2 * i + 1];
   }
   for (std::size_t i = 0; i < members_.size(); ++i) start(i);
+  until_serving();
+}
+
+void Etcd::until_serving() const {
+  // Etcdctl waits for a second after a connection that was refused.
+  const e2e::Deadline deadline(std::chrono::seconds(60));
+  for (const Member& member : members_) {
+    while (!takes_connections(member.client_port) && !deadline.passed())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   // Answers once there is a leader.
-  (void)control({"endpoint", "status"});
   (void)control({"get", "none"});
+}
+
+void Etcd::repair() {
+  bool was_broken = false;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_[i].process == nullptr) {
+      start(i);
+      was_broken = true;
+    } else {
+      members_[i].process->signal(SIGCONT);
+    }
+  }
+  if (was_broken) until_serving();
 }
 
 std::string Etcd::url(std::uint16_t port, bool of_client) const {
@@ -63,7 +98,7 @@ std::string Etcd::toml() const {
   return "[" + list + "]";
 }
 
-void Etcd::kill(std::size_t member) { members_.at(member).process->kill(); }
+void Etcd::kill(std::size_t member) { members_.at(member).process.reset(); }
 
 void Etcd::start(std::size_t index) {
   std::string peers;
@@ -87,6 +122,10 @@ void Etcd::start(std::size_t index) {
                                    peer,
                                    "--initial-cluster",
                                    peers,
+                                   "--heartbeat-interval",
+                                   std::to_string(options_.election.count() / 10),
+                                   "--election-timeout",
+                                   std::to_string(options_.election.count()),
                                    "--log-level",
                                    "error"};
   if (!options_.tls.empty()) {
@@ -103,11 +142,10 @@ void Etcd::start(std::size_t index) {
       command, e2e::ProcessOptions{.environment = {{"ETCDCTL_API", "3"}}, .error_file = dir_ / log});
 }
 
-// Tries until the members serve: etcd has no sign that it is ready but an answer.
-std::string Etcd::control(const std::vector<std::string>& arguments) const {
+e2e::Outcome Etcd::try_control(const std::vector<std::string>& arguments) const {
   std::string endpoints;
   for (const std::string& one : urls()) endpoints += (endpoints.empty() ? "" : ",") + one;
-  std::vector<std::string> command{"/usr/bin/etcdctl", "--endpoints", endpoints, "--dial-timeout", "2s"};
+  std::vector<std::string> command{etcdctl_program, "--endpoints", endpoints, "--dial-timeout", "2s"};
   if (!options_.tls.empty()) {
     for (const auto& [option, file] :
          {std::pair{"--cert", "client.crt"}, {"--key", "client.key"}, {"--cacert", "ca.crt"}}) {
@@ -116,11 +154,16 @@ std::string Etcd::control(const std::vector<std::string>& arguments) const {
     }
   }
   command.insert(command.end(), arguments.begin(), arguments.end());
+  e2e::Process process(command, {.environment = {{"ETCDCTL_API", "3"}}});
+  return process.finish(e2e::Deadline(std::chrono::seconds(60)));
+}
+
+// Tries until the members serve: etcd has no sign that it is ready but an answer.
+std::string Etcd::control(const std::vector<std::string>& arguments) const {
   const e2e::Deadline deadline(std::chrono::seconds(60));
   while (true) {
-    e2e::Process process(command, {.environment = {{"ETCDCTL_API", "3"}}});
-    const e2e::Outcome outcome = process.finish(deadline);
-    if (outcome.status == 0) return outcome.out;
+    e2e::Outcome outcome = try_control(arguments);
+    if (outcome.status == 0) return std::move(outcome.out);
     if (deadline.passed()) throw std::runtime_error("etcdctl: " + outcome.err);
   }
 }

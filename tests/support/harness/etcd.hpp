@@ -1,6 +1,7 @@
 // Members of a real etcd, each with ports and a directory of the test's own.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -14,11 +15,14 @@
 namespace resourced::test {
 
 inline constexpr const char* etcd_program = "/usr/bin/etcd";
+inline constexpr const char* etcdctl_program = "/usr/bin/etcdctl";
 
 struct EtcdOptions {
   std::size_t members = 1;
   /// A directory with ca.crt, server.crt and server.key: clients use TLS, and need a certificate of this CA.
   std::filesystem::path tls = {};
+  /// The members elect a leader when they have not heard of one for this time.
+  std::chrono::milliseconds election{1000};
 };
 
 class Etcd {
@@ -35,9 +39,15 @@ class Etcd {
   }
   void kill(std::size_t member);
   void start(std::size_t member);
+  /// Starts the members that were killed, lets those go on that were stopped, and waits until a majority
+  /// serves.
+  void repair();
   [[nodiscard]] e2e::Process& process(std::size_t member) { return *members_.at(member).process; }
-  /// Runs etcdctl with these arguments, and returns its output. Throws if it fails.
+  /// Runs etcdctl with these arguments until it succeeds, and returns its output. Throws if it fails for a
+  /// minute.
   std::string control(const std::vector<std::string>& arguments) const;
+  /// Runs etcdctl once.
+  [[nodiscard]] e2e::Outcome try_control(const std::vector<std::string>& arguments) const;
 
  private:
   struct Member {
@@ -46,6 +56,7 @@ class Etcd {
     std::unique_ptr<e2e::Process> process;
   };
   [[nodiscard]] std::string url(std::uint16_t port, bool of_client) const;
+  void until_serving() const;
 
   EtcdOptions options_;
   TempDir dir_;

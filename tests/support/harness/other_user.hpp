@@ -6,7 +6,7 @@
 
 namespace resourced::e2e {
 
-/// Whether an OtherUser is possible. Otherwise the tests print a note and pass.
+/// Whether an OtherUser is possible. Otherwise the tests print what they lack and pass.
 [[nodiscard]] bool can_be_other_users();
 
 class OtherUser {

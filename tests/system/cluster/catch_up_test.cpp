@@ -12,14 +12,14 @@
 #include "core/cluster/keys.hpp"
 #include "daemon/log/etcd/record_json.hpp"
 #include "daemon/log/records.hpp"
-#include "harness/etcd.hpp"
+#include "shared_etcd.hpp"
 #include "thorough.hpp"
 
 namespace resourced::e2e {
 namespace {
 
 using namespace ::resourced::cluster;
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 
 /// A log of drains and undrains of another member, which leads and never ends.
 class LongLog {
@@ -99,7 +99,7 @@ double seconds(std::chrono::steady_clock::duration time) {
 TEST_SUITE_BEGIN("cluster catch-up");
 
 TEST_CASE("a standby that is far behind has the log soon, whatever the size of its batches") {
-  const auto events = resourced::test::thorough<Sequence>(100000, 5000);
+  const auto events = resourced::test::thorough<Sequence>(100000, 2000);
   for (const Sequence events_per_batch : {1, 64}) {
     CAPTURE(events_per_batch);
     const Etcd etcd;

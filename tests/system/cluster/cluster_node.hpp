@@ -16,7 +16,9 @@
 #include "client/connection.hpp"
 #include "harness/daemon.hpp"
 #include "harness/process.hpp"
+#include "shared_etcd.hpp"
 #include "temp_dir.hpp"
+#include "thorough.hpp"
 
 namespace resourced::e2e {
 
@@ -24,12 +26,20 @@ using nlohmann::json;
 
 inline constexpr client::Milliseconds patience{60000};
 
+/// Longer where tests end a lease themselves, so that no busy machine ends it, than where they wait for its
+/// end.
+inline const int usual_lease = test::thorough(2, 6);
+
+/// For cases that wait for the end of a lease, or for other times of seconds: ./test does not run them.
+inline doctest::skip only_thorough() { return doctest::skip(!test::thorough(true, false)); }
+
 /// A daemon of a cluster in a directory of its own. Its standard output has a line when it leads.
 class Node {
  public:
-  Node(const std::string& name, const std::string& etcd, const std::string& more = "", int lease_ttl = 2,
-       const std::string& hosts = "test[0-7]", std::string program = RESOURCED_BIN "/resourced")
-      : uri_(fmt::format("ipc://{}", (dir_ / "bus").string())), program_(std::move(program)) {
+  Node(const std::string& name, const std::string& etcd, const std::string& more = "",
+       int lease_ttl = usual_lease, const std::string& hosts = "test[0-7]",
+       std::string program = RESOURCED_BIN "/resourced")
+      : name_(name), uri_(fmt::format("ipc://{}", (dir_ / "bus").string())), program_(std::move(program)) {
     dir_.write("resourced.toml",
                fmt::format("[[resource.config]]\nhosts = \"{}\"\ncores = \"0-3\"\n[cluster]\netcd = {}\n"
                            "name = \"{}\"\nlease-ttl = \"{}s\"\n{}",
@@ -52,6 +62,16 @@ class Node {
   [[nodiscard]] const std::string& uri() const { return uri_; }
   [[nodiscard]] std::string log() const { return read_file(dir_ / "log"); }
   [[nodiscard]] const TempDir& dir() const { return dir_; }
+  /// Kills it, and ends its lease.
+  void kill(const test::SharedEtcd& etcd) {
+    process_->kill();
+    etcd.end_lease(name_);
+  }
+  /// Stops it until SIGCONT, and ends its lease.
+  void pause(const test::SharedEtcd& etcd) {
+    process_->signal(SIGSTOP);
+    etcd.end_lease(name_);
+  }
   void terminate() {
     process_->signal(SIGTERM);
     REQUIRE(process_->wait(Deadline(std::chrono::seconds(30))) == 0);
@@ -68,6 +88,7 @@ class Node {
   }
 
   TempDir dir_;
+  std::string name_;
   std::string uri_;
   std::string program_;
   std::unique_ptr<Process> process_;
@@ -101,6 +122,21 @@ inline void until_serving(const std::string& uri) {
       if (deadline.passed()) throw;
     }
   }
+}
+
+/// Waits until a daemon follows that led before.
+inline void until_following(const std::string& uri) {
+  const Deadline deadline(patience);
+  while (!deadline.passed()) {
+    until_serving(uri);
+    try {
+      client::Connection connection(uri);
+      if (connection.call("resource.status", json::object(), patience).contains("sequence")) return;
+    } catch (const Error&) {
+      // It ends its connections when it begins to follow.
+    }
+  }
+  FAIL("the daemon does not follow");
 }
 
 /// The status of a standby once it knows this event.

@@ -11,13 +11,13 @@
 #include "client/acquisition.hpp"
 #include "cluster_node.hpp"
 #include "harness/ctl.hpp"
-#include "harness/etcd.hpp"
 #include "holder.hpp"
+#include "shared_etcd.hpp"
 
 namespace resourced::e2e {
 namespace {
 
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 
 std::vector<json> rows(const std::string& lines) {
   std::vector<json> found;
@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(Pair, "it lists the daemons, the leader with its epoch, and ho
   const std::string table = ctl.output({"cluster"});
   CHECK(table.starts_with("NAME ROLE    EPOCH EVENTS BEHIND VERSION URI "));
   CHECK(table.find(" DIFFERS\na    leader ") != std::string::npos);
-  second.process().kill();
+  second.kill(etcd);
   while (rows(ctl.output({"cluster", "show", "--json"})).size() > 1) continue;
 }
 

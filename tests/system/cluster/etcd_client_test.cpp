@@ -20,14 +20,15 @@
 
 #include "client_of_etcd.hpp"
 #include "core/error.hpp"
-#include "harness/etcd.hpp"
+#include "shared_etcd.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
 
 using namespace ::resourced::cluster;
 using test::Client;
-using test::Etcd;
+using Etcd = test::SharedEtcd;
+using OwnEtcd = test::Etcd;
 using test::FakeServer;
 using test::settings_of;
 using test::TempDir;
@@ -181,7 +182,7 @@ TEST_CASE("endpoints are tried in turn, whichever member is killed") {
 TEST_CASE("TLS needs a certificate of the authority, on both sides") {
   const TempDir dir;
   make_certificates(dir);
-  const Etcd etcd({.tls = dir / "."});
+  const OwnEtcd etcd({.tls = dir / "."});
   config::Cluster settings = settings_of(etcd.urls());
   settings.ca_file = dir / "ca.crt";
   settings.certificate = dir / "client.crt";
@@ -205,7 +206,7 @@ TEST_CASE("TLS needs a certificate of the authority, on both sides") {
 }
 
 TEST_CASE("a user logs in with a password, and again when the token is not valid any more") {
-  Etcd etcd;
+  OwnEtcd etcd({.election = std::chrono::milliseconds(100)});
   for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
            {"user", "add", "root:secret"},
            {"user", "add", "member:word"},

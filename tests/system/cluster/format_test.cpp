@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "cluster_node.hpp"
-#include "harness/etcd.hpp"
+#include "shared_etcd.hpp"
 
 namespace resourced::e2e {
 namespace {
 
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 
 /// The first daemon leads.
 struct LaterFormat {
@@ -53,7 +53,7 @@ TEST_CASE_FIXTURE(LaterFormat,
   client::Connection connection(first.uri());
   drain(connection, "2", "after");
   second.start();
-  first.process().kill();
+  first.kill(etcd);
   second.until_leading();
   client::Connection next(second.uri());
   CHECK(reasons(next) == std::vector<std::string>{"before", "after"});

@@ -18,10 +18,11 @@
 #include <boost/asio/post.hpp>
 #include <doctest/doctest.h>
 
+#include "cluster_node.hpp"
 #include "daemon/log/etcd/coordinator.hpp"
 #include "daemon/log/etcd/loop_runtime.hpp"
 #include "daemon/log/store.hpp"
-#include "harness/etcd.hpp"
+#include "shared_etcd.hpp"
 #include "temp_dir.hpp"
 #include "wire/deadline.hpp"
 
@@ -29,7 +30,7 @@ namespace resourced::daemon::log::etcd {
 namespace {
 
 using log::Sequence;
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 using test::TempDir;
 
 /// A leader. Its store can be told to hang after its next commit.
@@ -151,7 +152,8 @@ TEST_CASE("a leader bounds what waits for its store and for etcd") {
   stand.until([&] { return !stand.log->stalled(); });
 }
 
-TEST_CASE("a leader that was paused for too long does not tell what its store has found since") {
+TEST_CASE("a leader that was paused for too long does not tell what its store has found since" *
+          e2e::only_thorough()) {
   Stand stand({}, Seconds(5));
   stand.append();
   stand.until([&] { return stand.committed == 1; });

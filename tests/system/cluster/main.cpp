@@ -1,6 +1,7 @@
 // The tests of a cluster use the real etcd. Without it they are skipped.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <cstdio>
+#include <string>
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -9,8 +10,11 @@
 
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
-  if (access(resourced::test::etcd_program, X_OK) != 0) {
-    std::printf("skipped: %s is not there (Debian package etcd-server)\n", resourced::test::etcd_program);
+  std::string missing;
+  if (access(resourced::test::etcd_program, X_OK) != 0) missing += " etcd-server";
+  if (access(resourced::test::etcdctl_program, X_OK) != 0) missing += " etcd-client";
+  if (!missing.empty()) {
+    std::printf("skipped: needs%s\n", missing.c_str());
     return skipped;
   }
   return doctest::Context(argc, argv).run();

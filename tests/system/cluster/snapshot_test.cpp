@@ -10,13 +10,13 @@
 
 #include "cluster_node.hpp"
 #include "harness/ctl.hpp"
-#include "harness/etcd.hpp"
 #include "holder.hpp"
+#include "shared_etcd.hpp"
 
 namespace resourced::e2e {
 namespace {
 
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 namespace fs = std::filesystem;
 
 const std::string small = "snapshot-events = 10\n";
@@ -108,7 +108,7 @@ TEST_CASE("a cluster that begins with a store gives its state to an empty daemon
   CHECK(found == told);
   const std::string allocations = Ctl(first.uri()).output({"allocations"});
   CHECK(allocations.find("job1") != std::string::npos);
-  first.process().kill();
+  first.kill(etcd);
   second.until_leading();
   client::Connection next(second.uri());
   CHECK(states(next.call("resource.status", json::object(), patience))["drain"] == told["drain"]);
@@ -150,24 +150,25 @@ TEST_CASE("a daemon that was off for longer than etcd keeps events begins with a
     CHECK(found == states(leader.call("resource.status", json::object(), patience)));
   }
   CHECK(second.log().find("in place of this store, which ends with event") != std::string::npos);
-  first.process().kill();
+  first.kill(etcd);
   second.until_leading();
   client::Connection next(second.uri());
   change(next, 100);
   CHECK(leaves_nothing(second));
 }
 
-TEST_CASE("whenever a daemon is killed that takes a snapshot, it has one store or the other") {
+TEST_CASE("whenever a daemon is killed that takes a snapshot, it has one store or the other" *
+          only_thorough()) {
   // Some megabytes of names, so that it takes a while.
   const std::string hosts = scattered_hosts();
   Etcd etcd;
-  Node first("a", etcd.toml(), small, 2, hosts);
+  Node first("a", etcd.toml(), small, usual_lease, hosts);
   first.until_leading();
   client::Connection leader(first.uri());
   drain(leader, "0-16383", "all of them");
   change(leader, 400);
   until_trimmed(etcd, 3);
-  Node second("b", etcd.toml(), small, 2, hosts);
+  Node second("b", etcd.toml(), small, usual_lease, hosts);
   const Deadline deadline(std::chrono::seconds(240));
   std::size_t killed = 0;
   for (int pause = 1; !deadline.passed(); pause += 1 + pause / 8) {

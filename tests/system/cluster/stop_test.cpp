@@ -16,15 +16,16 @@
 #include <unistd.h>
 
 #include "cluster_node.hpp"
-#include "harness/etcd.hpp"
+#include "shared_etcd.hpp"
 
 namespace resourced::e2e {
 namespace {
 
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 
 constexpr int lease_ttl = 3;
-constexpr std::chrono::seconds bound{lease_ttl + 2};
+// Without one, the system gives up a connection after minutes.
+const std::chrono::seconds bound{test::thorough(lease_ttl + 2, 30)};
 
 /// Asks a daemon to end, and checks that it does so in time.
 void stop_in_time(Node& node) {
@@ -68,7 +69,7 @@ void pause(Etcd& etcd, int signal) {
 
 TEST_SUITE_BEGIN("cluster stop");
 
-TEST_CASE("a leader and a standby end in time while etcd does not answer") {
+TEST_CASE("a leader and a standby end in time while etcd does not answer" * only_thorough()) {
   Etcd etcd({.members = 3});
   Node first("a", etcd.toml(), "", lease_ttl);
   Node second(name_after(first, "b"), etcd.toml(), "", lease_ttl);
@@ -89,7 +90,8 @@ TEST_CASE("a leader and a standby end in time while etcd does not answer") {
   CHECK(reasons(again) == std::vector<std::string>{"answered"});
 }
 
-TEST_CASE("a leader ends in time while a commit is under way, and one client does not read") {
+TEST_CASE("a leader ends in time while a commit is under way, and one client does not read" *
+          only_thorough()) {
   Etcd etcd({.members = 3});
   const TempDir http;
   // The status of so many hosts is more than the buffers of a socket take.
@@ -141,7 +143,7 @@ TEST_CASE("a daemon ends in time whose etcd takes no connection") {
   stop_in_time(node);
 }
 
-TEST_CASE("a leader ends in time while it hands over and etcd does not answer") {
+TEST_CASE("a leader ends in time while it hands over and etcd does not answer" * only_thorough()) {
   Etcd etcd({.members = 3});
   Node first("a", etcd.toml(), "", lease_ttl);
   Node second(name_after(first, "b"), etcd.toml(), "", lease_ttl);

@@ -22,12 +22,12 @@
 #include "client/acquisition.hpp"
 #include "cluster_node.hpp"
 #include "harness/ctl.hpp"
-#include "harness/etcd.hpp"
+#include "shared_etcd.hpp"
 
 namespace resourced::e2e {
 namespace {
 
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 using Clock = std::chrono::steady_clock;
 
 /// A program file that is replaced as dpkg does it: the process that runs keeps the former file.
@@ -255,7 +255,8 @@ struct LoadedPair {
 
 TEST_SUITE_BEGIN("cluster upgrade");
 
-TEST_CASE_FIXTURE(LoadedPair, "both daemons are upgraded under load with the pause of a hand-over") {
+TEST_CASE_FIXTURE(LoadedPair,
+                  "both daemons are upgraded under load with the pause of a hand-over" * only_thorough()) {
   scheduler.until_acquired(1);
   until_caught_up("b");
   const Clock::time_point begun = Clock::now();

@@ -7,14 +7,14 @@
 #include <fmt/format.h>
 
 #include "client_of_etcd.hpp"
-#include "harness/etcd.hpp"
+#include "shared_etcd.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
 
 using namespace ::resourced::cluster;
 using test::Client;
-using test::Etcd;
+using Etcd = test::SharedEtcd;
 using test::FakeServer;
 using test::settings_of;
 
@@ -53,7 +53,7 @@ TEST_CASE("changes of the keys of a watch are told from its revision on") {
   const auto deleted = std::get<TransactionDone>(client.ask(Transaction{{}, {Delete{"b", "c"}}, {}}));
   expect_told(client, deleted.revision);
   // The next watch ends this one.
-  CHECK(std::get<Changed>(client.ask(Watch{"x", "y", 1})).revision == 0);
+  CHECK(std::get<Changed>(client.ask(Watch{"x", "y", first})).revision == first - 1);
   (void)change(client, "b");
   expect_told(client, change(client, "x"));
 }

@@ -86,7 +86,7 @@ TEST_CASE("by default other users read and change nothing, over either transport
   CHECK(bus->receive(bus->acquire()).errnum == wire_errno::perm);
   CHECK(cluster.owner.call("resource.status").json() == before);
   CHECK(cluster.stats()["denied-requests"] == 3);
-  CHECK(cluster.daemon.log().find("denied resource.drain to uid 65534") != std::string::npos);
+  until_logged(cluster.daemon, "denied resource.drain to uid 65534");
   CHECK(cluster.owner.call("resource.drain", drain).errnum == 0);
 }
 

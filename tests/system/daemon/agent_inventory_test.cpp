@@ -213,8 +213,7 @@ TEST_CASE("a queue may name hosts that did not report, and the log names them") 
   scheduler.until_up({0});
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n1"])"));
   CHECK(scheduler.resources()["execution"]["properties"] == json{{"+batch", "0"}});
-  CHECK(cluster.daemon.log().find("queues.batch.hosts: hosts that did not report are left out: n2") !=
-        std::string::npos);
+  until_logged(cluster.daemon, "queues.batch.hosts: hosts that did not report are left out: n2");
 }
 
 TEST_CASE("rediscover asks the agents anew, and hosts keep their ranks") {
@@ -319,8 +318,8 @@ TEST_CASE("what is discovered and does not fit the configuration stops the daemo
     RawClient agent(cluster.daemon.uri());
     agent.send("resource.agent", hello("n1"), wire::flag_streaming);
     CHECK(cluster.daemon.process().wait() == 1);
-    CHECK(cluster.daemon.log().find("stopping, the discovered inventory is refused: ") != std::string::npos);
-    CHECK(cluster.daemon.log().find(why) != std::string::npos);
+    until_logged(cluster.daemon, "stopping, the discovered inventory is refused: ");
+    until_logged(cluster.daemon, why);
   }
 }
 

@@ -286,7 +286,8 @@ TEST_CASE_FIXTURE(KeyedCluster,
                   "a key that is bound to hosts speaks for these alone, and a reload may take some") {
   const auto configure = [&](const std::string& hosts) {
     daemon.configure(
-        fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n[monitor]\nmode = \"agents\"\n\n{}hosts = \"{}\"\n",
+        fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n[monitor]\nmode = \"agents\"\n"
+                    "grace = \"0.1s\"\n\n{}hosts = \"{}\"\n",
                     eight_nodes, server_key, agent, hosts));
     daemon.hang_up();
   };

@@ -174,7 +174,7 @@ TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a 
     cluster.ctl.done({"unshrink", "-q", "test3"});
     cluster.ctl.done({"reload"});
     CHECK(cluster.ctl.output({"info"}) == "7 Nodes, 28 Cores, 0 GPUs\n");
-    CHECK(cluster.daemon.log().find("test3: not back yet") != std::string::npos);
+    until_logged(cluster.daemon, "test3: not back yet");
   }
   cluster.ctl.done({"reload"});
   CHECK(cluster.ctl.output({"info"}) == "8 Nodes, 32 Cores, 0 GPUs\n");
@@ -213,15 +213,13 @@ TEST_CASE("the log has a line for each change, which no reason can forge") {
   cluster.ctl.done({"property", "add", "fast", "3"});
   cluster.ctl.done({"expiration", "set", "4102444800"});
   cluster.ctl.done({"shrink", "7"});
-  const std::string log = cluster.daemon.log();
   for (const std::string& line :
        {" info: drain test[1-2]" + by + ": bad dimm\n", " info: undrain test1" + by + "\n",
         " info: property-update test3" + by + "\n", " info: resource-update" + by + "\n",
         " info: shrink test7" + by + "\n"}) {
-    CAPTURE(line);
-    CHECK(log.find(line) != std::string::npos);
+    until_logged(cluster.daemon, line);
   }
-  CHECK(log.find("restart") == std::string::npos);
+  CHECK(cluster.daemon.log().find("restart") == std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -70,7 +70,7 @@ TEST_CASE_FIXTURE(CurveCluster, "an unknown key is refused, and the daemon says 
         unreachable(fmt::format("the daemon refuses the key in {}", stranger)));
   const std::string label = "public-key = \"";
   const std::string public_key = block.substr(block.find(label) + label.size(), 40);
-  CHECK(daemon.log().find(fmt::format("unknown key {} from 127.0.0.1", public_key)) != std::string::npos);
+  until_logged(daemon, fmt::format("unknown key {} from 127.0.0.1", public_key));
   CHECK(ctl.run({"--key", client_key, "ping"}).status == 0);
 }
 

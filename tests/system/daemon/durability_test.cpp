@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view many_nodes = R"([[resource.config]]
+constexpr std::string_view nodes_256 = R"([[resource.config]]
 hosts = "node[0-255]"
 cores = "0-7"
 )";
@@ -38,7 +38,7 @@ TEST_CASE("every answered drain and everything told to a scheduler survives kill
   constexpr unsigned drains_each = 30;
   for (const std::size_t answers : {1U, 20U, 100U, clients * drains_each}) {
     CAPTURE(answers);
-    Cluster cluster(many_nodes);
+    Cluster cluster(nodes_256);
     RawClient scheduler(cluster.daemon.uri());
     const std::uint32_t stream = scheduler.acquire();
     SchedulerView view;
@@ -85,7 +85,7 @@ TEST_CASE("every answered drain and everything told to a scheduler survives kill
 
 TEST_CASE("drains from several commands at once are all kept") {
   constexpr unsigned operators = 8;
-  Cluster cluster(many_nodes);
+  Cluster cluster(nodes_256);
   std::vector<std::unique_ptr<Process>> commands;
   for (unsigned i = 0; i < operators; ++i) {
     commands.push_back(cluster.ctl.start(

@@ -131,7 +131,7 @@ TEST_CASE(
   }
   CHECK(refused == no_space);
   CHECK(daemon.process().wait() == 1);
-  CHECK(daemon.log().find("resourced.sqlite") != std::string::npos);
+  until_logged(daemon, "resourced.sqlite");
 
   SchedulerView view;
   std::filesystem::remove(dir / "state/filler");

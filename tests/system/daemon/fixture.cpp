@@ -101,6 +101,23 @@ Outcome import_log(const TempDir& dir, const std::string& config, const std::fil
       .finish(Deadline(std::chrono::minutes(2)));
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+void until_logged(const Daemon& daemon, const std::string& text) {
+  const Deadline deadline;
+  while (daemon.log().find(text) == std::string::npos) {
+    if (deadline.passed()) throw Timeout(fmt::format("the log does not have {}: {}", text, daemon.log()));
+  }
+}
+
 double milliseconds(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }

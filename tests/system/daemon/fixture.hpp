@@ -110,6 +110,12 @@ struct Scheduler {
 [[nodiscard]] Outcome import_log(const TempDir& dir, const std::string& config,
                                  const std::filesystem::path& log);
 
+/// Without their ends.
+[[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
+
+/// Waits until the daemon has logged this: it may answer before it writes. Throws Timeout.
+void until_logged(const Daemon& daemon, const std::string& text);
+
 /// For messages and ratios.
 [[nodiscard]] double milliseconds(std::chrono::steady_clock::duration time);
 

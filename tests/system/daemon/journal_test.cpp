@@ -24,16 +24,6 @@ constexpr std::uint32_t overflow = 75;
 /// A time in 2001, long before the events of the tests.
 constexpr double long_ago = 1000000000;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    lines.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return lines;
-}
-
 std::vector<std::string> names_of(const std::vector<json>& events) {
   std::vector<std::string> names;
   for (const json& event : events) names.push_back(event.at("name"));

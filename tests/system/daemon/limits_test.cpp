@@ -109,7 +109,7 @@ TEST_CASE("more requests than the rate are refused, and a client that goes on is
   CHECK(local.ended());
   while (stats()["dropped-clients"] < 2) {
   }
-  CHECK(cluster.daemon.log().find("it keeps exceeding limits.requests-per-second") != std::string::npos);
+  until_logged(cluster.daemon, "it keeps exceeding limits.requests-per-second");
 }
 
 TEST_CASE("so many requests may wait, over either transport") {
@@ -199,7 +199,7 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
   CHECK(hidden.ended());
   fmt::print("parts that never end: {:.1f} MiB before, {:.1f} MiB at most, {:.1f} MiB after\n",
              before / (1 << 20), most / (1 << 20), memory() / (1 << 20));
-  CHECK(daemon.log().find("bytes of an unfinished message") != std::string::npos);
+  until_logged(daemon, "bytes of an unfinished message");
   CHECK(slow.call("resource.ping").errnum == 0);
 }
 
@@ -305,8 +305,8 @@ TEST_CASE(
   const Deadline deadline;
   while (cluster.daemon.log().find("Too many open files") == std::string::npos && !deadline.passed())
     ping(before);
-  CHECK(cluster.daemon.log().find("refused a connection: cannot accept a connection on " +
-                                  cluster.local_uri() + ": Too many open files") != std::string::npos);
+  until_logged(cluster.daemon, "refused a connection: cannot accept a connection on " + cluster.local_uri() +
+                                   ": Too many open files");
   for (int i = 0; i < 100; ++i) ping(before);
   REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, &files, nullptr) == 0);
   // The byte that accepts the client.

@@ -93,7 +93,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   CHECK(hosts() == loaded);
   CHECK(cluster.inventory()["method"] == "kvs");
   CHECK(cluster.status()["drain"].begin().key() == "1");
-  CHECK(cluster.daemon.log().find("using the R that resource.reload loaded") != std::string::npos);
+  until_logged(cluster.daemon, "using the R that resource.reload loaded");
 
   // Other settings apply to the loaded R, live and at a start, also for a host that only the R has.
   cluster.daemon.configure(config("0-3", "[resource]\nexclude = \"x\"\n"));
@@ -108,12 +108,11 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   cluster.daemon.configure(config("0-5"));
   cluster.ctl.done({"reload"});
   CHECK(hosts() == loaded);
-  CHECK(cluster.daemon.log().find("the configured inventory has changed: it replaces the loaded R") !=
-        std::string::npos);
+  until_logged(cluster.daemon, "the configured inventory has changed: it replaces the loaded R");
   cluster.restart();
   CHECK(hosts() == as_configured);
   CHECK(cluster.inventory()["method"] == "configuration");
-  CHECK(cluster.daemon.log().find("using the configured inventory: it has changed") != std::string::npos);
+  until_logged(cluster.daemon, "using the configured inventory: it has changed");
   cluster.daemon.configure(config("0-3"));
   cluster.restart();
   CHECK(hosts() == as_configured);
@@ -233,10 +232,8 @@ TEST_CASE("where agents tell the inventory anew, the log says what becomes of a 
   cluster.daemon.start();
   WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
   CHECK(cluster.inventory()["method"] == "dynamic-discovery");
-  const std::string log = cluster.daemon.log();
-  CHECK(log.find("node agents report the inventory, which replaces the R that was loaded") !=
-        std::string::npos);
-  CHECK(log.find("using the configured inventory") == std::string::npos);
+  until_logged(cluster.daemon, "node agents report the inventory, which replaces the R that was loaded");
+  CHECK(cluster.daemon.log().find("using the configured inventory") == std::string::npos);
 }
 
 TEST_CASE("while anything is acquired no R is loaded, even if it changes nothing") {

@@ -145,6 +145,7 @@ TEST_CASE("the log level takes effect") {
   CHECK(cluster.daemon.log().find("serving") == std::string::npos);
   cluster.daemon.configure(configuration("[log]\nlevel = \"info\"\n"));
   cluster.ctl.done({"reload"});
+  until_logged(cluster.daemon, reloaded);
   CHECK(count(cluster.daemon.log(), reloaded) == 1);
   cluster.daemon.configure(configuration("[log]\nlevel = \"error\"\n"));
   cluster.ctl.done({"reload"});

@@ -235,7 +235,7 @@ TEST_CASE("SIGHUP after SIGTERM does not look for a parent whose key has changed
   // A reload before SIGTERM applies the new key.
   daemon.configure(config("second.key"));
   daemon.hang_up();
-  CHECK(daemon.log().find("configuration reloaded") != std::string::npos);
+  until_logged(daemon, "configuration reloaded");
   LocalClient client(dir / "local");
   RawClient watcher(daemon.uri());
   const auto requests = ask_without_reading(client, watcher);

@@ -32,7 +32,7 @@ def need(module, package):
     system = "/usr/bin/python3"
     if sys.executable != system and os.path.exists(system):
         os.execv(system, [system, *sys.argv])
-    print(f"{package} is not installed")
+    print(f"skipped: needs {package}")
     sys.exit(SKIPPED)
 
 

@@ -17,7 +17,8 @@ PATIENCE = 60  # seconds for anything to happen
 
 
 def missing():
-    """What the tests lack, as a line; None if all is there. Starts Debian's Python if another one lacks selenium."""
+    """The Debian packages that the tests lack; "" if all is there. Starts Debian's Python if another one lacks selenium."""
+    lacking = []
     try:
         import selenium  # noqa: F401
     except ImportError:
@@ -25,10 +26,10 @@ def missing():
         has_it = subprocess.run([debian, "-c", "import selenium"], capture_output=True, check=False).returncode == 0
         if os.path.realpath(sys.executable) != os.path.realpath(debian) and has_it:
             os.execv(debian, [debian, *sys.argv])
-        return "python3-selenium is not installed"
-    if not shutil.which("chromium"):
-        return "chromium is not installed"
-    return None if shutil.which("chromedriver") else "chromium-driver is not installed"
+        lacking.append("python3-selenium")
+    lacking += [package for program, package in (("chromium", "chromium"), ("chromedriver", "chromium-driver"))
+                if not shutil.which(program)]
+    return " ".join(lacking)
 
 
 def free_port():

@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "imported_present.hpp"
 #include "proto/event_json.hpp"
+#include "thorough.hpp"
 
 namespace resourced::daemon::log {
 
@@ -129,7 +130,7 @@ TEST_CASE("an import of a daemon's log has the present of that daemon, however i
     if (state.expiration) lines.insert(fmt::format("expiration {}", to_number(state.expiration->value)));
     return lines;
   };
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+  for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 25U); ++seed) {
     RandomInstance instance(seed);
     instance.run(30);
     CAPTURE(seed);

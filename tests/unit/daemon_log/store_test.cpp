@@ -17,6 +17,7 @@
 #include "daemon/log/store_writer.hpp"
 #include "store_samples.hpp"
 #include "temp_dir.hpp"
+#include "thorough.hpp"
 
 namespace resourced::daemon::log {
 
@@ -200,7 +201,7 @@ TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes u
   const std::string good = resourced::test::read_file(path);
   std::mt19937 random(11);
   int refused = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < resourced::test::thorough(400, 100); ++round) {
     CAPTURE(round);
     std::string bad = good;
     // The head of the file byte by byte, the rest at random.

@@ -17,6 +17,7 @@
 #include "daemon/log/sqlite.hpp"
 #include "daemon/service/past_topics.hpp"
 #include "past_history.hpp"
+#include "thorough.hpp"
 
 namespace resourced::daemon::test {
 
@@ -25,7 +26,7 @@ using nlohmann::json;
 namespace {
 
 TEST_CASE("the state at a time is what resource.status told then, over random histories and restarts") {
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= resourced::test::thorough(40U, 10U); ++seed) {
     CAPTURE(seed);
     History history(seed);
     history.run(60);

@@ -17,6 +17,7 @@
 #include "daemon/log/usage_rows.hpp"
 #include "daemon/service/past_topics.hpp"
 #include "past_history.hpp"
+#include "thorough.hpp"
 
 namespace resourced::daemon::test {
 
@@ -226,7 +227,7 @@ void trim_all(History& history, double before) {
 }
 
 TEST_CASE("a report is the integral of the states, over random histories, restarts and renumbered hosts") {
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+  for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 20U); ++seed) {
     CAPTURE(seed);
     History history(seed);
     history.pace = seed % 2 == 0 ? 3000 : 1;
@@ -243,7 +244,7 @@ TEST_CASE("a report is the integral of the states, over random histories, restar
 }
 
 TEST_CASE("a report stays true when the log is trimmed, over months, trims and restarts") {
-  for (unsigned seed = 1; seed <= 100; ++seed) {
+  for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 20U); ++seed) {
     CAPTURE(seed);
     History history(1000 + seed);
     history.pace = seed % 2 == 0 ? 3000 : 40;
