@@ -78,7 +78,7 @@ TEST_SUITE("program") {
   }
 
   TEST_CASE_FIXTURE(WaitFixture, "drain --wait drains, and ends in time, whoever does not answer") {
-    const auto outcome = run_with({"drain", "--wait", "--timeout", "0.2s", "1", "fan"}, [&] {
+    const auto outcome = run_with({"drain", "--wait", "--timeout", "0.8s", "1", "fan"}, [&] {
       bus.respond(receive_wait(reported_or_idle), "");
       const auto drain = receive_change();
       CHECK(drain.topic() == "resource.drain");
@@ -94,14 +94,14 @@ TEST_SUITE("program") {
     CHECK(outcome.status == 1);
     CHECK(outcome.out == "drained 1 node: node1 (fan)\n");
     CHECK(outcome.err ==
-          fmt::format("resourcectl: not known to be idle after 0.2s: resource.sched-status: no "
+          fmt::format("resourcectl: not known to be idle after 0.8s: resource.sched-status: no "
                       "answer from {} within 1 s\n",
                       uri));
   }
 
   TEST_CASE_FIXTURE(WaitFixture, "the time of drain --wait --timeout begins with the command") {
-    constexpr std::chrono::milliseconds timeout{100};
-    const auto outcome = run_with({"drain", "--wait", "--timeout", "0.1s", "1"}, [&] {
+    constexpr std::chrono::milliseconds timeout{600};
+    const auto outcome = run_with({"drain", "--wait", "--timeout", "0.6s", "1"}, [&] {
       bus.respond(receive_wait(reported_or_idle), "");
       const auto drain = receive_change();
       CHECK(drain.topic() == "resource.drain");
@@ -115,7 +115,7 @@ TEST_SUITE("program") {
       bus.fail(jobs, EINVAL, "out of order");
     });
     CHECK(outcome.status == 1);
-    CHECK(outcome.err == "resourcectl: not known to be idle after 0.1s: out of order\n");
+    CHECK(outcome.err == "resourcectl: not known to be idle after 0.6s: out of order\n");
   }
 
   TEST_CASE_FIXTURE(WaitFixture, "rolling drains nothing if it is not told in time what runs") {
@@ -129,9 +129,9 @@ TEST_SUITE("program") {
       CHECK(outcome.out.empty());
       return outcome.err;
     };
-    CHECK(rolling({"--timeout", "0.1s"}) ==
-          "resourcectl: not known after 0.1s what runs on node1: nothing is drained\n");
-    timeout = client::Milliseconds(100);
-    CHECK(rolling({}) == "resourcectl: not known after 0.1s what runs on node1: nothing is drained\n");
+    CHECK(rolling({"--timeout", "0.5s"}) ==
+          "resourcectl: not known after 0.5s what runs on node1: nothing is drained\n");
+    timeout = client::Milliseconds(500);
+    CHECK(rolling({}) == "resourcectl: not known after 0.5s what runs on node1: nothing is drained\n");
   }
 }
