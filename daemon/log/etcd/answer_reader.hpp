@@ -25,6 +25,9 @@ class AnswerReader {
 
   /// Takes the next bytes, also those after the end.
   [[nodiscard]] boost::system::error_code put(std::string_view bytes);
+  /// The same in steps: the header, or one chunk of the body. step() returns whether it took anything.
+  void add(std::string_view bytes);
+  [[nodiscard]] bool step(boost::system::error_code& error);
   /// There are no more bytes.
   [[nodiscard]] boost::system::error_code put_end();
 

@@ -103,21 +103,32 @@ class LineStream::Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void take(bool is_end, std::size_t size) {
-    const error_code why = is_end ? answer_.put_end() : answer_.put({piece_.data(), size});
-    // What came before the error counts.
-    text_ += answer_.take_body();
-    const std::size_t end = answer_.status() == ok ? text_.rfind('\n') : std::string::npos;
+    error_code error;
+    answer_.add({piece_.data(), is_end ? 0 : size});
+    // etcd has its lines in a chunk each, and each is told.
+    while (answer_.step(error)) {
+      take_lines();
+      if (is_over_) return;
+    }
+    if (is_end && !error) error = answer_.put_end();
+    if (error) return fail(error.message());
+    if (answer_.is_done()) return finish();
+    read();
+  }
+
+  void take_lines() {
+    const std::string part = answer_.take_body();
+    const std::size_t end = answer_.status() == ok ? part.rfind('\n') : std::string::npos;
+    text_ += part;
     if (end != std::string::npos) {
       timer_.cancel();
-      const std::string lines = text_.substr(0, end + 1);
-      text_.erase(0, end + 1);
+      const std::size_t size = text_.size() - part.size() + end + 1;
+      const std::string lines = text_.substr(0, size);
+      text_.erase(0, size);
       callbacks_.lines(lines);
       if (is_over_) return;
     }
-    if (why) return fail(why.message());
-    if (text_.size() > most_line_bytes) return fail("a line of a watch is too long");
-    if (answer_.is_done()) return finish();
-    read();
+    if (text_.size() > most_line_bytes) fail("a line of a watch is too long");
   }
 
   void finish() {
