@@ -1,25 +1,25 @@
 #include "daemon/log/etcd/channel.hpp"
 
+#include <array>
+#include <optional>
 #include <utility>
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 
 #include "core/json/utf8.hpp"
+#include "daemon/log/etcd/answer_reader.hpp"
 #include "daemon/log/etcd/link.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::size_t most_idle = 4;
+// Not more than a record of TLS has.
+constexpr std::size_t bytes_in_piece = std::size_t{16} << 10;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ class Channel::Connection : public std::enable_shared_from_this<Connection> {
   void post(const HttpRequest& request, std::chrono::milliseconds timeout, Handler handler) {
     handler_ = std::move(handler);
     was_sent_ = false;
-    request_ = message_of(request, link_.endpoint());
+    request_ = bytes_of(request, link_.endpoint());
     timer_.expires_after(timeout);
     timer_.async_wait([self = shared_from_this()](const error_code& error) {
       // One that was due already when the request ended is of before.
@@ -83,35 +83,38 @@ class Channel::Connection : public std::enable_shared_from_this<Connection> {
 
   void write() {
     was_sent_ = true;
-    link_.with_stream([this](auto& stream) {
-      http::async_write(stream, request_,
-                        [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
-                          if (self->is_over(error)) return;
-                          self->read();
-                        });
-    });
+    answer_.emplace(most_bytes);
+    link_.write(asio::buffer(request_),
+                [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
+                  if (self->is_over(error)) return;
+                  self->read();
+                });
   }
 
   void read() {
-    parser_ = std::make_unique<http::response_parser<http::string_body>>();
-    parser_->body_limit(most_bytes);
-    link_.with_stream([this](auto& stream) {
-      http::async_read(stream, buffer_, *parser_,
-                       [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
-                         if (self->is_over(error)) return;
-                         self->finish();
-                       });
-    });
+    link_.read_some(asio::buffer(piece_),
+                    [self = shared_from_this()](const error_code& error, std::size_t size) {
+                      if (self->handler_) self->take(error, size);
+                    });
+  }
+
+  void take(const error_code& error, std::size_t size) {
+    const bool is_end = error == asio::error::eof;
+    if (error && !is_end) return fail(error.message());
+    const error_code why = is_end ? answer_->put_end() : answer_->put({piece_.data(), size});
+    if (why) return fail(why.message());
+    if (!answer_->is_done()) return read();
+    finish();
   }
 
   void finish() {
     timer_.cancel();
     HttpAnswer answer;
-    answer.status = parser_->get().result_int();
-    answer.body = std::move(parser_->get().body());
+    answer.status = answer_->status();
+    answer.body = answer_->take_body();
     answer.was_sent = true;
-    const bool keeps = parser_->get().keep_alive() && buffer_.size() == 0;
-    parser_.reset();
+    const bool keeps = answer_->keeps_alive();
+    answer_.reset();
     const Handler handler = std::exchange(handler_, nullptr);
     const auto pool = pool_.lock();
     if (keeps && pool && pool->idle.size() < most_idle) {
@@ -128,9 +131,9 @@ class Channel::Connection : public std::enable_shared_from_this<Connection> {
   bool is_open_ = false;
   bool was_sent_ = false;
   Handler handler_;
-  http::request<http::string_body> request_;
-  boost::beast::flat_buffer buffer_;
-  std::unique_ptr<http::response_parser<http::string_body>> parser_;
+  std::string request_;
+  std::optional<AnswerReader> answer_;
+  std::array<char, bytes_in_piece> piece_{};
 };
 
 Channel::Channel(asio::io_context& loop, config::EtcdEndpoint endpoint,

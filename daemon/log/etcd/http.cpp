@@ -1,18 +1,15 @@
 #include "daemon/log/etcd/http.hpp"
 
+#include <fmt/format.h>
+
 namespace resourced::daemon::log::etcd {
 
-namespace http = boost::beast::http;
-
-http::request<http::string_body> message_of(const HttpRequest& request,
-                                            const config::EtcdEndpoint& endpoint) {
-  constexpr unsigned version = 11;
-  http::request<http::string_body> message(http::verb::post, request.target, version, request.body);
-  message.set(http::field::host, endpoint.authority());
-  message.set(http::field::content_type, "application/json");
-  if (!request.token.empty()) message.set(http::field::authorization, request.token);
-  message.prepare_payload();
-  return message;
+std::string bytes_of(const HttpRequest& request, const config::EtcdEndpoint& endpoint) {
+  std::string text = fmt::format("POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n",
+                                 request.target, endpoint.authority());
+  if (!request.token.empty()) text += fmt::format("Authorization: {}\r\n", request.token);
+  text += fmt::format("Content-Length: {}\r\n\r\n", request.body.size());
+  return text += request.body;
 }
 
 }  // namespace resourced::daemon::log::etcd

@@ -3,9 +3,6 @@
 
 #include <string>
 
-#include <boost/beast/http/message.hpp>
-#include <boost/beast/http/string_body.hpp>
-
 #include "config/cluster.hpp"
 
 namespace resourced::daemon::log::etcd {
@@ -27,7 +24,6 @@ struct HttpAnswer {
 };
 
 /// The request as it is sent to the endpoint.
-[[nodiscard]] boost::beast::http::request<boost::beast::http::string_body> message_of(
-    const HttpRequest& request, const config::EtcdEndpoint& endpoint);
+[[nodiscard]] std::string bytes_of(const HttpRequest& request, const config::EtcdEndpoint& endpoint);
 
 }  // namespace resourced::daemon::log::etcd

@@ -1,26 +1,23 @@
 #include "daemon/log/etcd/line_stream.hpp"
 
 #include <array>
+#include <optional>
 #include <utility>
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/buffer_body.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/write.hpp>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "core/json/utf8.hpp"
+#include "daemon/log/etcd/answer_reader.hpp"
 #include "daemon/log/etcd/link.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
 
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr unsigned ok = 200;
@@ -50,11 +47,8 @@ class LineStream::Connection : public std::enable_shared_from_this<Connection> {
              std::shared_ptr<asio::ssl::context> tls, const HttpRequest& request, Callbacks callbacks)
       : link_(loop, endpoint, std::move(tls)),
         timer_(loop),
-        request_(message_of(request, endpoint)),
-        callbacks_(std::move(callbacks)) {
-    // The changes of days.
-    parser_.body_limit(boost::none);
-  }
+        request_(bytes_of(request, endpoint)),
+        callbacks_(std::move(callbacks)) {}
 
   void start(std::chrono::milliseconds timeout) {
     timer_.expires_after(timeout);
@@ -94,54 +88,53 @@ class LineStream::Connection : public std::enable_shared_from_this<Connection> {
   void write() {
     was_sent_ = true;
     keep_alive(link_.socket().native_handle());
-    link_.with_stream([this](auto& stream) {
-      http::async_write(stream, request_,
-                        [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
-                          if (self->goes_on(error)) self->read_header();
-                        });
-    });
-  }
-
-  void read_header() {
-    link_.with_stream([this](auto& stream) {
-      http::async_read_header(stream, buffer_, parser_,
-                              [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
-                                if (self->goes_on(error)) self->read();
-                              });
-    });
+    link_.write(asio::buffer(request_),
+                [self = shared_from_this()](const error_code& error, std::size_t /*size*/) {
+                  if (self->goes_on(error)) self->read();
+                });
   }
 
   void read() {
-    if (parser_.is_done()) return finish();
-    parser_.get().body().data = piece_.data();
-    parser_.get().body().size = piece_.size();
-    link_.with_stream([this](auto& stream) {
-      http::async_read_some(stream, buffer_, parser_,
-                            [self = shared_from_this()](error_code error, std::size_t /*size*/) {
-                              if (error == http::error::need_buffer) error = {};
-                              if (self->goes_on(error)) self->take();
-                            });
-    });
+    link_.read_some(asio::buffer(piece_),
+                    [self = shared_from_this()](const error_code& error, std::size_t size) {
+                      const bool is_end = error == asio::error::eof;
+                      if (self->goes_on(is_end ? error_code() : error)) self->take(is_end, size);
+                    });
   }
 
-  void take() {
-    text_.append(piece_.data(), piece_.size() - parser_.get().body().size);
-    const std::size_t end = parser_.get().result_int() == ok ? text_.rfind('\n') : std::string::npos;
-    if (end != std::string::npos) {
-      timer_.cancel();
-      const std::string lines = text_.substr(0, end + 1);
-      text_.erase(0, end + 1);
-      callbacks_.lines(lines);
+  void take(bool is_end, std::size_t size) {
+    error_code error;
+    answer_.add({piece_.data(), is_end ? 0 : size});
+    // etcd has its lines in a chunk each, and each is told.
+    while (answer_.step(error)) {
+      take_lines();
       if (is_over_) return;
     }
-    if (text_.size() > most_line_bytes) return fail("a line of a watch is too long");
+    if (is_end && !error) error = answer_.put_end();
+    if (error) return fail(error.message());
+    if (answer_.is_done()) return finish();
     read();
   }
 
+  void take_lines() {
+    const std::string part = answer_.take_body();
+    const std::size_t end = answer_.status() == ok ? part.rfind('\n') : std::string::npos;
+    text_ += part;
+    if (end != std::string::npos) {
+      timer_.cancel();
+      const std::size_t size = text_.size() - part.size() + end + 1;
+      const std::string lines = text_.substr(0, size);
+      text_.erase(0, size);
+      callbacks_.lines(lines);
+      if (is_over_) return;
+    }
+    if (text_.size() > most_line_bytes) fail("a line of a watch is too long");
+  }
+
   void finish() {
-    if (parser_.get().result_int() == ok) return fail("the endpoint has ended the watch");
+    if (answer_.status() == ok) return fail("the endpoint has ended the watch");
     HttpAnswer answer;
-    answer.status = parser_.get().result_int();
+    answer.status = answer_.status();
     answer.body = std::move(text_);
     answer.was_sent = true;
     end(answer);
@@ -149,12 +142,12 @@ class LineStream::Connection : public std::enable_shared_from_this<Connection> {
 
   Link link_;
   asio::steady_timer timer_;
-  http::request<http::string_body> request_;
+  std::string request_;
   Callbacks callbacks_;
   bool was_sent_ = false;
   bool is_over_ = false;
-  boost::beast::flat_buffer buffer_{bytes_at_once};
-  http::response_parser<http::buffer_body> parser_;
+  /// Of any length: the changes of days.
+  AnswerReader answer_{std::nullopt};
   std::array<char, bytes_at_once> piece_{};
   /// What has come after the last whole line.
   std::string text_;

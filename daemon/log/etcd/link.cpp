@@ -4,6 +4,7 @@
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/write.hpp>
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 
@@ -47,6 +48,16 @@ void Link::greet(const Done& done) {
   secure_->set_verify_mode(asio::ssl::verify_peer);
   secure_->set_verify_callback(asio::ssl::host_name_verification(endpoint_.host));
   secure_->async_handshake(asio::ssl::stream_base::client, done);
+}
+
+void Link::read_some(asio::mutable_buffer bytes, Transferred done) {
+  if (secure_) return secure_->async_read_some(bytes, std::move(done));
+  plain_->async_read_some(bytes, std::move(done));
+}
+
+void Link::write(asio::const_buffer bytes, Transferred done) {
+  if (secure_) return asio::async_write(*secure_, bytes, std::move(done));
+  asio::async_write(*plain_, bytes, std::move(done));
 }
 
 // A handler that waits in the loop has its outcome already.

@@ -1,9 +1,11 @@
 // A connection to an endpoint of etcd, with TLS or without.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -15,6 +17,8 @@ namespace resourced::daemon::log::etcd {
 
 class Link {
  public:
+  using Transferred = std::function<void(const boost::system::error_code&, std::size_t)>;
+
   /// `tls` is null for http endpoints.
   Link(boost::asio::io_context& loop, config::EtcdEndpoint endpoint,
        std::shared_ptr<boost::asio::ssl::context> tls);
@@ -23,15 +27,12 @@ class Link {
   void open(std::function<void(const boost::system::error_code&)> done);
   /// All that is under way ends with an error, for ever.
   void close();
-  /// Calls `work` with the stream for HTTP.
-  template <class Work>
-  void with_stream(Work&& work) {
-    if (secure_) {
-      work(*secure_);
-    } else {
-      work(*plain_);
-    }
-  }
+  /// Each calls `done` once from the loop. One read and one write may be under way. The bytes must live until
+  /// then, and `done` must own this object. The types of handlers end here, as TLS multiplies what is
+  /// compiled for them.
+  void read_some(boost::asio::mutable_buffer bytes, Transferred done);
+  /// All of them.
+  void write(boost::asio::const_buffer bytes, Transferred done);
   [[nodiscard]] boost::asio::ip::tcp::socket& socket() { return secure_ ? secure_->next_layer() : *plain_; }
   [[nodiscard]] const config::EtcdEndpoint& endpoint() const noexcept { return endpoint_; }
 
