@@ -29,8 +29,13 @@
 
 namespace resourced::client {
 
-/// Hidden in the shared library (client/package).
+/// Hidden in the shared library (client/package), which is built with GCC: Clang refuses the attribute where
+/// the public header declares the class with default visibility.
+#if defined(__clang__)
+class Connection::Impl {
+#else
 class [[gnu::visibility("hidden")]] Connection::Impl {
+#endif
  public:
   Impl(std::string uri, const ConnectionOptions& options, std::optional<proto::KeyFile> keys);
 
@@ -102,7 +107,7 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   void end_search();
   /// Keeps a request that a daemon of a cluster has refused as it cannot carry it out now, to send it again.
   [[nodiscard]] bool put_off(RequestId id, const Response& response);
-  [[nodiscard]] bool send_again_after_refusal(RequestId id, Request & request, const Error& refusal);
+  [[nodiscard]] bool send_again_after_refusal(RequestId id, Request& request, const Error& refusal);
   /// The daemon shuts down: sends it nothing more, and waits for its last answers.
   void leave();
   /// Sends nothing but questions for a while.

@@ -138,7 +138,10 @@ void Stand::settle() {
     bool answered = false;
     store->find_start({}, 1, [&answered](const log::HistoryStart&) { answered = true; });
     std::uint64_t steps = 0;
-    for (; !answered; ++steps) step();
+    while (!answered) {
+      step();
+      ++steps;
+    }
     if (steps == 1 && before == 1) return;
     before = steps;
   }

@@ -146,13 +146,14 @@ TEST_CASE("random requests, restarts and inventories: no core has two holders, a
     std::map<std::string, std::set<std::pair<std::string, IdSet::Id>>> present;
     const ResourceSet& now = it->engine.module().inventory();
     for (const auto& [name, allocation] : it->engine.module().ledger().all()) {
+      auto& cores = present[name];
       for (const auto& group : allocation->resources.groups()) {
         group.ranks.for_each([&](IdSet::Id rank) {
-          group.cores.for_each([&](IdSet::Id core) { present[name].emplace(now.host(rank), core); });
+          group.cores.for_each([&](IdSet::Id core) { cores.emplace(now.host(rank), core); });
         });
       }
       for (const auto& absent : allocation->absent)
-        absent.cores.for_each([&](IdSet::Id core) { present[name].emplace(absent.target.host, core); });
+        absent.cores.for_each([&](IdSet::Id core) { cores.emplace(absent.target.host, core); });
     }
     REQUIRE(present == reference);
   }

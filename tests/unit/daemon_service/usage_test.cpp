@@ -90,8 +90,8 @@ std::map<IdSet::Id, Seen> look(const json& status) {
   const IdSet exclude = set("exclude");
   const IdSet allocated = set("allocated");
   std::map<IdSet::Id, std::string> drains;
-  for (const auto& [ranks, drain] : status["drain"].items())
-    IdSet::parse(ranks).for_each([&](IdSet::Id rank) { drains[rank] = drain["reason"]; });
+  for (const auto& drain : status["drain"].items())
+    IdSet::parse(drain.key()).for_each([&](IdSet::Id rank) { drains[rank] = drain.value()["reason"]; });
   std::map<IdSet::Id, Seen> seen;
   inventory.ranks().for_each([&](IdSet::Id rank) {
     Seen& target = seen[rank];

@@ -208,7 +208,7 @@ TEST_CASE("the bytes of a message are those that its TCP connection has carried,
     const auto before = bytes_received(descriptor);
     REQUIRE(before);
     std::uint64_t counted = 0;
-    for (const std::size_t size : {0, 1, 222, 223, 255, 256, 70000}) {
+    for (const std::size_t size : {0U, 1U, 222U, 223U, 255U, 256U, 70000U}) {
       for (int part = 1; part < 5; ++part) send(size, true);
       send(size, false);
       counted += wait_for_bytes(receiver, message);
