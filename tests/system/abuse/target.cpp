@@ -22,7 +22,7 @@ constexpr std::array readable{"resource.status", "resource.sched-status", "resou
 constexpr double most_growth = 4;
 constexpr double most_share = 1.5;
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(RESOURCED_SANITIZED)
 // AddressSanitizer keeps freed memory for a while, to catch its use.
 constexpr bool judges_memory = false;
 #else

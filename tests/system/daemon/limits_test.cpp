@@ -241,7 +241,7 @@ TEST_CASE("a connection that does not say who it is in time is ended") {
   CHECK(bus.call("resource.ping").errnum == 0);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(RESOURCED_SANITIZED)
 // AddressSanitizer keeps freed memory for a while, to catch its use.
 constexpr bool judges_memory = false;
 #else

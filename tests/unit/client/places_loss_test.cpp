@@ -69,7 +69,7 @@ struct SilentLocal {
   int peer = -1;
 };
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(RESOURCED_SANITIZED)
 // UndefinedBehaviorSanitizer opens a pipe to look at the type of an exception, and takes one for broken
 // without.
 constexpr bool sanitizer_needs_descriptors = true;

@@ -34,7 +34,7 @@ std::vector<std::string> outcome(const std::vector<std::string>& chunks, std::si
       while (const auto parts = decoder.next()) {
         std::string text;
         for (const auto part : *parts) {
-          text += fmt::format("{:?} ", part);
+          text += fmt::format("\"{}\" ", part);
         }
         seen.push_back(text);
       }

@@ -33,10 +33,10 @@ std::string describe(const Message& message) {
                           static_cast<int>(message.type), message.flags, message.userid, message.rolemask,
                           message.aux, message.matchtag);
   for (const auto& route : message.routes) {
-    text += fmt::format(" route={:?}", route);
+    text += fmt::format(" route=\"{}\"", route);
   }
-  text += fmt::format(" topic={:?}", message.topic);
-  return text + (message.payload ? fmt::format(" payload={:?}", *message.payload) : " no payload");
+  text += fmt::format(" topic=\"{}\"", message.topic);
+  return text + (message.payload ? fmt::format(" payload=\"{}\"", *message.payload) : " no payload");
 }
 
 Message parse(const std::vector<std::string>& parts) {
