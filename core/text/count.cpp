@@ -123,7 +123,8 @@ Count Count::range(const Range& parts) {
 Count Count::ids(IdSet numbers) {
   if (numbers.empty()) throw Error(EINVAL, "an empty set is not a count");
   if (numbers.contains(0))
-    throw Error(EINVAL, fmt::format("{} is not a count: a count is 1 or more", text::quoted(numbers.encode())));
+    throw Error(EINVAL,
+                fmt::format("{} is not a count: a count is 1 or more", text::quoted(numbers.encode())));
   if (numbers.count() == 1) return integer(numbers.first());
   Count count;
   count.kind_ = Kind::idset;

@@ -63,7 +63,8 @@ void Node::follow() {
   daemon::log::etcd::Coordinator::Callbacks callbacks;
   callbacks.joined = [this](const std::string& cluster) { identity_ = cluster; };
   callbacks.entry = [this](const cluster::Batch& batch) {
-    for (daemon::log::Record& record : daemon::log::etcd::decode_records(batch.text, batch.first, batch.last)) {
+    for (daemon::log::Record& record :
+         daemon::log::etcd::decode_records(batch.text, batch.first, batch.last)) {
       // A store that was cut by a kill has a part of the first batch.
       if (record.sequence <= disk_.last()) continue;
       service_->follow(record);
