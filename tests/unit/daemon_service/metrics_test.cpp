@@ -81,10 +81,10 @@ void check_counts(Stand& stand, proto::ClientId client) {
       CAPTURE(state);
       CHECK(shown.at(fmt::format("resourced_nodes_state{{state=\"{}\",partition=\"{}\"}}", state, name)) ==
             fmt::format("{}", (targets & part).count()));
-      const bool allocated = state == "allocated";
+      const bool is_allocated = state == "allocated";
       std::size_t cores = 0;
       (targets & part).for_each([&](text::IdSet::Id rank) {
-        cores += allocated ? held[rank] : cores_of_node;
+        cores += is_allocated ? held[rank] : cores_of_node;
       });
       CHECK(shown.at(fmt::format("resourced_cores{{state=\"{}\",partition=\"{}\"}}", state, name)) ==
             fmt::format("{}", cores));
