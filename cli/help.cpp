@@ -137,7 +137,7 @@ std::string footer(std::string_view command) {
   return text;
 }
 
-/// Of each subcommand without further ones.
+/// Adds the footer of the help to each subcommand that has none of its own.
 void add_footers(usage::Command& app, const std::string& path) {
   for (const auto& command : app.commands) {
     const std::string of_command = path.empty() ? command->name : path + ' ' + command->name;

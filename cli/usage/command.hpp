@@ -21,7 +21,7 @@ class Value {
   using Target = std::variant<std::monostate, bool*, int*, unsigned*, long*, unsigned long*, double*,
                               std::string*, std::optional<std::string>*, std::vector<std::string>*, Take>;
 
-  /// Nothing takes it.
+  /// A value that no variable gets, as that of --help.
   Value() = default;
   Value(bool& to) : target_(&to) {}
   Value(int& to) : target_(&to) {}
@@ -43,7 +43,7 @@ class Value {
   Target target_;
 };
 
-/// Says what is wrong with a text; nothing if it is right.
+/// Returns the error of a text; an empty string if the text is right.
 using Check = std::function<std::string(const std::string&)>;
 
 /// An option, a flag (an option without a value), or an argument (an option without dashes). The functions
@@ -99,7 +99,7 @@ struct Option {
   std::string checker_text;
   std::string environment;
   std::optional<std::size_t> values;
-  /// What a version flag prints.
+  /// The text that a version flag prints.
   std::string version;
   bool is_required = false;
   bool takes_all = false;
@@ -111,7 +111,7 @@ struct Option {
   std::size_t given = 0;
 };
 
-/// Of Option::most() for a list.
+/// The result of Option::most() for an option that fills a list.
 inline constexpr std::size_t any_number = static_cast<std::size_t>(-1);
 
 /// A program or a subcommand. It has the flag -h,--help.

@@ -16,7 +16,7 @@ class Answer : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What is wrong with the command line.
+/// The command line is wrong: the text names the word or option.
 class ParseError : public std::runtime_error {
  public:
   ParseError(const std::string& text, int status) : std::runtime_error(text), status_(status) {}

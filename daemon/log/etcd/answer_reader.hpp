@@ -36,7 +36,7 @@ class AnswerReader {
   [[nodiscard]] unsigned status() const;
   /// Whether the connection can have another request. There is an answer.
   [[nodiscard]] bool keeps_alive() const;
-  /// What has come of the body since the last call.
+  /// The bytes of the body that arrived since the last call.
   [[nodiscard]] std::string take_body();
 
  private:

@@ -146,7 +146,7 @@ class LineStream::Connection : public std::enable_shared_from_this<Connection> {
   Callbacks callbacks_;
   bool was_sent_ = false;
   bool is_over_ = false;
-  /// Of any length: the changes of days.
+  /// The reader has no limit of length: a watch may bring the changes of days.
   AnswerReader answer_{std::nullopt};
   std::array<char, bytes_at_once> piece_{};
   /// What has come after the last whole line.

@@ -77,7 +77,7 @@ TEST_SUITE("usage") {
     // The value of an option is no command, and neither is a word behind the dashes.
     check({"drain", "--from", "--until", "1h", "--xyzzy", "x"},
           "unknown option \"--xyzzy\": see resourcectl drain --help");
-    // Of options that exclude each other: both are known.
+    // Both options are known, and exclude each other.
     check({"feasibility", "slot=1/core=1", "--jobspec", "x"},
           "Exactly 1 option from [SHAPE,--jobspec] is required and 2 were given");
     check({"feasibility", "--jobspc", "x"},
