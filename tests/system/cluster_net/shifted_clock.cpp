@@ -42,6 +42,8 @@ std::int64_t wall_time() {
 
 }  // namespace
 
+// The build hides names, and these have to replace those of the C library.
+#pragma GCC visibility push(default)
 extern "C" {
 
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
@@ -66,3 +68,4 @@ time_t time(time_t* seconds) noexcept {
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
