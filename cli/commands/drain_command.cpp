@@ -1,4 +1,5 @@
 // resourcectl drain, undrain.
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -79,24 +80,36 @@ Change make_change(const DrainOptions& options, const std::string& targets) {
 void add_change_options(usage::Command& command, DrainOptions& options) {
   command.add_option("TARGETS", options.targets, targets_help);
   command.add_option("REASON", options.reason,
-                     "The reason, which drain without TARGETS lists; behind -- if it begins with a host");
+                     "The reason, which drain without TARGETS lists; behind -- if it reads as targets");
 }
 
-/// Refuses `drain node1 node2`, which means two hosts but says that node2 is the reason.
+/// Refuses `drain node1 node2` and `drain 1 2 3`, which mean several targets but say that the last are the
+/// reason.
 void check_reason(const Context& context, const DrainOptions& options, Snapshot& snapshot) {
   const bool forced = context.words_behind_dashes == options.reason.size();
   if (options.reason.empty() || forced) return;
   const auto reason = join_words(options.reason);
-  std::optional<std::string> host;
+  rset::ResourceSet inventory;
   try {
-    host = host_in_reason(reason, snapshot.status().inventory);
+    inventory = snapshot.status().inventory;
   } catch (const Error& error) {
     if (error.errnum() != EAGAIN) throw;
   }
-  if (!host) return;
-  throw Error(EINVAL, fmt::format("the reason begins with {}, which is a host: separate targets by commas "
-                                  "({},{}), or write -- before the reason",
-                                  *host, options.targets, *host));
+  std::string told;
+  std::string target;
+  if (const auto host = host_in_reason(reason, inventory)) {
+    told = fmt::format("begins with {}, which is a host", *host);
+    target = *host;
+  } else if (reads_as_targets(reason, inventory)) {
+    told = fmt::format("\"{}\" reads as targets", reason);
+    target = reason;
+    std::ranges::replace(target, ' ', ',');
+  } else {
+    return;
+  }
+  throw Error(EINVAL, fmt::format("the reason {}: separate targets by commas ({},{}), or write -- before the "
+                                  "reason",
+                                  told, options.targets, target));
 }
 
 void set_times(module::DrainCommand& command, const DrainTimes& times) {

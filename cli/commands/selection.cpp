@@ -123,6 +123,31 @@ IdSet select_parts(std::string_view text, const Status& status, Excluded exclude
 
 bool reads_as_ranks(std::string_view text) { return !rset::hosts_of_targets(text).has_value(); }
 
+/// Cuts the first word off a text; it is empty if the text has no more.
+std::string_view take_word(std::string_view& text) {
+  constexpr std::string_view blanks = " \t\n";
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  const auto word = text.substr(0, text.find_first_of(blanks));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+bool names_host(std::string_view word, const ResourceSet& inventory) {
+  try {
+    return !rset::known_ranks_of_hosts(Hostlist::parse(word), inventory).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_idset(std::string_view word) {
+  try {
+    return reads_as_ranks(word);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 bool has_selector(std::string_view text) {
@@ -150,16 +175,18 @@ Selection select_ranks(IdSet ranks, const ResourceSet& inventory) {
 }
 
 std::optional<std::string> host_in_reason(std::string_view reason, const ResourceSet& inventory) {
-  constexpr std::string_view blanks = " \t\n";
-  const auto start = std::min(reason.find_first_not_of(blanks), reason.size());
-  reason.remove_prefix(start);
-  const auto word = reason.substr(0, reason.find_first_of(blanks));
-  try {
-    if (rset::known_ranks_of_hosts(Hostlist::parse(word), inventory).empty()) return std::nullopt;
-  } catch (const Error&) {
-    return std::nullopt;
-  }
+  const std::string_view word = take_word(reason);
+  if (!names_host(word, inventory)) return std::nullopt;
   return std::string(word);
+}
+
+bool reads_as_targets(std::string_view reason, const ResourceSet& inventory) {
+  std::string_view word = take_word(reason);
+  if (word.empty()) return false;
+  for (; !word.empty(); word = take_word(reason)) {
+    if (!has_selector(word) && !is_idset(word) && !names_host(word, inventory)) return false;
+  }
+  return true;
 }
 
 std::string explain_refusal(const std::string& refusal, std::string_view targets,

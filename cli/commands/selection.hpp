@@ -39,6 +39,10 @@ struct Selection {
 [[nodiscard]] std::optional<std::string> host_in_reason(std::string_view reason,
                                                         const rset::ResourceSet& inventory);
 
+/// Whether each word of a reason is an idset, a selector or a host of the inventory, as in `drain 1 2 3`:
+/// probably all are meant as targets.
+[[nodiscard]] bool reads_as_targets(std::string_view reason, const rset::ResourceSet& inventory);
+
 /// An error text of the daemon with the hosts of the ranks that it names: `rank 7 not drained (node7)`; with
 /// all unknown hosts among `targets` in place of the first. Any other text is returned unchanged.
 [[nodiscard]] std::string explain_refusal(const std::string& refusal, std::string_view targets,

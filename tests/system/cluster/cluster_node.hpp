@@ -110,13 +110,13 @@ inline std::string name_after(Node& leader, const std::string& name) {
   return name;
 }
 
-/// Waits until a standby answers.
+/// Waits until a standby answers a status: it listens before it knows the inventory.
 inline void until_serving(const std::string& uri) {
   const Deadline deadline(patience);
   while (true) {
     try {
       client::Connection connection(uri);
-      connection.call("resource.ping", json::object(), patience);
+      connection.call("resource.status", json::object(), patience);
       return;
     } catch (const Error&) {
       if (deadline.passed()) throw;

@@ -215,6 +215,18 @@ TEST_SUITE("changes") {
          "the reason begins with node[5-6], which is a host: separate targets by commas (4,node[5-6]), or "
          "write "
          "-- before the reason"},
+        {{"drain", "1", "2", "3"},
+         "the reason \"2 3\" reads as targets: separate targets by commas (1,2,3), or write -- before the "
+         "reason"},
+        {{"drain", "node4", "5"},
+         "the reason \"5\" reads as targets: separate targets by commas (node4,5), or write -- before the "
+         "reason"},
+        {{"drain", "6", "all"},
+         "the reason \"all\" reads as targets: separate targets by commas (6,all), or write -- before the "
+         "reason"},
+        {{"undrain", "1", "4"},
+         "the reason \"4\" reads as targets: separate targets by commas (1,4), or write -- before the "
+         "reason"},
         {{"drain", "property:gp"}, "unknown property \"gp\": known are gpu"},
         {{"undrain", "partition:x"}, "unknown partition \"x\": the inventory is not divided"},
         {{"drain", "all,nosuch1,nosuch2"}, "unknown hosts: nosuch[1-2]"},

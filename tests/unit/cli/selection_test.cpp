@@ -15,6 +15,7 @@ using cli::commands::Excluded;
 using cli::commands::explain_refusal;
 using cli::commands::has_selector;
 using cli::commands::host_in_reason;
+using cli::commands::reads_as_targets;
 using cli::commands::select_targets;
 using nlohmann::json;
 using proto::topics::Status;
@@ -131,6 +132,19 @@ TEST_SUITE("selection") {
     CHECK(host("node[7-9]") == "node[7-9]");
     for (const char* reason : {"", " ", "disk of node2", "node8", "node2: disk", "[", "2 disks", "node[2-"})
       CHECK(host(reason).empty());
+  }
+
+  TEST_CASE("a reason of which each word reads as targets") {
+    for (const char* reason :
+         {"2", "2 3", "4-5", " 2\tnode3", "all", "6 all", "property:gpu", "node2 node3"}) {
+      CAPTURE(reason);
+      CHECK(reads_as_targets(reason, eight.inventory));
+    }
+    for (const char* reason :
+         {"", " ", "2 fans broken", "fans 2", "node9", "3.5", "disk", "2 [", "2 (dimm"}) {
+      CAPTURE(reason);
+      CHECK_FALSE(reads_as_targets(reason, eight.inventory));
+    }
   }
 
   TEST_CASE("errors of the daemon get hosts") {
