@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -37,6 +39,18 @@ std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
     arguments.push_back(in_brackets ? mark + std::string(argument) : std::string(argument));
   }
   return arguments;
+}
+
+/// CLI11 reads `-host:a` as -h and more, and would print the help: such a word, if none asks for the help.
+/// The last argument comes first.
+std::optional<std::string> word_taken_for_help(const std::vector<std::string>& arguments) {
+  std::optional<std::string> found;
+  for (auto word = arguments.rbegin(); word != arguments.rend() && *word != "--"; ++word) {
+    if (*word == "-h" || *word == "--help") return std::nullopt;
+    const bool has_short_options = word->size() > 2 && word->front() == '-' && word->at(1) != '-';
+    if (!found && has_short_options && word->find('h') != std::string::npos) found = *word;
+  }
+  return found;
 }
 
 std::string names_of(const Option& option) {
@@ -98,9 +112,13 @@ class Parser {
   }
 
   void parse(std::vector<std::string> arguments) {
+    const auto taken = word_taken_for_help(arguments);
     try {
       app_.parse(std::move(arguments));
     } catch (const CLI::CallForHelp& /*wanted*/) {
+      if (taken)
+        throw ParseError(*taken + " is no option; write -- before a word that begins with -",
+                         static_cast<int>(CLI::ExitCodes::ExtrasError));
       throw Answer(app_.help());
     } catch (const CLI::Success& wanted) {
       throw Answer(std::string(wanted.what()) + '\n');

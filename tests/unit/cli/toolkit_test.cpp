@@ -245,6 +245,12 @@ TEST_SUITE("tool kit") {
         json::parse(R"({"or":[{"properties":["a"]},{"and":[{"properties":["b"]},{"properties":["c"]}]}]})"));
     CHECK(run({"constraint", "-(a|b)"}).status != 0);
     CHECK(run({"constraint"}).status == 2);
+    const auto taken_for_options = run({"constraint", "-host:a"});
+    CHECK(taken_for_options.status == 2);
+    CHECK(taken_for_options.out.empty());
+    CHECK(taken_for_options.err.find("write -- before a word that begins with -") != std::string::npos);
+    CHECK(json::parse(output({"constraint", "--", "-host:a"}, "")) ==
+          json::parse(R"({"not":[{"hostlist":["a"]}]})"));
     const auto r = encode({"-r", "0-3", "-H", "n[0-3]", "-p", "fast:2-3"});
     CHECK(output({"constraint", "--match", R"({"properties":["fast"]})"}, r) == "2-3\n");
     CHECK(output({"constraint", "--match", R"({"not":[{"hostlist":["n[1-2]"]}]})"}, r) == "0,3\n");
