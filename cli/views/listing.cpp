@@ -10,6 +10,7 @@
 
 #include "cli/views/text_width.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced::cli::views {
 
@@ -78,6 +79,12 @@ std::vector<Piece> parse_format(const Listing& listing, std::string_view format)
     } else {
       pieces.back().literal += c;
     }
+  }
+  // It would print the same line for each row: a name of a format, as in Flux, is not one here.
+  if (std::none_of(pieces.begin(), pieces.end(),
+                   [](const Piece& piece) { return piece.column.has_value(); })) {
+    throw UsageError(fmt::format("the format {} has no field: write fields in braces, {{{}}}; known are: {}",
+                                 text::quoted(format), listing.columns.front().name, names_of(listing)));
   }
   return pieces;
 }
