@@ -34,7 +34,7 @@ void add_expiration_command(usage::Command& group, Context& context) {
   auto options = std::make_shared<Options>();
   auto* set = group.add_subcommand("set", "Set the time when the resources expire");
   set->add_option("TIME", options->time,
-                  "Seconds since the epoch, a date (ISO 8601), +DURATION from now, or 0 for never")
+                  "Seconds since the epoch, a date (ISO 8601), +DURATION from now, or never")
       ->required();
   add_report_options(*set, options->report);
   set->callback([options, &context] {

@@ -154,6 +154,7 @@ WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
 }
 
 WallTime parse_expiration(std::string_view text, WallTime now) {
+  if (text == "never") return {};
   if (text.starts_with('-')) refuse(text);
   return parse_time(text, now, Unsigned::ahead);
 }

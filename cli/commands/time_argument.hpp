@@ -16,7 +16,7 @@ enum class Unsigned { ahead, back };
 /// epoch.
 [[nodiscard]] WallTime parse_time(std::string_view text, WallTime now, Unsigned direction);
 
-/// The same for an expiration, which lies ahead of now; 0 is never.
+/// The same for an expiration, which lies ahead of now; 0 and `never` are no end.
 [[nodiscard]] WallTime parse_expiration(std::string_view text, WallTime now);
 
 }  // namespace resourced::cli::commands

@@ -19,6 +19,13 @@ using rset::ResourceSet;
 using text::Hostlist;
 using text::IdSet;
 
+namespace {
+
+/// The end of the year 9999, behind which dates have no ISO 8601 form of four digits.
+constexpr WallTime last_expiration = wall_time(253402300799.0);
+
+}  // namespace
+
 std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime now) const {
   if (const std::string defect = rset::property_name_defect(command.name); !defect.empty()) {
     throw Error(EINVAL, defect);
@@ -44,6 +51,11 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
   const WallTime time = command.expiration;
   if (!std::isfinite(to_number(time)) || time < WallTime{})
     throw Error(EINVAL, "expiration must be a time, or 0 for none");
+  if (time != WallTime{} && time <= now) {
+    throw Error(EINVAL, fmt::format("expiration {} is in the past: give a time ahead, or 0 for none",
+                                    to_number(time)));
+  }
+  if (time > last_expiration) throw Error(EINVAL, "expiration is after the year 9999: 0 means none");
   const WallTime start = inventory_.starttime();
   if (time != WallTime{} && start != WallTime{} && time <= start) {
     throw Error(EINVAL,

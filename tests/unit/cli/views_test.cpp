@@ -243,6 +243,7 @@ TEST_SUITE("views") {
 
   TEST_CASE("expiration: epoch seconds, from now on, or never") {
     CHECK(parse_expiration("0", wall_time(1000)) == wall_time(0));
+    CHECK(parse_expiration("never", wall_time(1000)) == wall_time(0));
     CHECK(parse_expiration("1893456000.5", wall_time(1000)) == wall_time(1893456000.5));
     CHECK(parse_expiration("+1.5h", wall_time(1000)) == wall_time(6400));
     for (const auto* text : {"", "+", "soon", "-1", "+inf", "inf", "nan", "1 ", "+1x"}) {
