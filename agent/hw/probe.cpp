@@ -9,7 +9,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -28,24 +27,21 @@ namespace resourced::agent::hw {
 using text::IdSet;
 
 std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings) {
-  struct Seen {
-    std::set<std::uint64_t> places;
-    std::size_t without_place = 0;
-  };
-  std::set<std::uint64_t> places;
-  std::map<std::string, Seen> backends;
+  using Counts = std::map<std::string, std::size_t>;
+  std::map<std::uint64_t, Counts> places;
+  Counts backends;
   for (const auto& sighting : sightings) {
-    auto& seen = backends[sighting.backend];
-    if (sighting.pci) {
-      seen.places.insert(*sighting.pci);
-      places.insert(*sighting.pci);
-    } else {
-      ++seen.without_place;
-    }
+    ++backends[sighting.backend];
+    if (sighting.pci) ++places[*sighting.pci][sighting.backend];
   }
-  std::size_t count = places.size();
-  for (const auto& [name, seen] : backends) count = std::max(count, seen.places.size() + seen.without_place);
-  return static_cast<std::uint32_t>(count);
+  const auto most = [](const Counts& counts) {
+    std::size_t found = 0;
+    for (const auto& [backend, count] : counts) found = std::max(found, count);
+    return found;
+  };
+  std::size_t placed = 0;
+  for (const auto& [place, counts] : places) placed += most(counts);
+  return static_cast<std::uint32_t>(std::max(placed, most(backends)));
 }
 
 namespace {
@@ -129,12 +125,13 @@ std::uint32_t count_cores(hwloc_topology_t topology) {
   return static_cast<std::uint32_t>(std::max(cores > 0 ? cores : threads, 0));
 }
 
-/// The library that reports a device, if it is one that reports GPUs for computing: `cuda0`, `nvml0`,
-/// `opencl0d1`, `rsmi0`, `ze0`, `ve0`. The kernel's and the X server's names (`card0`, `renderD128`, `:0.0`)
-/// are no such: the graphics of a board's management controller have them, too.
+/// The library that reports a device, if it is one that reports GPUs for computing: `cuda` of `cuda0`, `rsmi`
+/// of `rsmi0`, and so for `nvml`, `ze`, `ve`. Of `opencl0d1` it is `opencl0d`: several platforms of OpenCL
+/// may report the same device. The kernel's and the X server's names (`card0`, `renderD128`, `:0.0`) are no
+/// such: the graphics of a board's management controller have them, too.
 std::optional<std::string> gpu_backend(hwloc_obj_t device) {
   const std::string_view name = device->name == nullptr ? "" : device->name;
-  std::string backend(name.substr(0, name.find_first_of("0123456789")));
+  std::string backend(name.substr(0, name.find_last_not_of("0123456789") + 1));
   switch (device->attr->osdev.type) {
     case HWLOC_OBJ_OSDEV_COPROC: {
       // OpenCL presents processors as devices, too.

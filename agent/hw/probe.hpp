@@ -13,15 +13,17 @@ namespace resourced::agent::hw {
 
 /// A GPU as one library sees it.
 struct GpuSighting {
-  /// The backend of hwloc that reports it: `cuda`, `nvml`, ...
+  /// The library that reports it: `cuda`, `nvml`, `opencl0d`, ...
   std::string backend;
   /// The same number for the same PCI device; nothing if the library does not report the device.
   std::optional<std::uint64_t> pci;
 };
 
-/// Each PCI device is one GPU, however many libraries report it. A sighting without a PCI device may be of a
-/// GPU that another library reports with one, but not of another GPU of the same library. So the node has as
-/// many GPUs as there are PCI devices, or as the library with the most GPUs reports, whichever is more.
+/// A PCI device is as many GPUs as the library reports that reports the most there: an accelerator may be
+/// divided (modes TPX and CPX of AMD's), and several libraries may report the same. A sighting without a PCI
+/// device may be of a GPU that another library reports with one, but not of another GPU of the same library.
+/// So the node has as many GPUs as its PCI devices, or as the library with the most GPUs reports, whichever
+/// is more.
 [[nodiscard]] std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings);
 
 /// Another topology than that of the machine. Nothing: $HWLOC_XMLFILE, $HWLOC_SYNTHETIC, or the machine.
