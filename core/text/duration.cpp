@@ -38,6 +38,15 @@ bool equal_in_any_case(std::string_view text, std::string_view lower_case) {
                     [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
+bool is_hex(char c) { return is_decimal(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+/// Whether a number starts here: a digit, perhaps with a point before it.
+bool starts_with_digit(std::string_view text, bool (*is_digit)(char)) {
+  if (text.starts_with('.')) text.remove_prefix(1);
+  return !text.empty() && is_digit(text.front());
+}
+
 [[noreturn]] void fail(int errnum, std::string_view text, std::string_view reason) {
   throw Error(errnum, fmt::format("{} is not a duration: {}", quoted(text), reason));
 }
@@ -50,12 +59,17 @@ Seconds parse_duration(std::string_view text) {
   if (rest.starts_with('+')) rest.remove_prefix(1);
   if (equal_in_any_case(rest, "inf") || equal_in_any_case(rest, "infinity")) return forever;
 
-  // Refuses forms that from_chars accepts beyond decimal numbers: inf, nan, a second sign.
-  const std::size_t start = rest.find_first_not_of('.');
-  if (start > 1 || rest[start] < '0' || rest[start] > '9')
+  // Without a hexadecimal digit after it, strtod() reads the 0 of 0x alone.
+  const bool is_hexadecimal =
+      equal_in_any_case(rest.substr(0, 2), "0x") && starts_with_digit(rest.substr(2), is_hex);
+  if (is_hexadecimal) rest.remove_prefix(2);
+  // Refuses forms that from_chars accepts beyond numbers: inf, nan, a second sign.
+  if (!is_hexadecimal && !starts_with_digit(rest, is_decimal))
     fail(EINVAL, text, "it does not start with a number");
   double number = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  const auto [end, error] =
+      std::from_chars(rest.data(), rest.data() + rest.size(), number,
+                      is_hexadecimal ? std::chars_format::hex : std::chars_format::general);
   if (error == std::errc::result_out_of_range) fail(ERANGE, text, "the number is out of range");
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
 

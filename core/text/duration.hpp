@@ -8,8 +8,9 @@
 
 namespace resourced::text {
 
-/// Reads `N[ms|s|m|h|d]`, `inf` or `infinity` (any case). N is a non-negative decimal floating point number
-/// as C99 writes it; hexadecimal, nan, blanks and a minus are refused. Returns `forever` for `inf` only.
+/// Reads `N[ms|s|m|h|d]`, `inf` or `infinity` (any case). N is a non-negative floating point number as C99
+/// writes it, decimal or hexadecimal, where a `d` is a digit (`0x1p3s`, `0xd` is 13 seconds); nan, blanks and
+/// a minus are refused. Returns `forever` for `inf` only.
 /// Throws Error EINVAL that shows the text, ERANGE for a number that is too large or too close to zero for a
 /// double.
 [[nodiscard]] Seconds parse_duration(std::string_view text);
