@@ -20,6 +20,21 @@ using text::IdSet;
 
 namespace {
 
+/// A virtual queue (RFC 33) has the resources of its parent, which is a queue with resources of its own.
+void check_virtual_queue(const TableReader& table, const Table& queues) {
+  const std::string* parent = table.string("parent");
+  if (parent == nullptr) return;
+  const Node* backing = find_member(queues, *parent);
+  if (backing == nullptr) table.fail("parent", fmt::format("{} is not a queue", text::quoted(*parent)));
+  if (backing->table() != nullptr && find_member(*backing->table(), "parent") != nullptr)
+    table.fail("parent", fmt::format("{} is a virtual queue itself", text::quoted(*parent)));
+  if (table.has("requires")) table.fail("requires", "cannot be combined with parent (RFC 33)");
+  const Node* policy = table.find("policy");
+  if (policy != nullptr && policy->table() != nullptr &&
+      find_member(*policy->table(), "scheduler") != nullptr)
+    table.fail("policy", "scheduler cannot be combined with parent (RFC 33)");
+}
+
 /// Nothing for a queue without `hosts`, which gives no property.
 std::optional<Queue> read_queue(const TableReader& table, const std::string& name) {
   if (!table.has("hosts")) return std::nullopt;
@@ -44,8 +59,9 @@ std::vector<Queue> read_queues(const Document& document) {
   const TableReader checked(document, *node, path);
   for (const Member& member : *node->table()) {
     const KeyPath place{&path, member.key};
-    if (auto queue = read_queue(TableReader(document, member.node, place), member.key))
-      queues.push_back(std::move(*queue));
+    const TableReader table(document, member.node, place);
+    check_virtual_queue(table, *node->table());
+    if (auto queue = read_queue(table, member.key)) queues.push_back(std::move(*queue));
   }
   return queues;
 }

@@ -59,7 +59,8 @@ struct Queue {
 };
 
 /// In the order of their names. Throws Error EINVAL that names file, line and key for `hosts` that is empty,
-/// no hostlist, or beside `requires` or `parent`, and for a name that is no valid property (RFC 20).
+/// no hostlist, or beside `requires` or `parent`, for a name that is no valid property (RFC 20), and for a
+/// virtual queue (one with `parent`) that RFC 33 rejects.
 [[nodiscard]] std::vector<Queue> read_queues(const Document& document);
 
 /// Gives the hosts of each queue its membership property. Throws Error EINVAL that names file, line and key

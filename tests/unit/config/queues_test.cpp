@@ -81,6 +81,28 @@ TEST_CASE("RFC 33: hosts cannot stand beside requires, nor in a virtual queue") 
         "4: queues.fast.hosts: cannot be combined with parent (RFC 33)");
 }
 
+TEST_CASE("RFC 33: the parent of a virtual queue is a queue that is not virtual") {
+  const std::string batch = "[queues.batch]\n[queues.fast]\nparent = \"batch\"\n";
+  CHECK(properties_of(batch) == "p=0-3");
+  CHECK(inventory_refusal("[queues.fast]\nparent = \"none\"\n") ==
+        "2: queues.fast.parent: \"none\" is not a queue");
+  CHECK(inventory_refusal(batch + "[queues.faster]\nparent = \"fast\"\n") ==
+        "5: queues.faster.parent: \"fast\" is a virtual queue itself");
+  CHECK(inventory_refusal("[queues.fast]\nparent = \"fast\"\n") ==
+        "2: queues.fast.parent: \"fast\" is a virtual queue itself");
+  CHECK(inventory_refusal("[queues.batch]\n[queues.fast]\nparent = 1\n") ==
+        "3: queues.fast.parent: must be a string, not an integer");
+}
+
+TEST_CASE("RFC 33: a virtual queue has neither requires nor a scheduler policy") {
+  const std::string virtual_queue = "[queues.batch]\n[queues.fast]\nparent = \"batch\"\n";
+  CHECK(inventory_refusal(virtual_queue + "requires = [\"p\"]\n") ==
+        "4: queues.fast.requires: cannot be combined with parent (RFC 33)");
+  CHECK(inventory_refusal(virtual_queue + "[queues.fast.policy.scheduler]\nname = \"x\"\n")
+            .ends_with("queues.fast.policy: scheduler cannot be combined with parent (RFC 33)"));
+  CHECK(properties_of(virtual_queue + "[queues.fast.policy.limits]\nduration = \"1h\"\n") == "p=0-3");
+}
+
 TEST_CASE("a queue is a table, and its name can stand in a property") {
   CHECK(inventory_refusal("queues = 1\n") == "1: queues: must be a table, not an integer");
   CHECK(inventory_refusal("[queues]\nbatch = \"a1\"\n") == "2: queues.batch: must be a table, not a string");
