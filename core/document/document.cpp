@@ -65,7 +65,7 @@ std::string place_text(const JsonFault& fault) {
 }  // namespace
 
 std::optional<nlohmann::json> read_json_document(std::string_view text) {
-  auto read = read_json(text, max_document_depth, json_text::JsonManners::strict);
+  auto read = read_json(text, max_document_depth, json_text::JsonManners::unique_keys);
   if (auto* value = std::get_if<nlohmann::json>(&read)) return std::move(*value);
   const auto& fault = std::get<JsonFault>(read);
   if (fault.kind != JsonFault::Kind::syntax && fault.kind != JsonFault::Kind::utf8) refuse(fault);

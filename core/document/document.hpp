@@ -20,11 +20,12 @@ inline constexpr std::size_t max_document_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t max_document_depth = 256;
 
 /// Reads one document. Text that starts with `{` or `[` and is JSON is read as JSON, anything else as one
-/// YAML document: plain scalars as YAML 1.2 reads them (null, booleans, integers, floating point), quoted
-/// ones are strings. Every key of the result is a string and every number is finite. Refused: text that is
-/// too long or not UTF-8, nesting that is too deep, a key given twice in one object, integers beyond 64 bits,
-/// YAML anchors, aliases and foreign tags, several documents in one text. Throws Error EINVAL (EFBIG for text
-/// that is too long) naming the line or the path.
+/// YAML document: plain scalars as YAML 1.2 reads them (null, booleans, integers, floating point, also `.inf`
+/// and `.nan`), quoted ones are strings, as are those with a tag that JSON has no type for. Integers beyond
+/// 64 bits become the nearest floating point number. Every key of the result is a string. Refused: text that
+/// is too long or not UTF-8, nesting that is too deep, a key given twice in one object, numbers too large for
+/// floating point, anchors and aliases that stand for more than max_document_bytes, several documents in one
+/// text. Throws Error EINVAL (EFBIG for text that is too long) naming the line or the path.
 [[nodiscard]] nlohmann::json read_document(std::string_view text);
 
 // The two readers behind read_document(). Not for other callers, since neither checks the size of the text.
@@ -40,7 +41,8 @@ inline constexpr std::size_t max_document_depth = 256;
 // is fifteen and `3600.` is a number.
 
 /// null, a boolean, a number, or otherwise the text itself as a string.
-/// Throws Error EINVAL for an integer beyond 64 bits and a floating point number that is not finite.
+/// Throws Error EINVAL for an octal or hexadecimal integer beyond 64 bits, and a number beyond floating
+/// point.
 [[nodiscard]] nlohmann::json resolve_yaml_scalar(std::string_view text);
 
 // Writes a JSON value as YAML for people, in block style, as the RFCs print their examples.

@@ -1,5 +1,5 @@
 // Puts a JSON value together from the events of the YAML parser, and refuses what the reader of JSON refuses,
-// too: deep nesting and duplicate keys. Keeps no copies, so that it costs no more than the value it builds.
+// too: deep nesting and duplicate keys.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,14 @@ class DocumentBuilder {
   void start_array();
   /// Throws Error EINVAL with the path if the object has the key already.
   void key(std::string name);
-  void end();
+  /// The key `<<`, whose value is an object, or a list of them: their members become those of this object,
+  /// except for keys that it has already.
+  void merge_key();
+  /// Ends the innermost array or object, and returns it; it stays in place until the next call.
+  const nlohmann::json& end();
 
+  /// The number of arrays and objects that are not complete.
+  [[nodiscard]] std::size_t depth() const { return open_.size(); }
   /// True inside an object.
   [[nodiscard]] bool in_object() const { return !open_.empty() && open_.back().value->is_object(); }
   /// True where the next event is a key.
@@ -37,10 +43,12 @@ class DocumentBuilder {
     nlohmann::json* value;
     const std::string* key;
     nlohmann::json* slot;
+    bool merges = false;
   };
 
   nlohmann::json* place(nlohmann::json&& value);
   void open(nlohmann::json&& container);
+  void merge();
   [[nodiscard]] std::string path() const;
 
   nlohmann::json root_;

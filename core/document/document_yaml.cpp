@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <sstream>
+#include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,8 +20,16 @@ namespace {
 
 constexpr std::string_view core_tag = "tag:yaml.org,2002:";
 
-// Builds from the parser's events instead of its tree, so that nothing is ever expanded and depth and
-// duplicates are refused where they occur. The names of the functions are the library's.
+// The part of a tag of YAML's own types after their common prefix; empty for any other tag.
+std::string_view core_type(std::string_view tag) {
+  return tag.starts_with(core_tag) ? tag.substr(core_tag.size()) : std::string_view();
+}
+
+bool is_core_sequence(std::string_view type) { return type == "seq" || type == "omap" || type == "pairs"; }
+bool is_core_map(std::string_view type) { return type == "map" || type == "set"; }
+
+// Builds from the parser's events instead of its tree, so that aliases are expanded within a bound, and depth
+// and duplicates are refused where they occur. The names of the functions are the library's.
 class YamlEvents : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -29,72 +39,153 @@ class YamlEvents : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    refuse_anchor(mark, anchor);
     if (builder_.wants_key()) fail(mark, "a key is missing or null");
+    keep(mark, anchor, nullptr);
     builder_.add(nullptr);
   }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { fail(mark, "aliases are not allowed"); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) fail(mark, "an alias stands inside of what it is an alias of");
+    const Anchored& anchored = found->second;
+    if (builder_.wants_key()) {
+      if (!anchored.value.is_string()) fail(mark, "a key must be a string");
+      builder_.key(anchored.value.get<std::string>());
+      return;
+    }
+    if (builder_.depth() + anchored.size.levels > max_document_depth)
+      fail(mark, fmt::format("the document is nested more than {} levels deep", max_document_depth));
+    spend(mark, anchored.size.weight);
+    builder_.add(anchored.value);
+  }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    refuse_anchor(mark, anchor);
+                const std::string& text) override {
     const bool plain = tag == "?";
-    if (!plain && tag != "!" && tag != fmt::format("{}str", core_tag)) refuse_tag(mark, tag);
     if (builder_.wants_key()) {
-      builder_.key(value);
-    } else {
-      builder_.add(plain ? resolve(value) : nlohmann::json(value));
+      if (anchor != YAML::NullAnchor) keep(mark, anchor, text);
+      if (plain && text == "<<") {
+        builder_.merge_key();
+      } else {
+        builder_.key(text);
+      }
+      return;
     }
+    nlohmann::json value = plain ? resolve(text) : tagged(mark, tag, text);
+    keep(mark, anchor, value);
+    builder_.add(std::move(value));
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    begin_collection(mark, tag, anchor, "seq");
+    const std::string_view type = core_type(tag);
+    begin_collection(mark, tag, anchor, type.empty() || is_core_sequence(type));
     builder_.start_array();
   }
-  void OnSequenceEnd() override { builder_.end(); }
+  void OnSequenceEnd() override { end_collection(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    begin_collection(mark, tag, anchor, "map");
+    const std::string_view type = core_type(tag);
+    begin_collection(mark, tag, anchor, type.empty() || is_core_map(type));
     builder_.start_object();
   }
-  void OnMapEnd() override { builder_.end(); }
+  void OnMapEnd() override { end_collection(); }
 
   [[nodiscard]] bool seen() const { return seen_; }
   nlohmann::json take() { return builder_.take(); }
 
  private:
+  struct Size {
+    // Values and the bytes of their texts.
+    std::size_t weight = 0;
+    // Of arrays and objects.
+    std::size_t levels = 0;
+  };
+  struct Anchored {
+    nlohmann::json value;
+    Size size;
+  };
+  struct OpenAnchor {
+    YAML::Mark mark;
+    YAML::anchor_t anchor;
+  };
+
   [[noreturn]] static void fail(const YAML::Mark& mark, std::string_view reason) {
     throw Error(EINVAL, fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, reason));
   }
 
-  static void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) fail(mark, "anchors are not allowed");
-  }
-
   [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    fail(mark, fmt::format("the tag {} is not allowed", text::quoted(tag)));
+    fail(mark, fmt::format("the tag {} does not fit its value", text::quoted(tag)));
   }
 
-  void begin_collection(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                        std::string_view kind) const {
-    refuse_anchor(mark, anchor);
-    const bool usual = tag.empty() || tag == "?" || tag == "!" || tag == fmt::format("{}{}", core_tag, kind);
-    if (!usual) refuse_tag(mark, tag);
+  static Size size_of(const nlohmann::json& value) {
+    Size size{1, 0};
+    if (value.is_string()) size.weight += value.get_ref<const std::string&>().size();
+    if (!value.is_structured()) return size;
+    for (const auto& [key, part] : value.items()) {
+      const Size inner = size_of(part);
+      size.weight += inner.weight + (value.is_object() ? key.size() : 0);
+      size.levels = std::max(size.levels, inner.levels);
+    }
+    ++size.levels;
+    return size;
+  }
+
+  // Bounds the copies that a short text can ask for.
+  void spend(const YAML::Mark& mark, std::size_t weight) {
+    if (weight > copies_left_)
+      fail(mark, fmt::format("anchors and aliases stand for more than {} bytes", max_document_bytes));
+    copies_left_ -= weight;
+  }
+
+  void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const nlohmann::json& value) {
+    if (anchor == YAML::NullAnchor) return;
+    const Size size = size_of(value);
+    spend(mark, size.weight);
+    anchored_.insert_or_assign(anchor, Anchored{value, size});
+  }
+
+  void begin_collection(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, bool fits) {
+    if (!fits) refuse_tag(mark, tag);
     if (builder_.wants_key()) fail(mark, "a key must be a string");
+    open_anchors_.push_back({mark, anchor});
   }
 
-  [[nodiscard]] nlohmann::json resolve(const std::string& value) const {
+  void end_collection() {
+    const OpenAnchor open = open_anchors_.back();
+    open_anchors_.pop_back();
+    keep(open.mark, open.anchor, builder_.end());
+  }
+
+  // JSON has no types for other tags than these: their texts stay as they are, as base64 for binary.
+  [[nodiscard]] nlohmann::json tagged(const YAML::Mark& mark, const std::string& tag,
+                                      const std::string& text) const {
+    const std::string_view type = core_type(tag);
+    if (is_core_sequence(type) || is_core_map(type)) refuse_tag(mark, tag);
+    if (type != "null" && type != "bool" && type != "int" && type != "float") return text;
+    nlohmann::json value = resolve(text);
+    const bool fits = type == "null"   ? value.is_null()
+                      : type == "bool" ? value.is_boolean()
+                      : type == "int"  ? value.is_number_integer()
+                                       : value.is_number();
+    if (!fits) refuse_tag(mark, tag);
+    return type == "float" ? nlohmann::json(value.get<double>()) : value;
+  }
+
+  [[nodiscard]] nlohmann::json resolve(const std::string& text) const {
     try {
-      return resolve_yaml_scalar(value);
+      return resolve_yaml_scalar(text);
     } catch (const Error& error) {
       builder_.fail(error.what());
     }
   }
 
   DocumentBuilder builder_;
+  std::unordered_map<YAML::anchor_t, Anchored> anchored_;
+  // One for each collection that is not complete.
+  std::vector<OpenAnchor> open_anchors_;
+  std::size_t copies_left_ = max_document_bytes;
   bool seen_ = false;
 };
 
@@ -151,7 +242,30 @@ void DocumentBuilder::key(std::string name) {
   if (members.size() == before) fail("the key is given twice");
 }
 
-void DocumentBuilder::end() { open_.pop_back(); }
+void DocumentBuilder::merge_key() {
+  open_.back().merges = true;
+  key("<<");
+}
+
+const nlohmann::json& DocumentBuilder::end() {
+  if (open_.back().merges) merge();
+  const nlohmann::json& ended = *open_.back().value;
+  open_.pop_back();
+  return ended;
+}
+
+void DocumentBuilder::merge() {
+  auto& members = open_.back().value->get_ref<nlohmann::json::object_t&>();
+  const auto merged = members.find("<<");
+  nlohmann::json from = std::move(merged->second);
+  members.erase(merged);
+  if (!from.is_array()) from = nlohmann::json::array({std::move(from)});
+  for (const nlohmann::json& part : from) {
+    if (!part.is_object()) fail("<< needs an object, or a list of objects");
+    const auto& more = part.get_ref<const nlohmann::json::object_t&>();
+    members.insert(more.begin(), more.end());
+  }
+}
 
 nlohmann::json* DocumentBuilder::place(nlohmann::json&& value) {
   if (open_.empty()) {

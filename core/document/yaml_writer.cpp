@@ -2,6 +2,8 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -12,6 +14,7 @@
 
 #include "core/document/document.hpp"
 #include "core/error.hpp"
+#include "core/json/scanner.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::document {
@@ -60,6 +63,9 @@ void write_value(YAML::Emitter& out, const ordered_json& value) {
     write_string(out, value.get_ref<const std::string&>());
   } else if (value.is_null()) {
     out << YAML::Null;
+  } else if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    const double number = value.get<double>();
+    out << (std::isnan(number) ? ".nan" : number < 0 ? "-.inf" : ".inf");
   } else {
     // JSON's numbers and booleans are YAML's.
     out << value.dump();
@@ -91,45 +97,52 @@ bool all_in(std::string_view text, std::string_view characters) {
   throw Error(EINVAL, fmt::format("{} {}", text::quoted(text), reason));
 }
 
-std::uint64_t read_unsigned(std::string_view text, std::string_view digits, int base) {
+std::optional<std::uint64_t> read_unsigned(std::string_view digits, int base) {
   std::uint64_t value = 0;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (code != std::errc{}) refuse(text, "does not fit in 64 bits");
-  return value;
+  return code == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-std::optional<json> read_integer(std::string_view text) {
-  constexpr std::string_view decimal = "0123456789";
-  if (text.starts_with("0o") && all_in(text.substr(2), "01234567"))
-    return read_unsigned(text, text.substr(2), 8);
-  if (text.starts_with("0x") && all_in(text.substr(2), "0123456789abcdefABCDEF")) {
-    return read_unsigned(text, text.substr(2), 16);
-  }
+// Octal and hexadecimal.
+std::optional<json> read_other_base(std::string_view text) {
+  const int base = text.starts_with("0o") ? 8 : 16;
+  if (base == 16 && !text.starts_with("0x")) return std::nullopt;
+  const std::string_view digits = text.substr(2);
+  if (!all_in(digits, base == 8 ? "01234567" : "0123456789abcdefABCDEF")) return std::nullopt;
+  if (const auto value = read_unsigned(digits, base)) return *value;
+  refuse(text, "does not fit in 64 bits");
+}
+
+// Nothing for an integer beyond 64 bits, which is read as a floating point number.
+std::optional<json> read_decimal(std::string_view text) {
   const bool negative = text.starts_with('-');
   const std::string_view digits = negative || text.starts_with('+') ? text.substr(1) : text;
-  if (!all_in(digits, decimal)) return std::nullopt;
-  const std::uint64_t magnitude = read_unsigned(text, digits, 10);
-  if (!negative) return magnitude;
-  if (magnitude > std::uint64_t{1} << 63U) refuse(text, "does not fit in 64 bits");
+  if (!all_in(digits, "0123456789")) return std::nullopt;
+  const auto magnitude = read_unsigned(digits, 10);
+  if (!magnitude) return std::nullopt;
+  if (!negative) return *magnitude;
+  if (*magnitude > std::uint64_t{1} << 63U) return std::nullopt;
   // Negated without signs: the lowest integer has no positive counterpart.
-  return static_cast<std::int64_t>(0U - magnitude);
+  return static_cast<std::int64_t>(0U - *magnitude);
 }
 
 // [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
 std::optional<json> read_float(std::string_view text) {
-  std::string_view number = text.starts_with('+') ? text.substr(1) : text;
-  const std::string_view magnitude = number.starts_with('-') ? number.substr(1) : number;
+  const std::string_view number = text.starts_with('+') ? text.substr(1) : text;
+  const bool negative = number.starts_with('-');
+  const std::string_view magnitude = negative ? number.substr(1) : number;
   if (text.starts_with("+-")) return std::nullopt;
-  if (is_one_of(magnitude, ".inf", ".Inf", ".INF") || is_one_of(text, ".nan", ".NaN", ".NAN")) {
-    refuse(text, "is not a finite number");
-  }
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (is_one_of(magnitude, ".inf", ".Inf", ".INF")) return negative ? -infinity : infinity;
+  if (is_one_of(text, ".nan", ".NaN", ".NAN")) return std::numeric_limits<double>::quiet_NaN();
   if (!all_in(magnitude.substr(0, 1), ".0123456789")) return std::nullopt;
   double value = 0;
   const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (end != number.data() + number.size()) return std::nullopt;
   if (code == std::errc::invalid_argument) return std::nullopt;
-  if (code == std::errc::result_out_of_range) refuse(text, "is out of range");
-  return value;
+  if (code == std::errc{}) return value;
+  if (const auto nearest = json_text::nearest_json_number(number)) return *nearest;
+  refuse(text, "is out of range");
 }
 
 }  // namespace
@@ -138,7 +151,8 @@ nlohmann::json resolve_yaml_scalar(std::string_view text) {
   if (is_one_of(text, "", "~", "null", "Null", "NULL")) return nullptr;
   if (is_one_of(text, "true", "True", "TRUE")) return true;
   if (is_one_of(text, "false", "False", "FALSE")) return false;
-  if (auto integer = read_integer(text)) return *std::move(integer);
+  if (auto integer = read_other_base(text)) return *std::move(integer);
+  if (auto integer = read_decimal(text)) return *std::move(integer);
   if (auto number = read_float(text)) return *std::move(number);
   return std::string(text);
 }

@@ -1,9 +1,10 @@
 // Shapes (RFC 46): the short form of a resources list that people type, `slot=4/node{x}/[core=2;gpu]`, to the
 // tree of resource_graph.hpp and back.
 //
-// Beyond the grammar of the RFC: text is UTF-8, and white space stands in quotes only. A quoted string has
-// the escapes of JSON, whichever of ' and " surrounds it. `x` means exclusive where it is a key of a vertex
-// and not quoted; inside other objects it is a key like any other.
+// Beyond the grammar of the RFC: text is UTF-8, and white space stands in quotes and in the arrays and
+// objects of values only. A quoted string has the escapes of JSON, whichever of ' and " surrounds it. `x`
+// means exclusive where it is a key of a vertex and not quoted; inside other objects it is a key like any
+// other.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,8 @@ struct ShapeOptions {
 
 /// The shortest shape that parses to these resources with the same options; for a long list it may be longer
 /// than max_shape_bytes.
-/// Throws Error EINVAL for resources that no shape can express: a slot without children, an empty list.
+/// Throws Error EINVAL for resources that no shape can express: a slot without children, an empty list, a
+/// number that is not finite.
 [[nodiscard]] std::string print_shape(const ResourceGraph& resources, const ShapeOptions& options = {});
 
 // The characters of a shape that a word may have without quotes. Parser and printer must agree on them.

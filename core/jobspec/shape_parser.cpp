@@ -192,6 +192,7 @@ class ShapeParser {
     const char sign = sign_;
     if (!accept(':')) return sign != '-';
     if (sign != '\0') fail(start, fmt::format("a key with {} has no value", sign));
+    if (value_depth_ > 0) skip_blanks();
     return value();
   }
 
@@ -226,12 +227,16 @@ class ShapeParser {
 
   json object() {
     json members = json::object();
+    skip_blanks();
     if (accept('}')) return members;
     do {
+      skip_blanks();
       const std::size_t start = at_;
       std::string key;
       item_key(key);
+      skip_blanks();
       json member = item_value(start);
+      skip_blanks();
       if (!members.emplace(key, std::move(member)).second) {
         fail(start, fmt::format("{} is given twice", text::quoted(key)));
       }
@@ -242,9 +247,12 @@ class ShapeParser {
 
   json array() {
     json elements = json::array();
+    skip_blanks();
     if (accept(']')) return elements;
     do {
+      skip_blanks();
       elements.push_back(value());
+      skip_blanks();
     } while (accept(','));
     expect(']', ", or ]");
     return elements;
@@ -257,9 +265,16 @@ class ShapeParser {
     if (text == "false") return false;
     if (text == "null") return nullptr;
     if (json_text::json_number_length(text) != text.size()) return text;
-    const auto number = json_text::read_json_number(text);
-    if (!number) fail(start, fmt::format("{} is out of range: quote it", text::quoted(text)));
-    return std::visit([](auto n) { return json(n); }, *number);
+    if (const auto number = json_text::read_json_number(text))
+      return std::visit([](auto n) { return json(n); }, *number);
+    if (const auto nearest = json_text::nearest_json_number(text)) return *nearest;
+    fail(start, fmt::format("{} is out of range: quote it", text::quoted(text)));
+  }
+
+  // The white space of JSON. It may stand in the arrays and objects of a value; a shape itself has none.
+  void skip_blanks() {
+    constexpr std::string_view blanks = " \t\n\r";
+    at_ = std::min(text_.find_first_not_of(blanks, at_), text_.size());
   }
 
   void check_labels() {

@@ -1,6 +1,7 @@
 // Prints a tree as the shortest shape that the parser reads as this tree, and the text that shows the column
 // of an error.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,9 @@ std::string print_item(const std::string& key, const json& value) {
 
 std::string print_value(const json& value) {
   if (value.is_string()) return print_string(value.get_ref<const std::string&>());
+  // A YAML document may have them.
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    throw Error(EINVAL, "a number that is not finite has no shape");
   if (!value.is_structured()) return value.dump();
   std::string out;
   for (const auto& [key, element] : value.items()) {

@@ -1,7 +1,5 @@
 #include "core/json/reader.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -65,7 +63,7 @@ bool JsonReader::object_value(json& out) {
   return object([&](std::string& key) {
     const std::size_t before = members.size();
     place = members.try_emplace(place, std::move(key));
-    if (members.size() == before && manners_ == JsonManners::strict) {
+    if (members.size() == before && manners_ != JsonManners::lenient) {
       fault_.kind = JsonFault::Kind::repeated_key;
       return add_step(place->first);
     }
@@ -108,41 +106,13 @@ bool JsonReader::name_value(std::string_view word, json meaning, json& out) {
   return true;
 }
 
-namespace {
-
-/// Whether a number that no double can hold is too close to 0, and not too large. Requires a digit other
-/// than 0.
-bool is_below_range(std::string_view number) {
-  const std::size_t end = std::min(number.find_first_of("eE"), number.size());
-  const std::string_view digits = number.substr(0, end);
-  // An exponent that does not fit into 32 bits is larger than both positions, so its sign decides.
-  const auto point = static_cast<std::int64_t>(std::min(digits.find('.'), digits.size()));
-  const auto first = static_cast<std::int64_t>(digits.find_first_of("123456789"));
-  std::string_view exponent = number.substr(std::min(end + 1, number.size()));
-  if (exponent.starts_with('+')) exponent.remove_prefix(1);
-  std::int32_t power = 0;
-  const auto read = std::from_chars(exponent.data(), exponent.data() + exponent.size(), power);
-  if (read.ec == std::errc::result_out_of_range) return exponent.starts_with('-');
-  return point - first + power < 0;
-}
-
-std::optional<double> nearest_double(std::string_view number) {
-  double value = 0;
-  const auto read = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (read.ec == std::errc{}) return value;
-  if (!is_below_range(number)) return std::nullopt;
-  return number.starts_with('-') ? -0.0 : 0.0;
-}
-
-}  // namespace
-
 bool JsonReader::number_value(json& out) {
   const std::string_view digits = text_.substr(at_, json_number_length(text_.substr(at_)));
   if (digits.empty()) return false;
   std::optional<double> nearest;
   if (const auto number = read_json_number(digits)) {
     std::visit([&](auto value) { out = value; }, *number);
-  } else if (manners_ == JsonManners::lenient && (nearest = nearest_double(digits))) {
+  } else if (manners_ != JsonManners::strict && (nearest = nearest_json_number(digits))) {
     out = *nearest;
   } else {
     fault_.number = digits;

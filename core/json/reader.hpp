@@ -17,8 +17,9 @@ namespace resourced::json_text {
 /// Treatment of cases that JSON leaves open: a key that an object has already, and a number that is an
 /// integer beyond 64 bits or closer to 0 than any double.
 enum class JsonManners {
-  strict,   ///< both are refused
-  lenient,  ///< the later value counts, as does the nearest floating point number
+  strict,       ///< both are refused
+  unique_keys,  ///< the key is refused, and the nearest floating point number counts
+  lenient,      ///< the later value counts, as does the nearest floating point number
 };
 
 /// Why a text was not read.

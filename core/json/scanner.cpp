@@ -1,7 +1,7 @@
 #include "core/json/scanner.hpp"
 
+#include <algorithm>
 #include <charconv>
-#include <limits>
 
 #include "core/json/utf8.hpp"
 
@@ -68,6 +68,22 @@ std::optional<JsonNumber> read_as(std::string_view number) {
   return value;
 }
 
+/// Whether a number that no double can hold is too close to 0, and not too large. Requires a digit other
+/// than 0.
+bool is_below_range(std::string_view number) {
+  const std::size_t end = std::min(number.find_first_of("eE"), number.size());
+  const std::string_view digits = number.substr(0, end);
+  // An exponent that does not fit into 32 bits is larger than both positions, so its sign decides.
+  const auto point = static_cast<std::int64_t>(std::min(digits.find('.'), digits.size()));
+  const auto first = static_cast<std::int64_t>(digits.find_first_of("123456789"));
+  std::string_view exponent = number.substr(std::min(end + 1, number.size()));
+  if (exponent.starts_with('+')) exponent.remove_prefix(1);
+  std::int32_t power = 0;
+  const auto read = std::from_chars(exponent.data(), exponent.data() + exponent.size(), power);
+  if (read.ec == std::errc::result_out_of_range) return exponent.starts_with('-');
+  return point - first + power < 0;
+}
+
 }  // namespace
 
 JsonScan scan_json_string(std::string_view text, std::size_t at, char quote, std::string& out) {
@@ -109,6 +125,12 @@ std::optional<JsonNumber> read_json_number(std::string_view number) {
   if (digits_end(number, negative ? 1 : 0) != number.size()) return read_as<double>(number);
   if (negative) return read_as<std::int64_t>(number);
   return read_as<std::uint64_t>(number);
+}
+
+std::optional<double> nearest_json_number(std::string_view number) {
+  if (const auto value = read_as<double>(number)) return std::get<double>(*value);
+  if (!is_below_range(number)) return std::nullopt;
+  return number.starts_with('-') ? -0.0 : 0.0;
 }
 
 }  // namespace resourced::json_text

@@ -56,5 +56,7 @@ using JsonNumber = std::variant<std::int64_t, std::uint64_t, double>;
 /// The value of a number that json_number_length() found; nothing if it is an integer beyond 64 bits or not
 /// finite.
 [[nodiscard]] std::optional<JsonNumber> read_json_number(std::string_view number);
+/// The floating point number nearest to it; nothing if it is too large for any.
+[[nodiscard]] std::optional<double> nearest_json_number(std::string_view number);
 
 }  // namespace resourced::json_text

@@ -301,3 +301,34 @@ TEST_CASE("which shapes are graphs of version 1") {
     CHECK_FALSE(is_v1_graph(parse_shape(shape)));
   }
 }
+
+TEST_CASE("RFC 25: an attribute may have any type of YAML") {
+  const json jobspec = document::read_document(R"(
+version: 1
+resources: [{type: slot, count: 1, label: task, with: [&core {type: core, count: 1}]}]
+tasks: [{command: [app], slot: task, count: {per_slot: 1}}]
+attributes:
+  system:
+    duration: 60
+    environment: &environment {HOME: /home/a, PATH: /bin}
+  user:
+    infinite: .inf
+    large: 123456789012345678901234567890
+    picture: !!binary aGk=
+    written: !!timestamp 2001-12-14
+    names: !!set {a, b}
+    again: *environment
+    merged: {<<: *environment, PATH: /usr/bin}
+    core: *core
+)");
+  CHECK_NOTHROW(check_jobspec_v1(jobspec));
+  const json& user = jobspec["attributes"]["user"];
+  CHECK(user["infinite"] == std::numeric_limits<double>::infinity());
+  CHECK(user["large"] == 123456789012345678901234567890.0);
+  CHECK(user["picture"] == "aGk=");
+  CHECK(user["written"] == "2001-12-14");
+  CHECK(user["names"] == json{{"a", nullptr}, {"b", nullptr}});
+  CHECK(user["again"] == json{{"HOME", "/home/a"}, {"PATH", "/bin"}});
+  CHECK(user["merged"] == json{{"HOME", "/home/a"}, {"PATH", "/usr/bin"}});
+  CHECK(user["core"] == json{{"type", "core"}, {"count", 1}});
+}

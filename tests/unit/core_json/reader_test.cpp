@@ -287,6 +287,13 @@ TEST_CASE("a part of another kind than the caller reads is refused") {
   CHECK(std::move(refused).fault().at == 5);
 }
 
+TEST_CASE("with unique keys a repeated key is refused, and the nearest floating point number counts") {
+  CHECK(fault_of(R"({"a":1,"a":2})", JsonManners::unique_keys).kind == JsonFault::Kind::repeated_key);
+  CHECK(read("18446744073709551616", JsonManners::unique_keys) == 18446744073709551616.0);
+  CHECK(read("1e-999", JsonManners::unique_keys) == 0.0);
+  CHECK(fault_of("1e999", JsonManners::unique_keys).kind == JsonFault::Kind::number);
+}
+
 TEST_CASE("nesting is bounded, and so is the stack that hostile text takes") {
   CHECK(read(nested(deep)));
   CHECK(fault_of(nested(deep + 1)).kind == JsonFault::Kind::depth);
