@@ -93,6 +93,13 @@ void import_log(const Options& options) {
   }
   const log::Imported imported =
       log::import_events(file, options.import, state_directory(options, config), settings);
+  if (!imported.assumed.empty()) {
+    fmt::print(
+        stderr,
+        "resourced: warning: {}: does not name the hosts of ranks {}: taken as {}, which have these ranks in "
+        "the configuration\n",
+        options.import, imported.assumed.encode(), settings.inventory->hosts(imported.assumed).encode());
+  }
   fmt::print("imported {} events; {} targets are drained\n", imported.events, imported.drained);
 }
 

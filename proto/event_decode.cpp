@@ -37,9 +37,7 @@ auto named(const char* key, Read read) {
 
 class Context {
  public:
-  explicit Context(const json* context) : context_(context) {
-    if (context != nullptr && !context->is_object()) throw Error(EINVAL, "context: must be an object");
-  }
+  explicit Context(const json* context) : context_(context) {}
 
   std::optional<std::string> text(const char* key) const {
     const json* value = find(key);
@@ -284,6 +282,7 @@ EventEntry read_event_entry(const json& entry) {
   const auto name = entry.find("name");
   if (name == entry.end() || !name->is_string()) throw Error(EINVAL, "name: must be a string");
   const auto context = entry.find("context");
+  if (context != entry.end() && !context->is_object()) throw Error(EINVAL, "context: must be an object");
   return {wall_time(timestamp->get<double>()), name->get_ref<const std::string&>(),
           context == entry.end() ? nullptr : &*context};
 }

@@ -52,7 +52,7 @@ inline constexpr std::string_view free_name = "free";
 struct EventEntry {
   WallTime timestamp;
   std::string_view name;
-  /// An object in an event of RFC 44, anything in others; null for none.
+  /// An object; null for none.
   const nlohmann::json* context;
 };
 /// Throws Error EINVAL that names the key which is missing or has the wrong type.

@@ -25,12 +25,11 @@ namespace {
 
 proto::EventEntry read_entry(const json& event) {
   try {
-    auto read = proto::read_event_entry(event);
-    if (read.context == nullptr || read.context->is_object()) return read;
+    return proto::read_event_entry(event);
   } catch (const Error&) {
-    // The invalid key does not help an operator; the error below names the daemon.
+    // The invalid key does not help an operator; the error names the daemon.
+    throw Error(EPROTO, "the daemon sent something that is not an event");
   }
-  throw Error(EPROTO, "the daemon sent something that is not an event");
 }
 
 bool is_time(std::string_view key) { return key == "from" || key == "until" || key == "expiration"; }

@@ -16,6 +16,7 @@
 #include "core/json/reader.hpp"
 #include "core/module/module.hpp"
 #include "core/text/hostlist.hpp"
+#include "core/text/quote.hpp"
 #include "daemon/log/imported_state.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/log/store.hpp"
@@ -65,9 +66,8 @@ nlohmann::json read_entry(std::string_view line) {
 }
 
 // Refuses a bad nodelist in any event: a journal with `targets` parses the nodelists of stored events.
-void check_nodelist(const nlohmann::json& entry) {
-  const auto context = entry.find("context");
-  if (context == entry.end() || !context->is_object()) return;
+void check_nodelist(const nlohmann::json* context) {
+  if (context == nullptr) return;
   const auto nodelist = context->find("nodelist");
   if (nodelist == context->end()) return;
   if (!nodelist->is_string()) throw Error(EINVAL, "context.nodelist: must be a string");
@@ -78,22 +78,30 @@ void check_nodelist(const nlohmann::json& entry) {
   }
 }
 
-// The method of a resource-define; nothing for one that is missing or unknown.
-std::optional<module::DefineMethod> method_of(const nlohmann::json& entry) {
-  const auto context = entry.find("context");
-  if (context == entry.end() || !context->is_object()) return std::nullopt;
-  const auto method = context->find("method");
-  if (method == context->end() || !method->is_string()) return std::nullopt;
-  return proto::parse_method_name(method->get_ref<const std::string&>());
+// The method of a resource-define.
+module::DefineMethod method_of(const nlohmann::json* context) {
+  if (context == nullptr || !context->contains("method")) throw Error(EINVAL, "context.method: is missing");
+  const nlohmann::json& name = context->at("method");
+  if (!name.is_string()) throw Error(EINVAL, "context.method: must be a string");
+  const auto method = proto::parse_method_name(name.get_ref<const std::string&>());
+  if (!method)
+    throw Error(EINVAL, fmt::format("context.method: {} is no method of RFC 44",
+                                    text::quoted(name.get_ref<const std::string&>())));
+  return *method;
 }
 
-Record read_line(std::string_view line, Sequence sequence, WallTime last, ImportedState& state) {
+using Text = std::shared_ptr<const std::string>;
+
+// `resources` is R for the definitions of the log; null if it is not known, and then no journal shows them:
+// RFC 44 has R beside each.
+Record read_line(std::string_view line, Sequence sequence, WallTime last, ImportedState& state,
+                 const Text& resources) {
   const nlohmann::json entry = read_entry(line);
   const auto event = proto::decode_event(entry);
-  if (event) check_nodelist(entry);
   Record record;
   record.sequence = sequence;
   const proto::EventEntry parts = proto::read_event_entry(entry);
+  if (event) check_nodelist(parts.context);
   record.timestamp = std::max(last, parts.timestamp);
   record.name = parts.name;
   record.of_ledger = proto::is_ledger_name(record.name);
@@ -101,7 +109,9 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, Import
   if (event) {
     record.hosts = state.apply(*event);
   } else if (record.name == proto::define_name) {
-    state.define(method_of(entry));
+    state.define(method_of(parts.context));
+    record.resources = resources;
+    record.hidden = resources == nullptr;
   } else if (record.name == proto::truncate_name) {
     throw Error(EINVAL, "truncate: the log is incomplete, so it does not give the present state");
   }
@@ -136,13 +146,15 @@ void check_start(const module::RecordedState& recorded, const ImportOptions& opt
 Imported import_events(std::istream& input, const std::string& name, const std::string& directory,
                        const ImportOptions& options) {
   std::vector<Record> records;
-  ImportedState state(options.configured_expiration);
+  ImportedState state(options.configured_expiration, options.inventory);
+  const Text resources =
+      options.inventory ? std::make_shared<const std::string>(options.inventory->encode()) : nullptr;
   Lines lines(input, options.max_line);
   WallTime last;
   try {
     while (const auto line = lines.next()) {
       if (line->empty()) continue;
-      records.push_back(read_line(*line, records.size() + 1, last, state));
+      records.push_back(read_line(*line, records.size() + 1, last, state, resources));
       last = records.back().timestamp;
     }
   } catch (const Error& error) {
@@ -166,7 +178,7 @@ Imported import_events(std::istream& input, const std::string& name, const std::
                 fmt::format("{}: holds events already; import into a new state directory", directory));
   }
   writer.commit(records);
-  return {records.size(), state.drained()};
+  return {records.size(), state.drained(), state.assumed()};
 }
 
 }  // namespace resourced::daemon::log

@@ -11,6 +11,7 @@
 
 #include "core/module/partition.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/idset.hpp"
 #include "core/time.hpp"
 
 namespace resourced::daemon::log {
@@ -19,13 +20,17 @@ struct Imported {
   std::size_t events = 0;
   /// Targets that are drained at the end of the log.
   std::size_t drained = 0;
+  /// Targets that the log names by rank alone, as Flux before 0.62 does, so that the hosts are those that
+  /// have these ranks in the configured inventory.
+  text::IdSet assumed{};
 };
 
 struct ImportOptions {
   /// The configured expiration, which the log does not have; the epoch for none.
   WallTime configured_expiration{};
   /// The configured inventory, if there is one, and its partitions: a log is refused if a start with them
-  /// would refuse its state or lose a part of it.
+  /// would refuse its state or lose a part of it. The inventory is also the R of the log's definitions, which
+  /// the log does not have.
   std::shared_ptr<const rset::ResourceSet> inventory = nullptr;
   std::vector<module::PartitionRule> partitions = {};
   /// The bytes that a line may have. More than any event of a real log: a nodelist of a million hosts that do

@@ -230,9 +230,7 @@ ResourceSet::Properties ImportedState::translate_properties(const char* key,
     if (const std::string defect = rset::property_name_defect(name); !defect.empty()) {
       throw Error(EINVAL, fmt::format("context.{}: {}", key, defect));
     }
-    if (named.empty() && !knows(ranks)) {
-      throw Error(EINVAL, fmt::format("context.{}: no restart event tells the hosts of the ranks", key));
-    }
+    if (named.empty()) require_hosts(fmt::format("context.{}", key), ranks);
     translated.emplace(name, numbers_of(ranks, named.hosts(ranks)));
   }
   return translated;
@@ -326,8 +324,9 @@ void ImportedState::finish(Record& last) const {
 }
 
 ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostlist& nodelist) {
-  if (nodelist.empty() && !knows(ranks)) {
-    throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
+  if (nodelist.empty()) {
+    require_hosts("context.nodelist: is missing", ranks);
+    assumed_ |= ranks - targets_.present().ranks();
   }
   const bool repeats = rset::has_repeats(nodelist);
   Numbers result;
@@ -335,11 +334,11 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
   nodelist.for_each([&](std::string_view host) { hosts.emplace_back(host); });
   std::size_t position = 0;
   ranks.for_each([&](IdSet::Id rank) {
-    std::optional<TargetName> name = targets_.name_of(rank);
+    std::optional<TargetName> name = hosts.empty() ? name_of(rank) : targets_.name_of(rank);
     std::string host = hosts.empty() ? name->host : std::move(hosts[position++]);
     see(name && name->host == host ? *name : TargetName{host, 0});
     // see() may have changed the ordinals of the host.
-    name = targets_.name_of(rank);
+    name = hosts.empty() ? name_of(rank) : targets_.name_of(rank);
     if (!name || name->host != host) {
       const bool is_one_of_several = targets_.present().rank_of(host, 1) || (!name && repeats);
       if (is_one_of_several) refuse_one_of_several(host, rank);
@@ -349,6 +348,21 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
     result.insert(number_of(*std::move(name)));
   });
   return result;
+}
+
+void ImportedState::require_hosts(const std::string& key, const IdSet& ranks) const {
+  IdSet unknown = ranks - targets_.present().ranks();
+  if (configured_) unknown -= configured_->ranks();
+  if (unknown.empty()) return;
+  throw Error(EINVAL,
+              fmt::format("{}: neither a restart event nor a configured inventory tells the host of rank {}",
+                          key, unknown.first()));
+}
+
+std::optional<TargetName> ImportedState::name_of(IdSet::Id rank) const {
+  if (auto name = targets_.name_of(rank)) return name;
+  if (!configured_ || !configured_->ranks().contains(rank)) return std::nullopt;
+  return TargetName{configured_->host(rank), configured_->ordinal_of(rank)};
 }
 
 IdSet::Id ImportedState::number_of(TargetName name) {

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/module/event.hpp"
 #include "core/module/logged_targets.hpp"
 #include "core/module/module.hpp"
 #include "core/module/target_names.hpp"
+#include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -20,8 +23,11 @@ namespace resourced::daemon::log {
 
 class ImportedState {
  public:
-  /// An expiration in the log counts as set in place of the configured one.
-  explicit ImportedState(WallTime configured_expiration) : configured_expiration_(configured_expiration) {}
+  /// An expiration in the log counts as set in place of the configured one. `configured` has the hosts of
+  /// ranks where the log does not name them; null for none.
+  explicit ImportedState(WallTime configured_expiration,
+                         std::shared_ptr<const rset::ResourceSet> configured = nullptr)
+      : configured_expiration_(configured_expiration), configured_(std::move(configured)) {}
 
   /// Applies the next event of the log. Returns the hosts that it concerns, as far as the log names them.
   /// Throws Error EINVAL that names the key if the event changes the state of unknown hosts.
@@ -36,6 +42,8 @@ class ImportedState {
 
   /// How many targets are drained.
   [[nodiscard]] std::size_t drained() const { return states_.drains.ranks().count(); }
+  /// Ranks whose hosts are those of the configured inventory.
+  [[nodiscard]] const text::IdSet& assumed() const { return assumed_; }
 
  private:
   // Ranks may be renumbered between events, so targets have numbers of their own here. A start maps their
@@ -100,22 +108,26 @@ class ImportedState {
   // The targets with recorded drains or properties that are in the last restart.
   [[nodiscard]] Numbers recorded_present() const;
 
-  // Whether the last restart has the hosts of these ranks.
-  [[nodiscard]] bool knows(const text::IdSet& ranks) const {
-    return targets_.present().ranks().includes(ranks);
-  }
+  // Throws Error EINVAL, with the key in front, unless the last restart or the configured inventory has the
+  // hosts of these ranks, which the event does not name.
+  void require_hosts(const std::string& key, const text::IdSet& ranks) const;
+  // The target of a rank: of the last restart, otherwise of the configured inventory; nothing if neither has
+  // it.
+  [[nodiscard]] std::optional<module::TargetName> name_of(text::IdSet::Id rank) const;
   // The hosts of those ranks that the last restart had.
   [[nodiscard]] text::Hostlist known_hosts(const text::IdSet& ranks) const {
     return targets_.present().hosts(ranks);
   }
-  // The targets of `ranks`, which are on the hosts of `nodelist`, or on those of the last restart if it is
-  // empty.
+  // The targets of `ranks`, which are on the hosts of `nodelist`, or on those of the last restart or the
+  // configured inventory if it is empty.
   Numbers numbers_of(const text::IdSet& ranks, const text::Hostlist& nodelist);
   text::IdSet::Id number_of(module::TargetName name);
   [[nodiscard]] module::TargetNames names_of(const Numbers& numbers) const;
   [[nodiscard]] text::Hostlist hosts_of(const Numbers& numbers) const { return names_of(numbers).hosts; }
 
   WallTime configured_expiration_;
+  std::shared_ptr<const rset::ResourceSet> configured_;
+  text::IdSet assumed_;
   module::LoggedTargets targets_;
   std::map<module::TargetName, text::IdSet::Id> numbers_;
   std::vector<module::TargetName> names_;

@@ -83,7 +83,7 @@ struct LoggedEvent {
   std::string text;
   /// Whether it is a resource-define, which is sent with R.
   bool defines = false;
-  /// R as of that event; null where it is not known, in a log from before it was kept or from an import.
+  /// R as of that event; null where it is not known, in a log from before it was kept.
   std::shared_ptr<const std::string> resources = nullptr;
   /// As engine::Record has it: it is not sent.
   bool hidden = false;

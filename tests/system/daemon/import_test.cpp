@@ -50,6 +50,40 @@ TEST_CASE("what was changed at run time is so after export and import") {
   for (std::size_t i = 0; i < of_host.size(); ++i) CHECK(of_host_there[i] == of_host[i]);
 }
 
+TEST_CASE("a log of Flux that names ranks alone is imported with a warning, and its definitions have R") {
+  TempDir dir;
+  const std::filesystem::path log = dir.write(
+      "log", R"({"timestamp":1,"name":"resource-define","context":{"method":"configuration"}})"
+             "\n"
+             R"({"timestamp":2,"name":"drain","context":{"idset":"3,5","reason":"dimm","overwrite":0}})"
+             "\n");
+  const Outcome imported = import_log(dir, std::string(eight_nodes), log);
+  CHECK(imported.status == 0);
+  CHECK(imported.err ==
+        "resourced: warning: " + log.string() +
+            ": does not name the hosts of ranks 3,5: taken as test[3,5], which have these ranks in "
+            "the configuration\n");
+  CHECK(imported.out == "imported 2 events; 2 targets are drained\n");
+  const Daemon daemon(dir, {.config = std::string(eight_nodes)});
+  RawClient client(daemon.uri());
+  CHECK(client.call("resource.status").json()["drain"]["3,5"]["reason"] == "dimm");
+  const auto stream = client.send("resource.journal", json::object(), wire::flag_streaming);
+  const json first = client.receive(stream).json();
+  CHECK(first["events"][0]["name"] == "resource-define");
+  CHECK(first["R"]["execution"]["nodelist"] == json{"test[0-7]"});
+}
+
+TEST_CASE("a log with a line that eventlog could not show is refused with the number of the line") {
+  TempDir dir;
+  const std::filesystem::path log = dir.write("log", R"({"timestamp":1,"name":"unknown","context":{"x":1}})"
+                                                     "\n"
+                                                     R"({"timestamp":2,"name":"unknown","context":[1]})"
+                                                     "\n");
+  const Outcome imported = import_log(dir, std::string(eight_nodes), log);
+  CHECK(imported.status == 1);
+  CHECK(imported.err == "resourced: " + log.string() + ":2: context: must be an object\n");
+}
+
 TEST_CASE("a host that left, was loaded again and drained is drained after export and import") {
   const std::string config(eight_nodes);
   Cluster cluster;

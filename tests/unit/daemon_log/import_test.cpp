@@ -74,7 +74,8 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
        "log:2: context.overwrite: 3 is not"},
       {R"({"timestamp":5,"name":"truncate"})", "log:2: truncate: the log is incomplete"},
       {R"({"timestamp":1,"name":"resource-update","context":{"property-add":{"p":"0"}}})",
-       "log:2: context.property-add: no restart event tells the hosts of the ranks"},
+       "log:2: context.property-add: neither a restart event nor a configured inventory tells the host of "
+       "rank 0"},
       {R"({"timestamp":1,"name":"resource-update","context":{"property-add":{"a b":"0"}}})",
        "log:2: context.property-add: "},
       {R"({"timestamp":1,"name":"resource-update","context":{"property-remove":{"":"0"}}})",
@@ -88,7 +89,8 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
       {R"({"timestamp":1,"name":"property-update","context":{"property-add":{"p":"0"},"nodelist":"n[0-1]"}})",
        "log:2: context.nodelist: has 2 hosts for 1 ranks"},
       {R"({"timestamp":1,"name":"property-update","context":{"property-add":{"p":"0"}}})",
-       "log:2: context.property-add: no restart event tells the hosts of the ranks"},
+       "log:2: context.property-add: neither a restart event nor a configured inventory tells the host of "
+       "rank 0"},
       {R"({"timestamp":1,"name":"resource-update","context":{"expiration":-1}})",
        "log:2: context.expiration: -1 is not a time"},
       {R"({"timestamp":1,"name":"drain","context":7})", "log:2: context: must be an object"},
@@ -108,6 +110,106 @@ TEST_CASE("a log that is wrong is refused with its line, and the store stays emp
     CHECK_THROWS_WITH_AS(import_events(input, "log", dir.path(), {}), doctest::Contains(expected.c_str()),
                          Error);
     CHECK(StoreWriter(store_path(dir.path())).last_sequence() == 0);
+  }
+}
+
+/// The configured inventory: n0 to n3 with two cores each.
+ImportOptions configured() {
+  ImportOptions options;
+  options.inventory = std::make_shared<const ResourceSet>(
+      ResourceSet({{IdSet::parse("0-3"), IdSet{0, 1}, {}}}, Hostlist::parse("n[0-3]")));
+  return options;
+}
+
+TEST_CASE("a line that no reader of event logs takes as an event is refused with its line") {
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {R"({"timestamp":1,"name":"unknown","context":[1]})", "log:2: context: must be an object"},
+      {R"({"timestamp":1,"name":"unknown","context":5})", "log:2: context: must be an object"},
+      {R"({"timestamp":1,"name":"unknown","context":null})", "log:2: context: must be an object"},
+      {R"({"timestamp":-1,"name":"unknown"})", "log:2: timestamp: must be greater than 0"},
+      {R"({"timestamp":1,"name":"resource-define","context":{"method":"foo"}})",
+       "log:2: context.method: \"foo\" is no method of RFC 44"},
+      {R"({"timestamp":1,"name":"resource-define","context":{"method":5}})",
+       "log:2: context.method: must be a string"},
+      {R"({"timestamp":1,"name":"resource-define","context":{}})", "log:2: context.method: is missing"},
+      {R"({"timestamp":1,"name":"resource-define"})", "log:2: context.method: is missing"},
+      {R"({"timestamp":1,"name":"resource-define","context":[]})", "log:2: context: must be an object"},
+  };
+  for (const auto& row : bad) {
+    CAPTURE(row.first);
+    CHECK_THROWS_WITH_AS(Present("{\"timestamp\":1,\"name\":\"x\"}\n" + row.first + "\n"), row.second.c_str(),
+                         Error);
+  }
+}
+
+TEST_CASE("RFC 44: a definition of an imported log is sent with R, that of the configuration") {
+  const Present store(restart, configured());
+  const auto events = store.events();
+  REQUIRE(events.size() == 2);
+  CHECK(events[1].defines);
+  REQUIRE(events[1].resources);
+  CHECK(*events[1].resources == configured().inventory->encode());
+}
+
+TEST_CASE("RFC 44: a definition of an imported log is not sent without an inventory, which has its R") {
+  const Present store(restart);
+  CHECK(store.imported.events == 2);
+  const auto events = store.events();
+  REQUIRE(events.size() == 1);
+  CHECK_FALSE(events[0].defines);
+}
+
+TEST_CASE("a log of Flux that names ranks alone means the configured hosts of these ranks, and says so") {
+  const std::string drain = R"({"timestamp":2,"name":"drain","context":{"idset":"1,3","reason":"x"}})"
+                            "\n";
+  const std::string undrain = R"({"timestamp":3,"name":"undrain","context":{"idset":"3"}})"
+                              "\n";
+  const Present store(drain + undrain, configured());
+  CHECK(store.drained() == Names{"n1"});
+  CHECK(store.imported.assumed == IdSet::parse("1,3"));
+  CHECK(store.events_of("n3") == std::vector<Sequence>{1, 2});
+
+  // A restart with hosts is better.
+  const Present renamed(
+      R"({"timestamp":1,"name":"restart","context":{"ranks":"0-3","online":"","nodelist":"n[3,2,1,0]"}})"
+      "\n" +
+          drain,
+      configured());
+  CHECK(renamed.drained() == Names{"n0", "n2"});
+  CHECK(renamed.imported.assumed.empty());
+
+  const Present property(update(R"({"property-add":{"p":"2"}})"), configured());
+  CHECK(property.properties() == Names{"+p@n2"});
+  CHECK(property.imported.assumed == IdSet{2});
+}
+
+TEST_CASE("a rank that neither the log nor the configuration knows is refused with its line") {
+  const std::string beyond = R"({"timestamp":1,"name":"drain","context":{"idset":"3-5"}})";
+  CHECK_THROWS_WITH_AS(
+      Present(beyond, configured()),
+      "log:1: context.nodelist: is missing: neither a restart event nor a configured inventory "
+      "tells the host of rank 4",
+      Error);
+}
+
+TEST_CASE("RFC 44: overwrite says what a recorded drain changes of targets that are drained already") {
+  struct Row {
+    int overwrite;
+    double timestamp;
+    const char* reason;
+  };
+  for (const Row& row : {Row{0, 2, "first"}, Row{1, 2, "second"}, Row{2, 3, "second"}}) {
+    CAPTURE(row.overwrite);
+    const auto drain = [](int timestamp, const char* reason, int overwrite) {
+      return fmt::format(
+          R"({{"timestamp":{},"name":"drain","context":{{"idset":"1","nodelist":"n1","reason":"{}","overwrite":{}}}}})"
+          "\n",
+          timestamp, reason, overwrite);
+    };
+    const Present store(restart + drain(2, "first", 0) + drain(3, "second", row.overwrite));
+    REQUIRE(store.state.drains.size() == 1);
+    CHECK(store.state.drains[0].timestamp == wall_time(row.timestamp));
+    CHECK(store.state.drains[0].reason == row.reason);
   }
 }
 

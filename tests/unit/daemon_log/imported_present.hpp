@@ -61,6 +61,13 @@ struct Present {
     return result;
   }
 
+  /// The events that a journal shows.
+  [[nodiscard]] std::vector<LoggedEvent> events() const {
+    StoreWriter writer(store_path(dir.path()));
+    StoreReader reader(writer.database(), writer.hosts());
+    return reader.page({}, 1, imported.events, 1000).events;
+  }
+
   /// The sequences of the events of a host.
   [[nodiscard]] std::vector<Sequence> events_of(const std::string& host) const {
     StoreWriter writer(store_path(dir.path()));

@@ -105,12 +105,12 @@ const std::vector<Row>& rows() {
 }
 
 TEST_CASE("an entry is read whatever its name, and names the key that is wrong") {
-  const json entry = json::parse(R"({"timestamp":1.5,"name":"no-such","context":[1]})");
+  const json entry = json::parse(R"({"timestamp":1.5,"name":"no-such","context":{"x":[1]}})");
   const EventEntry read = read_event_entry(entry);
   CHECK(read.timestamp == wall_time(1.5));
   CHECK(read.name == "no-such");
   REQUIRE(read.context != nullptr);
-  CHECK(*read.context == json::parse("[1]"));
+  CHECK(*read.context == json::parse(R"({"x":[1]})"));
   const json bare = json::parse(R"({"timestamp":1,"name":"x"})");
   CHECK(read_event_entry(bare).context == nullptr);
   for (const auto& [text, error] : std::vector<std::pair<const char*, const char*>>{
@@ -118,7 +118,9 @@ TEST_CASE("an entry is read whatever its name, and names the key that is wrong")
            {R"({"name":"x"})", "timestamp: must be a number"},
            {R"({"timestamp":"1","name":"x"})", "timestamp: must be a number"},
            {R"({"timestamp":1})", "name: must be a string"},
-           {R"({"timestamp":1,"name":2})", "name: must be a string"}}) {
+           {R"({"timestamp":1,"name":2})", "name: must be a string"},
+           {R"({"timestamp":1,"name":"x","context":[1]})", "context: must be an object"},
+           {R"({"timestamp":1,"name":"x","context":null})", "context: must be an object"}}) {
     CAPTURE(text);
     CHECK_THROWS_WITH_AS(static_cast<void>(read_event_entry(json::parse(text))), error, Error);
   }
