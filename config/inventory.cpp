@@ -31,21 +31,19 @@ constexpr std::size_t max_scheduling_text = std::size_t{256} << 20;
 
 std::string entry_key(std::size_t index) { return fmt::format("resource.config[{}]", index); }
 
-/// Points at the first entry with a host that no entry gives cores or gpus, if there is one.
-void refuse_bare_host(const Config& config) {
+/// Points at the first entry with a host that no entry gives cores, if there is one.
+void refuse_host_without_cores(const Config& config) {
   const auto& entries = config.resource.entries;
-  const auto bare = [](const ResourceEntry& entry) { return entry.cores.empty() && entry.gpus.empty(); };
   Hostlist provided;
   for (const ResourceEntry& entry : entries) {
-    if (!bare(entry)) provided.append(entry.hosts);
+    if (!entry.cores.empty()) provided.append(entry.hosts);
   }
   const text::HostIndex index(provided);
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!bare(entries[i])) continue;
+    if (!entries[i].cores.empty()) continue;
     entries[i].hosts.for_each([&](std::string_view host) {
       if (!index.find(host))
-        throw config.fault(entry_key(i),
-                           fmt::format("host {} has neither cores nor gpus", text::quoted(host)));
+        throw config.fault(entry_key(i), fmt::format("host {} has no cores", text::quoted(host)));
     });
   }
 }
@@ -70,7 +68,7 @@ ResourceSet build(const Config& config) {
     return builder.finish();
   } catch (const Error& error) {
     // The builder names the host, but not its entry.
-    refuse_bare_host(config);
+    refuse_host_without_cores(config);
     throw config.fault("resource.config", error.what(), error.errnum());
   }
 }

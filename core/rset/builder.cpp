@@ -96,8 +96,8 @@ ResourceSet InventoryBuilder::finish() {
         return Error(EINVAL, fmt::format("rank {} {}", conflict.rank, conflict.text));
       });
   for (const ResourceGroup& group : groups)
-    if (group.cores.empty() && group.gpus.empty())
-      throw Error(EINVAL, fmt::format("host {} has neither cores nor gpus", hosts_.at(group.ranks.first())));
+    if (group.cores.empty())
+      throw Error(EINVAL, fmt::format("host {} has no cores", hosts_.at(group.ranks.first())));
 
   ResourceSet inventory(std::move(groups), std::move(hosts_));
   for (auto& [name, ranks] : holders) inventory.add_property(name, ranks.take());

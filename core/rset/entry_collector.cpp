@@ -52,8 +52,9 @@ GroupTable::Children EntryCollector::children(const Entry& entry) {
   auto known = known_.find(key_);
   if (known == known_.end()) {
     const IdSet cores = ids("children.core", *entry.core);
+    if (cores.empty()) fail("children.core", "is empty");
     const IdSet gpus = entry.gpu != nullptr ? ids("children.gpu", *entry.gpu) : IdSet();
-    if (cores.empty() && gpus.empty()) fail("children", "has neither cores nor gpus");
+    if (entry.gpu != nullptr && gpus.empty()) fail("children.gpu", "is empty");
     known = known_.emplace(key_, groups_.children(cores, gpus, entry.extra)).first;
   }
   last_key_ = key_;

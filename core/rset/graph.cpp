@@ -1,5 +1,6 @@
 #include "core/rset/graph.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -126,6 +127,9 @@ class Derivation {
 
   GraphResources run() {
     const std::vector<Vertex>& vertices = graph_.vertices();
+    has_ranks_ = std::any_of(vertices.begin(), vertices.end(), [](const Vertex& vertex) {
+      return vertex.type == "node" && vertex.metadata->contains("rank");
+    });
     for (std::size_t i = 0; i < vertices.size(); ++i)
       if (vertices[i].type == "node") take_node(i);
     if (hosts_.empty()) fail_at(graph_.nodes_path(), "has no node");
@@ -144,17 +148,18 @@ class Derivation {
   }
 
  private:
-  IdSet::Id number(std::size_t vertex, std::string_view key) const {
+  IdSet::Id number(std::size_t vertex, std::string_view key, IdSet::Id most = IdSet::max_id) const {
     const json& value = required(*graph_.vertices()[vertex].metadata,
                                  member_path(graph_.vertex_path(vertex), "metadata"), key);
-    if (!value.is_number_integer() || value < 0 || value > IdSet::max_id)
-      fail_at(graph_.metadata_path(vertex, key),
-              fmt::format("is not an integer from 0 to {}", IdSet::max_id));
+    if (!value.is_number_integer() || value < 0 || value > most)
+      fail_at(graph_.metadata_path(vertex, key), fmt::format("is not an integer from 0 to {}", most));
     return value.get<IdSet::Id>();
   }
 
   void take_node(std::size_t node) {
-    const IdSet::Id rank = number(node, "rank");
+    if (graph_.vertices()[node].metadata->at("size") != 1)
+      fail_at(graph_.metadata_path(node, "size"), "is not 1: a node vertex stands for one host");
+    const IdSet::Id rank = has_ranks_ ? number(node, "rank") : static_cast<IdSet::Id>(hosts_.size());
     if (!hosts_.emplace(rank, graph_.vertices()[node].name).second)
       fail_at(graph_.metadata_path(node, "rank"),
               fmt::format("rank {} is the rank of another node too", rank));
@@ -176,7 +181,7 @@ class Derivation {
       if (vertex.type == "node" && at != node) fail_at(graph_.vertex_path(at), "is a node inside a node");
       open.insert(open.end(), vertex.contains.rbegin(), vertex.contains.rend());
     }
-    if (cores.empty() && gpus.empty()) fail_at(graph_.vertex_path(node), "has neither cores nor gpus");
+    if (cores.empty()) fail_at(graph_.vertex_path(node), "has no cores");
     table_.add(IdSet{rank}, table_.children(cores, gpus, nullptr), node);
     take_properties(node, rank);
   }
@@ -189,12 +194,16 @@ class Derivation {
     }
   }
 
+  // A vertex is a pool of `size` things, whose ids begin with its own.
   void take(std::size_t vertex, IdSet& ids) const {
-    const IdSet::Id id = number(vertex, "id");
-    if (ids.contains(id))
+    const IdSet::Id first = number(vertex, "id");
+    const IdSet::Id size = number(vertex, "size", IdSet::max_id - first + 1);
+    if (size == 0) return;
+    const IdSet pool = IdSet::range(first, first + (size - 1));
+    if (const IdSet twice = ids & pool; !twice.empty())
       fail_at(graph_.metadata_path(vertex, "id"),
-              fmt::format("{} {} is in its node twice", graph_.vertices()[vertex].type, id));
-    ids.insert(id);
+              fmt::format("{} {} is in its node twice", graph_.vertices()[vertex].type, twice.first()));
+    ids |= pool;
   }
 
   void take_properties(std::size_t node, IdSet::Id rank) {
@@ -209,6 +218,9 @@ class Derivation {
   }
 
   const Graph& graph_;
+  /// Whether any node has a rank. The earlier edition does not list the key; ranks then follow the order of
+  /// the nodes.
+  bool has_ranks_ = false;
   /// The node that contains a vertex.
   std::vector<std::optional<std::size_t>> owner_;
   std::map<IdSet::Id, std::string_view> hosts_;

@@ -25,8 +25,9 @@ struct GraphResources {
 void check_graph(const nlohmann::json& graph, std::string_view path = "scheduling.graph");
 
 /// Checks the graph and takes hosts and ranks from its `node` vertices, and their cores and gpus from the
-/// `core` and `gpu` vertices that they contain, directly or through others. Properties are those of `node`
-/// vertices.
+/// `core` and `gpu` vertices that they contain, directly or through others. If no node has a rank, they are
+/// numbered in their order. A vertex of `size` n is n cores or gpus with the ids from its own on. Properties
+/// are those of `node` vertices.
 [[nodiscard]] GraphResources resources_of_graph(const nlohmann::json& graph,
                                                 std::string_view path = "scheduling.graph");
 

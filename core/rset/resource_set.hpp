@@ -74,7 +74,8 @@ class ResourceSet {
   [[nodiscard]] static ResourceSet parse(std::string_view text);
 
   /// Canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.
-  /// encode() writes the same content with the keys in the order in which RFC 20 lists them.
+  /// encode() writes the same content with the keys in the order in which RFC 20 lists them. Throw Error
+  /// EINVAL for a rank with gpus but no cores, which an R cannot have.
   [[nodiscard]] nlohmann::json to_json(bool with_scheduling = true) const;
   [[nodiscard]] std::string encode(bool with_scheduling = true) const;
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
 #include "core/rset/carried_keys.hpp"
 #include "core/rset/resource_set.hpp"
 
@@ -21,6 +22,15 @@ const json* part(const ResourceGroup& group, std::string_view key) {
   if (!group.extra) return nullptr;
   const auto at = group.extra->find(key);
   return at == group.extra->end() ? nullptr : &*at;
+}
+
+/// The cores of an entry. Throws Error EINVAL if it has none, as the difference of two sets may: no reader of
+/// R would take the entry.
+const text::IdSet& required_cores(const ResourceGroup& group) {
+  if (group.cores.empty())
+    throw Error(EINVAL,
+                fmt::format("rank {} has gpus but no cores, which R cannot say", group.ranks.first()));
+  return group.cores;
 }
 
 /// Appends JSON text, with the commas between members left to separate().
@@ -78,7 +88,7 @@ void write_group(TextWriter& out, const ResourceGroup& group) {
   out.ids("rank", group.ranks);
   out.key("children");
   out.raw("{");
-  out.ids("core", group.cores);
+  out.ids("core", required_cores(group));
   if (!group.gpus.empty()) out.ids("gpu", group.gpus);
   out.members(part(group, "children"));
   out.raw("}");
@@ -91,7 +101,7 @@ json group_json(const ResourceGroup& group) {
   if (const json* extra = part(group, "entry")) entry = *extra;
   json children = json::object();
   if (const json* extra = part(group, "children")) children = *extra;
-  children["core"] = group.cores.encode();
+  children["core"] = required_cores(group).encode();
   if (!group.gpus.empty()) children["gpu"] = group.gpus.encode();
   entry["rank"] = group.ranks.encode();
   entry["children"] = std::move(children);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from resourced.hostlist import Hostlist
 from resourced.idset import IDset
 
 _FORBIDDEN = frozenset("!&'\"^`|()")
+_MAX_PROPERTY_NAME = 255
 _OWN_KEYS = ("R_lite", "nodelist", "nslots", "properties", "starttime", "expiration")
 
 
@@ -95,6 +97,10 @@ def check_property(name: str) -> None:
     for character in name:
         if character in _FORBIDDEN:
             raise ValueError(f"a property name cannot have {character}")
+    if any(unicodedata.category(character) == "Cc" for character in name):
+        raise ValueError("a property name cannot have control characters")
+    if len(name.encode(errors="surrogatepass")) > _MAX_PROPERTY_NAME:
+        raise ValueError(f"a property name has at most {_MAX_PROPERTY_NAME} bytes")
 
 
 def checked_slots(value: Any) -> int:

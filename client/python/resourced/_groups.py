@@ -98,9 +98,13 @@ def read_entry(entry: Any, i: int) -> Group:
         raise ValueError(f"{path}.rank: is empty")
     children = required(entry, "children", Mapping, "an object", f"{path}.")
     cores = read_ids(required(children, "core", str, "a string", f"{path}.children."), f"{path}.children.core")
-    gpus = read_ids(children.get("gpu", ""), f"{path}.children.gpu")
-    if not cores and not gpus:
-        raise ValueError(f"{path}.children: has neither cores nor gpus")
+    if not cores:
+        raise ValueError(f"{path}.children.core: is empty")
+    gpus = IDset()
+    if "gpu" in children:
+        gpus = read_ids(children["gpu"], f"{path}.children.gpu")
+        if not gpus:
+            raise ValueError(f"{path}.children.gpu: is empty")
     extra = {
         "entry": {key: value for key, value in entry.items() if key not in ("rank", "children")},
         "children": {key: value for key, value in children.items() if key not in ("core", "gpu")},
@@ -110,6 +114,8 @@ def read_entry(entry: Any, i: int) -> Group:
 
 def entry_of(group: Group) -> dict[str, Any]:
     extra = json.loads(group.extra) if group.extra else {"entry": {}, "children": {}}
+    if not group.cores:
+        raise ValueError(f"rank {group.ranks.first()} has gpus but no cores, which R cannot say")
     children: dict[str, Any] = {"core": group.cores.encode()} | ({"gpu": group.gpus.encode()} if group.gpus else {})
     return {"rank": group.ranks.encode(), "children": children | extra["children"], **extra["entry"]}
 

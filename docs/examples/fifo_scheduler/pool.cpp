@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <set>
 
+#include "core/error.hpp"
 #include "core/feasibility/feasibility.hpp"
 #include "core/rset/operations.hpp"
 #include "docs/examples/fifo_scheduler/request.hpp"
@@ -97,6 +98,14 @@ std::vector<feasibility::NodeKind> sizes_of(const Nodes& nodes) {
   return sizes;
 }
 
+/// R gives each target of an allocation one core or more (RFC 20).
+constexpr const char* gpus_alone = "an R has no gpus without cores: ask for a core with them";
+
+bool has_gpus_alone(const std::vector<Share>& shares) {
+  return std::any_of(shares.begin(), shares.end(),
+                     [](const Share& share) { return !share.whole && share.cores == 0; });
+}
+
 }  // namespace
 
 std::string Pool::denial(const Request& request) const {
@@ -104,8 +113,9 @@ std::string Pool::denial(const Request& request) const {
       feasibility::check_feasibility(request.resources, request.constraint, inventory_);
   if (!answer.feasible()) return answer.reason;
   // A request that cannot be placed when all is free would block the queue for ever.
-  if (place(sizes_of(all_nodes(request.constraint.match(inventory_))), request.demand)) return {};
-  return "there are too many ways to place it";
+  const auto shares = place(sizes_of(all_nodes(request.constraint.match(inventory_))), request.demand);
+  if (!shares) return "there are too many ways to place it";
+  return has_gpus_alone(*shares) ? gpus_alone : "";
 }
 
 bool Pool::expired(WallTime now) const {
@@ -117,6 +127,7 @@ std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, Wall
   const std::vector<Node> nodes = free_nodes(request);
   const std::optional<std::vector<Share>> shares = place(sizes_of(nodes), request.demand);
   if (!shares) return std::nullopt;
+  if (has_gpus_alone(*shares)) throw Error(EINVAL, gpus_alone);
 
   std::vector<ResourceGroup> groups;
   IdSet ranks;

@@ -45,7 +45,7 @@ class Pool {
   /// Allocates targets that are up, free, and match the constraint, lowest ranks first, and returns the
   /// allocation as an R; nullopt if the request has to wait. A request for whole nodes gets nodes of which
   /// nothing is held. Requires a new id and a request that is not denied. Throws Error, with nothing
-  /// allocated, if adding the duration does not change `now`.
+  /// allocated, if adding the duration does not change `now`, or if a target would give gpus alone.
   [[nodiscard]] std::optional<rset::ResourceSet> allocate(JobId id, const Request& request, WallTime now);
 
   /// Holds what an allocation has, which was made earlier: its targets may be gone by now. Without effect for

@@ -147,7 +147,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       // errors found when the inventory is loaded
       {"host without cores or gpus",
        one_host + "[[resource.config]]\nhosts = \"a0,b[1-2]\"\nproperties = [\"x\"]\n",
-       "c.toml:4: resource.config[1]: host \"b1\" has neither cores nor gpus"},
+       "c.toml:4: resource.config[1]: host \"b1\" has no cores"},
       {"unknown host excluded", "[resource]\nexclude = \"a0,zz\"\n" + one_host,
        "c.toml:2: resource.exclude: unknown host: zz"},
       {"unknown rank excluded", "[resource]\nexclude = \"0-2\"\n" + one_host,

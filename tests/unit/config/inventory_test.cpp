@@ -60,11 +60,11 @@ TEST_CASE("ranks are numbered in order of first mention, later entries add") {
 hosts = "b[0-1]"
 cores = "0-3"
 [[resource.config]]
-hosts = "a0,b1,gpuonly"
+hosts = "a0,b1,late"
 gpus = "0-1"
 properties = ["gpu"]
 [[resource.config]]
-hosts = "a0"
+hosts = "a0,late"
 cores = "0"
 [[resource.config]]
 hosts = "b0,a0"
@@ -78,9 +78,8 @@ properties = ["mixed", "gpu"]
       "R_lite": [
         {"rank": "0", "children": {"core": "0-3"}},
         {"rank": "1", "children": {"core": "0-3", "gpu": "0-1"}},
-        {"rank": "2", "children": {"core": "0", "gpu": "0-1"}},
-        {"rank": "3", "children": {"core": "", "gpu": "0-1"}}],
-      "nodelist": ["b[0-1],a0,gpuonly"],
+        {"rank": "2-3", "children": {"core": "0", "gpu": "0-1"}}],
+      "nodelist": ["b[0-1],a0,late"],
       "properties": {"gpu": "0-3", "mixed": "0,2"},
       "starttime": 0.0, "expiration": 0.0}})"));
 }

@@ -167,7 +167,22 @@ TEST_CASE("a graph that is not one is refused with its path") {
       {[](json& g) {
          g["nodes"].push_back(vertex("n", "node", 9, {{"rank", 9}}));
        },
-       "scheduling.graph.nodes[10]: has neither cores nor gpus"},
+       "scheduling.graph.nodes[10]: has no cores"},
+      {[](json& g) {
+         for (const int core : {5, 7}) g["nodes"][core]["metadata"]["type"] = "thread";
+       },
+       "scheduling.graph.nodes[1]: has no cores"},
+      {[](json& g) { g["nodes"][1]["metadata"]["size"] = 2; },
+       "scheduling.graph.nodes[1].metadata.size: is not 1: a node vertex stands for one host"},
+      {[](json& g) { g["nodes"][5]["metadata"]["size"] = -1; },
+       "scheduling.graph.nodes[5].metadata.size: is not an integer from 0 to 4294967295"},
+      {[](json& g) { g["nodes"][5]["metadata"]["size"] = 2; },
+       "scheduling.graph.nodes[7].metadata.id: core 1 is in its node twice"},
+      {[](json& g) {
+         g["nodes"][9]["metadata"]["id"] = 4294967294;
+         g["nodes"][9]["metadata"]["size"] = 2;
+       },
+       "scheduling.graph.nodes[9].metadata.size: is not an integer from 0 to 1"},
       {[](json& g) {
          g = {{"nodes", json::array()}, {"edges", json::array()}};
        },
@@ -179,6 +194,23 @@ TEST_CASE("a graph that is not one is refused with its path") {
     row.change(broken);
     CHECK(error_of(graph_document(broken)).substr(0, row.error.size()) == row.error);
   }
+}
+
+TEST_CASE("nodes of a graph without ranks are numbered in their order") {
+  json unranked = graph(EdgeForm::flat);
+  for (const int node : {1, 2}) unranked["nodes"][node]["metadata"].erase("rank");
+  const ResourceSet set = ResourceSet::from_json(graph_document(unranked));
+  CHECK(short_form(set) == "rank0/core[0-1],gpu3 rank1/core[0-1]");
+  CHECK(set.nodelist().encode() == "beta,alpha");
+}
+
+TEST_CASE("a vertex of size n is n cores or gpus, whose ids begin with its own") {
+  json pools = graph(EdgeForm::flat);
+  pools["nodes"][5]["metadata"]["size"] = 0;
+  pools["nodes"][7]["metadata"]["size"] = 4;
+  pools["nodes"][9]["metadata"]["size"] = 2;
+  CHECK(short_form(ResourceSet::from_json(graph_document(pools))) ==
+        "rank0/core[0-1] rank1/core[1-4],gpu[3-4]");
 }
 
 TEST_CASE("every key that vertex metadata must have is asked for") {

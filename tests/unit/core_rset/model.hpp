@@ -105,7 +105,7 @@ inline Ids ranks_of(const Model& model) {
 
 /// Up to 40 ranks with gaps; a few kinds of node, so that some ranks are equal; hosts in no particular order.
 inline Model random_model(std::mt19937& random) {
-  const std::vector<Ids> kinds_of_cores{{0, 1, 2, 3}, {0, 2}, {5}, {}};
+  const std::vector<Ids> kinds_of_cores{{0, 1, 2, 3}, {0, 2}, {5}, {1}};
   const std::vector<Ids> kinds_of_gpus{{}, {0}, {0, 1}, {7}};
   std::vector<std::string> names;
   for (int i = 0; i < 100; ++i) names.push_back("host" + std::to_string(i));
@@ -115,7 +115,6 @@ inline Model random_model(std::mt19937& random) {
     Node node;
     node.cores = kinds_of_cores[random() % 4];
     node.gpus = kinds_of_gpus[random() % 4];
-    if (node.cores.empty() && node.gpus.empty()) continue;
     node.host = names[model.size()];
     for (const char* name : {"big", "amd@gpu", "+local"})
       if (flip(random)) node.properties.insert(name);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/rset/operations.hpp"
 #include "core/rset/resource_set.hpp"
 
 namespace resourced::rset {
@@ -73,24 +74,30 @@ TEST_CASE("equal children are merged, entries ordered by first rank, the nodelis
 TEST_CASE("one rank in several entries has the sum of what they give it") {
   const ResourceSet set = ResourceSet::parse(document(
       R"({"R_lite":[{"rank":"0-9","children":{"core":"0-3"}},
-                    {"rank":"4-5","children":{"core":"","gpu":"0-1"}},
-                    {"rank":"5","children":{"core":"4"}}],
+                    {"rank":"4-5","children":{"core":"4","gpu":"0-1"}},
+                    {"rank":"5","children":{"core":"5"}}],
           "nodelist":["n[0-9]"]})"));
   REQUIRE(set.groups().size() == 3);
   CHECK(set.groups()[0].ranks == IdSet::parse("0-3,6-9"));
   CHECK(set.groups()[0].gpus.empty());
   CHECK(set.groups()[1].ranks == IdSet{4});
-  CHECK(set.groups()[1].cores == IdSet::parse("0-3"));
+  CHECK(set.groups()[1].cores == IdSet::parse("0-4"));
   CHECK(set.groups()[1].gpus == IdSet::parse("0-1"));
-  CHECK(set.groups()[2].cores == IdSet::parse("0-4"));
-  CHECK(set.counts() == ResourceCounts{10, 41, 4});
+  CHECK(set.groups()[2].cores == IdSet::parse("0-5"));
+  CHECK(set.counts() == ResourceCounts{10, 43, 4});
 }
 
-TEST_CASE("gpus without cores are written so that they can be read again") {
-  const std::string text =
-      R"({"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"","gpu":"0-3"}}],)"
-      R"("nodelist":["a"],"starttime":0.0,"expiration":0.0}})";
-  CHECK(ResourceSet::parse(text).encode() == text);
+TEST_CASE("gpus without cores are not written, as no reader would take them") {
+  const ResourceSet node = ResourceSet::parse(
+      document(R"({"R_lite":[{"rank":"3","children":{"core":"0-1","gpu":"0"}}],"nodelist":["a"]})"));
+  const ResourceSet cores =
+      ResourceSet::parse(document(R"({"R_lite":[{"rank":"3","children":{"core":"0-1"}}],"nodelist":["a"]})"));
+  const ResourceSet gpus = diff(node, cores);
+  CHECK(gpus.counts() == ResourceCounts{1, 0, 1});
+  CHECK_THROWS_WITH_AS(static_cast<void>(gpus.encode()), "rank 3 has gpus but no cores, which R cannot say",
+                       Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(gpus.to_json()), "rank 3 has gpus but no cores, which R cannot say",
+                       Error);
 }
 
 TEST_CASE("keys that RFC 20 does not know are kept at every level") {

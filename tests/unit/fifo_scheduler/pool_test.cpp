@@ -85,7 +85,7 @@ const Ask asks[] = {
     {"node=2/slot=2/core=1", 4, false, 4, 0, 2, 2, 0},
     {"node=2/core=2", 1, false, 4, 0, 2, 2, 0},
     {"core=5", 1, false, 5, 0, 0, 1, 0},
-    {"gpu=2", 1, false, 0, 2, 0, 0, 1},
+    {"slot=1/[core=1;gpu=2]", 1, false, 1, 2, 0, 1, 2},
     {"[node=1/core=3;core=2]", 1, false, 5, 0, 0, 1, 0},
     {"slot=2+/core=2", 2, false, 4, 0, 0, 2, 0},
 };
@@ -366,6 +366,16 @@ TEST_CASE("any history: nothing has two holders, nothing down is given away, nob
 
 ResourceSet two_on_each_host() {
   return ResourceSet({{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, Hostlist::parse("a,a,b,b"));
+}
+
+TEST_CASE("gpus without cores are denied, as no R has them") {
+  Pool pool;
+  pool.acquire(ResourceSet({{{0}, {0, 1}, {0, 1}}}, Hostlist::parse("a")), {0});
+  const Request gpus = read_request("gpu=2");
+  CHECK(pool.denial(gpus) == "an R has no gpus without cores: ask for a core with them");
+  CHECK_THROWS_AS(static_cast<void>(pool.allocate(1, gpus, now)), Error);
+  CHECK_FALSE(pool.holds(1));
+  CHECK(pool.denial(read_request("slot=1/[core=1;gpu=2]")).empty());
 }
 
 TEST_CASE("ranks that share a host are told apart, also after the daemon was away") {
