@@ -223,6 +223,24 @@ TEST_CASE("cancel ends the stream with ECANCELED, disconnect without a word") {
   CHECK(next.receive(next.acquire()).errnum == 0);
 }
 
+TEST_CASE("RFC 28: drains stay when the scheduler that was told of them disconnects") {
+  Cluster cluster;
+  cluster.drain("2", "before");
+  RawClient holder(cluster.daemon.uri());
+  const std::uint32_t stream = holder.acquire();
+  CHECK(holder.receive(stream).json()["up"] == "0-1,3-7");
+  cluster.drain("5", "meanwhile");
+  CHECK(holder.receive(stream).json() == json{{"down", "5"}});
+  const json drained = cluster.status()["drain"];
+  REQUIRE(drained.size() == 2);
+
+  holder.send_text("resource.disconnect", std::nullopt, wire::flag_noresponse);
+  CHECK(holder.settle().empty());
+  CHECK(cluster.status()["drain"] == drained);
+  RawClient next(cluster.daemon.uri());
+  CHECK(next.receive(next.acquire()).json()["up"] == "0-1,3-4,6-7");
+}
+
 TEST_CASE("one client's cancel and disconnect leave another's acquire alone") {
   Cluster cluster;
   RawClient holder(cluster.daemon.uri());

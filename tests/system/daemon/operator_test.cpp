@@ -257,6 +257,18 @@ TEST_CASE("the journal: history, the sentinel, and then events as they come") {
   CHECK(client.call("resource.journal").errnum == wire_errno::proto);
 }
 
+TEST_CASE("a disconnect ends a journal without a word") {
+  Cluster cluster;
+  RawClient client(cluster.daemon.uri());
+  const auto stream = client.send("resource.journal", json::object(), wire::flag_streaming);
+  while (!client.receive(stream).json()["events"].empty()) {
+  }
+  client.send_text("resource.disconnect", std::nullopt, wire::flag_noresponse);
+  CHECK(client.settle().empty());
+  cluster.drain("1");
+  CHECK(client.settle().empty());
+}
+
 TEST_CASE("a reload takes effect as a whole, or not at all") {
   Cluster cluster;
   RawClient scheduler(cluster.daemon.uri());
