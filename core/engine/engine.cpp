@@ -48,7 +48,6 @@ void add_difference(Properties& out, const Properties& all, const Properties& kn
 }  // namespace
 
 Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> by) {
-  now.wall = std::max(last_timestamp_, now.wall);
   const Occasion occasion{now, std::move(by)};
   Effects effects;
   const std::uint64_t health = nodes_.health().version();
@@ -71,7 +70,7 @@ module::Acquisition::Tell Engine::teller(Effects& effects) {
 
 void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   event.by = now.by;
-  RESOURCED_INVARIANT(event.timestamp >= last_timestamp_);
+  event.timestamp = std::max(event.timestamp, last_timestamp_);
   const module::Outcome outcome = module_.apply(event);
   // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
@@ -334,7 +333,7 @@ void Engine::take(const Free& input, const Occasion& now, Effects& effects) {
 
 void Engine::take(const SetExpiration& input, const Occasion& now, Effects& effects) {
   execute(input.command, now, effects);
-  if (!effects.records.empty()) own_expiration_set_ = last_timestamp_;
+  if (!effects.records.empty()) own_expiration_set_ = now.wall;
 }
 
 void Engine::take(const WatchNodes& input, const Occasion& now, Effects& effects) {

@@ -3,6 +3,8 @@
 // `Effects` states.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -238,6 +240,9 @@ class Engine {
   /// overlap, and EPERM for an Alloc or Free without holders, and what Module::decide(),
   /// Acquisition::acquire(), Reservations::check() and nodes::Nodes::hello() throw.
   ///
+  /// What is due, and what is past, goes by `now`. Events are stamped with it, or with the time of the last
+  /// one while the clock is behind that.
+  ///
   /// `by` is the actor that caused the input, and so of its events; nothing for time and for inputs of the
   /// daemon itself. The events that follow from a report of a node agent are by its host.
   [[nodiscard]] Effects step(const Input& input, Now now, std::optional<module::Actor> by = std::nullopt);
@@ -251,6 +256,12 @@ class Engine {
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
   /// The timestamp of that event.
   [[nodiscard]] WallTime applied_at() const noexcept { return last_timestamp_; }
+
+  /// How far the log is ahead of the clock: events keep the timestamp of the last one until the clock is
+  /// there. 0 as a rule.
+  [[nodiscard]] Seconds ahead_of(WallTime now) const noexcept {
+    return std::max(Seconds(0), last_timestamp_ - now);
+  }
 
   [[nodiscard]] const module::Module& module() const noexcept { return module_; }
   /// The allocations that concern a scheduler with these targets, by id: those on any of them, and those of

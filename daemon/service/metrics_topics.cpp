@@ -183,6 +183,8 @@ void MetricsTopics::add_cluster(MetricsText& text) const {
     text.sample(std::ranges::count(differs, group) > 0 ? 1 : 0, {{"group", group}});
   text.one("resourced_log_events", gauge, "The last event of the log that this daemon knows.",
            static_cast<double>(last_event_()));
+  text.one("resourced_log_ahead_seconds", gauge, "How far the last event is ahead of the clock.",
+           to_number(executor_.engine().ahead_of(executor_.now().wall)));
 }
 
 void MetricsTopics::add_nodes(MetricsText& text) {

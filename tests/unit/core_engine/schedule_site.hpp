@@ -56,6 +56,8 @@ struct Site {
   Effects undrain(std::string_view targets, double now) {
     return step(module::Command(module::UndrainCommand{std::string(targets), {}, {}}), now);
   }
+  /// An event that is of no account here.
+  void touch(double now) { (void)step(module::Command(module::ExpirationCommand{wall_time(now + 1)}), now); }
   /// All that is due at this time.
   std::vector<Record> tick(double now) {
     std::vector<Record> records;

@@ -269,6 +269,29 @@ TEST_CASE("many that are due at once come in bounded steps") {
   CHECK(site.drained() == "0-7");
 }
 
+TEST_CASE("after an event from a clock that was ahead, later is later, and past is past") {
+  Site site;
+  (void)site.drain("7", 1e6, std::nullopt, std::nullopt);
+  // The clock is right again.
+  const Effects scheduled = site.drain("1", 50, 100, 200);
+  REQUIRE(scheduled.records.size() == 1);
+  CHECK(scheduled.updates.empty());
+  CHECK(site.drained() == "7");
+  CHECK(site.scheduled() == "1");
+  CHECK(refusal(site, "2", 50, std::nullopt, 150) == 0);
+  CHECK(refusal(site, "3", 50, std::nullopt, 50) == EINVAL);
+  CHECK(site.next() == 100);
+  CHECK(site.tick(99).empty());
+  CHECK(site.tick(100).size() == 1);
+  CHECK(site.drained() == "1-2,7");
+  CHECK(site.tick(150).size() == 1);
+  const std::vector<Record> ended = site.tick(200);
+  CHECK(site.drained() == "7");
+  // The log stays in order.
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].event.timestamp == wall_time(1e6));
+}
+
 // Against a model that keeps for each target what is drained, and what is scheduled, and knows nothing of
 // groups, events and restarts.
 TEST_CASE("any history of scheduled drains, ends and restarts is that of each target alone") {
@@ -302,6 +325,8 @@ TEST_CASE("any history of scheduled drains, ends and restarts is that of each ta
       CAPTURE(seed);
       CAPTURE(i);
       now += below(20);
+      // An event from a clock that is ahead for a moment changes no other time.
+      if (below(10) == 0) site.touch(now + 1e5);
       (void)site.tick(now);
       for (IdSet::Id rank = 0; rank <= last_rank; ++rank) model[rank].pass(now);
       const IdSet::Id rank = below(last_rank + 1);

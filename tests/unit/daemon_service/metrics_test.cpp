@@ -92,6 +92,22 @@ void check_counts(Stand& stand, proto::ClientId client) {
   }
 }
 
+TEST_CASE("metrics: a log that is ahead of the clock says how far") {
+  Stand stand;
+  const proto::ClientId admin = stand.connect();
+  CHECK(metrics(stand, admin).at("resourced_log_ahead_seconds") == "0");
+  stand.now += 3600;
+  (void)stand.call(admin, "resource.drain", {{"targets", "1"}});
+  stand.now -= 3600;
+  CHECK(metrics(stand, admin).at("resourced_log_ahead_seconds") == "3600");
+  // A drain for an hour is one for an hour, and one that begins later does so.
+  (void)stand.call(admin, "resource.drain", {{"targets", "2"}, {"from", stand.now + 600}});
+  CHECK(stand.call(admin, "resource.drain", {{"targets", "3"}, {"until", stand.now + 600}}).errnum() == 0);
+  const json status = json::parse(stand.call(admin, "resource.status").text());
+  CHECK(status["drain"].size() == 2);
+  CHECK(status["scheduled"].contains("2"));
+}
+
 TEST_CASE("metrics: the counts are those of the states, after each of many random changes") {
   Stand stand;
   SUBCASE("without partitions") {}
