@@ -97,6 +97,7 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, 
       const Key& present = *run.entry;
       if (overwrite != Overwrite::reason_and_timestamp) key.timestamp = present.timestamp;
       if (overwrite == Overwrite::nothing && present.reason) key.reason = present.reason;
+      if (overwrite == Overwrite::nothing && !key.until) key.until = present.until;
       const bool keeps_end = overwrite == Overwrite::nothing || key.until == present.until;
       const bool stays = key.timestamp == present.timestamp && key.reason == present.reason && keeps_end;
       // An entry that stays remains the drain of its first operator. A drain of the daemon or of an agent,

@@ -76,9 +76,10 @@ class DrainTable {
   using Ends = std::set<std::pair<WallTime, const Key*>>;
   [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
 
-  /// Drains targets by RFC 44's overwrite rules. An entry whose reason stays keeps its end, unless the drain
-  /// is overwritten. An entry that stays as a whole keeps its actor, unless an operator overwrites a drain of
-  /// the daemon or of an agent. Returns the targets whose entry has changed, with their new entries.
+  /// Drains targets by RFC 44's overwrite rules. An entry that is not overwritten keeps its end, unless it
+  /// gets a reason and an end with that. An entry that stays as a whole keeps its actor, unless an operator
+  /// overwrites a drain of the daemon or of an agent. Returns the targets whose entry has changed, with their
+  /// new entries.
   std::vector<DrainGroup> drain(const text::IdSet& ranks, const Key& entry, Overwrite overwrite);
   /// Takes targets out. Returns those that were drained.
   text::IdSet undrain(const text::IdSet& ranks);

@@ -203,7 +203,7 @@ void Reference::drain(const nlohmann::json& context, double now) {
       if (!drained_[name].empty() || reason.empty()) continue;
     }
     drained_[name] = reason;
-    ends_.erase(name);
+    if (overwrite != 0) ends_.erase(name);
     if (context.contains("until")) ends_[name] = context.at("until");
     if (is_by_operator(context)) {
       drained_by_daemon_.erase(name);

@@ -206,11 +206,13 @@ const clearsFlag = (bits) => (model, context, _event, change) =>
 // A drain on a node that is drained keeps the time, the reason or both, as DrainTable of core/module does.
 const drain = (model, context, event, change) => {
   model.each(idset.parse(context.idset ?? ""), (index) => {
+    const overwrite = context.overwrite ?? REASON;
     const next = { timestamp: event.timestamp, reason: context.reason ?? "", by: context.by, until: context.until };
     const present = model.drains.get(index);
     if (present) {
-      if (context.overwrite === NOTHING && present.reason) return;
-      if (context.overwrite === NOTHING || context.overwrite === REASON) next.timestamp = present.timestamp;
+      if (overwrite === NOTHING && present.reason) return;
+      if (overwrite === NOTHING || overwrite === REASON) next.timestamp = present.timestamp;
+      if (overwrite === NOTHING) next.until ??= present.until;
     }
     model.drains.set(index, next);
     if (context.scheduled) model.scheduled.delete(index);

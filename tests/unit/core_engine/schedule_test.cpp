@@ -292,6 +292,30 @@ TEST_CASE("after an event from a clock that was ahead, later is later, and past 
   CHECK(ended[0].event.timestamp == wall_time(1e6));
 }
 
+TEST_CASE("a drain keeps its end when it is given a reason") {
+  using module::DrainMode;
+  for (const DrainMode mode : {DrainMode::none, DrainMode::update}) {
+    Site site;
+    module::DrainCommand timed{"1-2", std::nullopt, {}};
+    timed.until = wall_time(200);
+    (void)site.step(module::Command(timed), 30);
+    (void)site.step(module::Command(module::DrainCommand{"1", "fan", mode}), 40);
+    CHECK(site.engine.module().drains().find(1)->reason == "fan");
+    CHECK(site.engine.module().drains().find(1)->until == wall_time(200));
+    // An end that comes with the reason replaces the former one.
+    timed.targets = "2";
+    timed.reason = "disk";
+    timed.mode = mode;
+    timed.until = wall_time(300);
+    (void)site.step(module::Command(timed), 40);
+    Site next(150, site.tables);
+    (void)next.tick(200);
+    CHECK(next.drained() == "2");
+    (void)next.tick(300);
+    CHECK(next.drained().empty());
+  }
+}
+
 // Against a model that keeps for each target what is drained, and what is scheduled, and knows nothing of
 // groups, events and restarts.
 TEST_CASE("any history of scheduled drains, ends and restarts is that of each target alone") {
