@@ -324,10 +324,7 @@ void Engine::take(const Alloc& input, const Occasion& now, Effects& effects) {
 
 void Engine::take(const Free& input, const Occasion& now, Effects& effects) {
   module::FreeCommand command = input.command;
-  std::vector<module::Holding> holdings = holdings_of(input.holders);
-  IdSet of_others = acquisition_.kept_by_anyone();
-  for (const module::Holding& holding : holdings) of_others -= holding.targets;
-  command.scheduler = {std::move(holdings), std::move(of_others)};
+  command.holdings = holdings_of(input.holders);
   execute(std::move(command), now, effects);
 }
 

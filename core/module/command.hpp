@@ -132,13 +132,8 @@ struct FreeCommand {
   std::vector<std::string> ids;
   /// Only these targets of the allocation. Requires that it is one.
   std::optional<text::IdSet> ranks = std::nullopt;
-  /// The scheduler that frees them; nothing for an operator, who may free any.
-  struct Scheduler {
-    std::vector<Holding> holdings;
-    /// The targets that other schedulers hold.
-    text::IdSet of_others;
-  };
-  std::optional<Scheduler> scheduler = std::nullopt;
+  /// What the scheduler holds that frees them; nothing for an operator, who may free any.
+  std::optional<std::vector<Holding>> holdings = std::nullopt;
 };
 
 /// Replaces the configuration; hosts and resources stay the same, except for targets that return.

@@ -200,23 +200,22 @@ std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) 
   return {{now, std::move(event)}};
 }
 
-// Targets that nobody can acquire now, as they are excluded or have left, belong to the partition that has
-// allocated them.
-void Module::check_frees(const FreeCommand::Scheduler& scheduler, const IdSet& acquired,
-                         const Allocation& allocation, const IdSet& ranks) const {
-  const IdSet others = ranks - acquired;
-  const IdSet denied = others & (acquirable() | scheduler.of_others);
-  if (!denied.empty()) refuse_not_acquired(denied.first(), configured_);
-  if (others.count() < ranks.count()) return;
+// The partition that has allocated the targets may be without some of them by now: another scheduler has
+// them, or nobody, as they are excluded or have left.
+void Module::check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
+                         const IdSet& ranks) const {
   const bool is_own = std::ranges::any_of(
-      scheduler.holdings, [&](const Holding& holding) { return holding.partition == allocation.partition; });
+      holdings, [&](const Holding& holding) { return holding.partition == allocation.partition; });
   if (is_own) return;
-  throw Error(EPERM, fmt::format("allocation {} is of another partition", allocation.id));
+  const IdSet others = ranks - all_of(holdings);
+  if (const IdSet denied = others & acquirable(); !denied.empty())
+    refuse_not_acquired(denied.first(), configured_);
+  if (!others.empty())
+    throw Error(EPERM, fmt::format("allocation {} is of another partition", allocation.id));
 }
 
 std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) const {
   Work work(inventory_.ranks().count());
-  const IdSet acquired = command.scheduler ? all_of(command.scheduler->holdings) : IdSet{};
   FreeEvent event{command.ids, {}, {}, command.ranks.has_value()};
   std::set<std::string_view> named;
   for (const std::string& id : command.ids) {
@@ -232,7 +231,7 @@ std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) c
     // A single one may be larger than the bound: freed parts have divided its runs of targets.
     if (command.ids.size() > 1) work.add(Ledger::work_of(allocation->resources));
     const IdSet& ranks = command.ranks ? *command.ranks : all;
-    if (command.scheduler) check_frees(*command.scheduler, acquired, *allocation, ranks);
+    if (command.holdings) check_frees(*command.holdings, *allocation, ranks);
     event.ranks |= ranks;
   }
   if (event.ids.empty()) return {};

@@ -162,6 +162,8 @@ class Module {
   /// The targets that are drained, online and torpid: of the inventory; with brokers also others.
   [[nodiscard]] const TargetStates& states() const noexcept { return states_; }
   [[nodiscard]] const DrainTable& drains() const noexcept { return states_.drains; }
+  /// The targets among these that are drained for silence, or for their health by the agent of their host.
+  [[nodiscard]] text::IdSet drained_by_daemon(const text::IdSet& targets) const;
   [[nodiscard]] const DrainTable& scheduled_drains() const noexcept { return states_.scheduled; }
   [[nodiscard]] const text::IdSet& online() const noexcept { return states_.online; }
   [[nodiscard]] const text::IdSet& torpid() const noexcept { return states_.torpid; }
@@ -200,8 +202,6 @@ class Module {
                                              WallTime now, std::size_t most) const;
   /// Those of these targets that an operator has drained.
   [[nodiscard]] text::IdSet drained_by_operators(const text::IdSet& targets) const;
-  /// The targets among these that are drained for silence, or for their health by the agent of their host.
-  [[nodiscard]] text::IdSet drained_by_daemon(const text::IdSet& targets) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
   void check_times(const DrainCommand& command, WallTime now) const;
   void check_reason(const text::IdSet& targets, const std::optional<std::string>& reason) const;
@@ -237,9 +237,10 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const AllocCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const FreeCommand& command, WallTime now) const;
 
-  /// Throws Error EPERM if a scheduler may not free these targets of an allocation.
-  void check_frees(const FreeCommand::Scheduler& scheduler, const text::IdSet& acquired,
-                   const Allocation& allocation, const text::IdSet& ranks) const;
+  /// Throws Error EPERM if a scheduler may not free these targets of an allocation: the scheduler of its
+  /// partition may, and one that holds all of them.
+  void check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
+                   const text::IdSet& ranks) const;
 
   /// The inventory with the targets that will return.
   [[nodiscard]] rset::ResourceSet with_returned() const;

@@ -218,6 +218,60 @@ TEST_CASE("an allocation of targets that have all left is of the partition that 
   it.free({"j"}, {}, {1});
 }
 
+TEST_CASE("when a target changes its partition, its allocations are freed by both that they concern") {
+  const auto with = [](const char* property) {
+    return module::PartitionRule{property, std::nullopt, constraint::parse_query(property)};
+  };
+  World it("node[0-3]", {with("day"), with("night")});
+  using Op = module::PropertyCommand::Op;
+  it.step(module::PropertyCommand{Op::add, "day", "0-2"});
+  it.step(module::PropertyCommand{Op::add, "night", "3"});
+  it.step(Acquire{1, "day"});
+  it.step(Acquire{2, "night"});
+  it.alloc("j", part("1-2", "0", "node[1-2]"));
+  it.alloc("k", part("0,2", "1", "node[0,2]"));
+  it.alloc("l", part("2", "2", "node2"));
+  it.step(module::PropertyCommand{Op::remove, "day", "2"});
+  it.step(module::PropertyCommand{Op::add, "night", "2"});
+  // Its holder keeps it, and another one has no right to it.
+  CHECK(it.refusal(EPERM, [&] { it.free({"l"}, {}, {2}); }) == "rank 2 (node2) is not acquired");
+  it.step(Release{1});
+  it.step(Release{2});
+  it.step(Acquire{3, "day"});
+  it.step(Acquire{4, "night"});
+  REQUIRE(it.engine.acquisition().held_by(4)->kept == IdSet::parse("2-3"));
+  // The scheduler of the partition that has allocated them frees them, also where the target is another's
+  // now.
+  it.free({"j"}, {}, {3});
+  it.free({"k"}, IdSet{2}, {3});
+  // The present holder of a target frees that target, and no other one.
+  CHECK(it.refusal(EPERM, [&] { it.free({"k"}, {}, {4}); }) == "rank 0 (node0) is not acquired");
+  it.free({"l"}, {}, {4});
+  CHECK(it.text() == "k:0/1;");
+}
+
+TEST_CASE("a part that nobody can acquire is freed by the scheduler of its partition alone") {
+  const auto with = [](const char* property) {
+    return module::PartitionRule{property, std::nullopt, constraint::parse_query(property)};
+  };
+  World it("node[0-3]", {with("day")});
+  using Op = module::PropertyCommand::Op;
+  it.step(module::PropertyCommand{Op::add, "day", "0-1"});
+  it.step(Acquire{1, "day"});
+  it.alloc("j", part("0-1", "0", "node[0-1]"));
+  it.step(Release{1});
+  it.step(module::PropertyCommand{Op::remove, "day", "1"});
+  module::ReloadCommand exclude;
+  exclude.exclude = IdSet{0};
+  it.step(module::Command(exclude));
+  it.step(Acquire{2, std::nullopt});
+  it.step(Acquire{3, "day"});
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "allocation j is of another partition");
+  it.free({"j"}, IdSet{1}, {2});
+  it.free({"j"}, {}, {3});
+  CHECK(it.text().empty());
+}
+
 TEST_CASE("an operator frees any allocation") {
   World it("node[0-3]");
   it.alloc("j", part("1", "0", "node1"));

@@ -16,6 +16,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/constraint/query.hpp"
 #include "core/engine/engine.hpp"
 #include "core/engine/tables.hpp"
 #include "core/error.hpp"
