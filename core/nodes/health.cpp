@@ -59,7 +59,7 @@ void Health::hello(IdSet::Id rank, bool checks) {
   targets_[rank].passed = false;
 }
 
-std::optional<std::string> Health::report(IdSet::Id rank, const HealthReport& report, SteadyTime now) {
+std::optional<Health::Complaint> Health::report(IdSet::Id rank, const HealthReport& report, SteadyTime now) {
   const auto found = targets_.find(rank);
   RESOURCED_INVARIANT(found != targets_.end());
   Target& target = found->second;
@@ -76,7 +76,8 @@ std::optional<std::string> Health::report(IdSet::Id rank, const HealthReport& re
   target.complaint = reason;
   // An operator looks at each drain that does not end by itself.
   const bool flaps = settings_.on_return == HealthReturn::automatic && flaps_.fell(rank, now);
-  return flaps ? flapping_reason_ : std::move(reason);
+  if (flaps) return Complaint{flapping_reason_, true};
+  return Complaint{std::move(reason)};
 }
 
 std::optional<std::string> Health::complaint(IdSet::Id rank) const {

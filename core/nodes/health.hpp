@@ -51,9 +51,15 @@ class Health {
   /// The agent of a target has said hello, and runs checks or does not.
   void hello(text::IdSet::Id rank, bool checks);
   [[nodiscard]] bool checks(text::IdSet::Id rank) const { return targets_.contains(rank); }
-  /// A check has ended. Returns the reason to drain the target, if there is one. Requires checks().
-  [[nodiscard]] std::optional<std::string> report(text::IdSet::Id rank, const HealthReport& report,
-                                                  SteadyTime now);
+  /// Why to drain a target.
+  struct Complaint {
+    std::string reason;
+    /// It is unhealthy too often: the target does not return by itself.
+    bool flaps = false;
+  };
+  /// A check has ended. Returns a complaint if the target is to be drained. Requires checks().
+  [[nodiscard]] std::optional<Complaint> report(text::IdSet::Id rank, const HealthReport& report,
+                                                SteadyTime now);
   /// The reason of the last check, if it failed.
   [[nodiscard]] std::optional<std::string> complaint(text::IdSet::Id rank) const;
   /// Drops targets that have left the instance, or all of them.

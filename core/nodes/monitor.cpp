@@ -249,13 +249,18 @@ MonitorBatch Monitor::collect() {
     report(*target, batch);
   });
   marked_.clear();
-  batch.flapping = flapping_ - batch.lost;
-  flapping_.clear();
+  flapping_ -= batch.lost;
+  take_flapping(IdSet(flapping_), batch);
+  return batch;
+}
+
+void Monitor::take_flapping(const IdSet& ranks, MonitorBatch& batch) {
+  batch.flapping = flapping_ & ranks;
+  flapping_ -= batch.flapping;
   if (!batch.flapping.empty()) {
     batch.flapping_reason = fmt::format("flapping: offline more than {} times within {}",
                                         settings_.flap_count, text::format_duration(settings_.flap_window));
   }
-  return batch;
 }
 
 // Adds the net change of a target since the last batch, and forgets the target if it is lost.

@@ -97,6 +97,10 @@ class Monitor {
   /// first one. The cost follows the targets that change.
   [[nodiscard]] std::optional<MonitorBatch> tick(SteadyTime now);
 
+  /// Moves those of these targets that are to be drained as they flap into a batch that is sent before the
+  /// next one.
+  void take_flapping(const text::IdSet& ranks, MonitorBatch& batch);
+
   /// When tick() has something to do next, if no agent is heard until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 

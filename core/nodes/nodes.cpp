@@ -38,12 +38,11 @@ Findings Nodes::settle(const Module& module, SteadyTime now) {
   Findings findings;
   if (discovery_) return findings;
   if (settings_->expect_all) monitor_.expect(module.inventory().ranks(), now);
-  carry_out(health_.release(health_.held()), module, findings);
   IdSet heard;
   module.drains().ranks().for_each([&](IdSet::Id rank) {
     if (roster_.agent_of(rank) && !monitor_.is_silent(rank, now)) heard.insert(rank);
   });
-  end_drains(heard, module, findings);
+  bring_back(health_.held(), heard, module, findings);
   return findings;
 }
 
@@ -197,20 +196,29 @@ Findings Nodes::health(AgentId agent, const HealthReport& report, const Module& 
   }
   monitor_.beat(*rank, now);
   const IdSet target{*rank};
-  if (const auto reason = health_.report(*rank, report, now)) {
-    if (auto drain = health_drain(target, *reason, module)) {
+  if (const auto complaint = health_.report(*rank, report, now)) {
+    auto drain = complaint->flaps ? flap_drain(target, complaint->reason, module)
+                                  : health_drain(target, complaint->reason, module);
+    if (drain) {
       findings.commands.emplace_back(*std::move(drain));
-      findings.unfit.push_back({*rank, module.inventory().host(*rank), *reason});
+      findings.unfit.push_back({*rank, module.inventory().host(*rank), complaint->reason});
     }
   } else {
-    carry_out(health_.release(target), module, findings);
-    end_drains(target, module, findings);
+    bring_back(target, target, module, findings);
   }
   return findings;
 }
 
 void Nodes::end_drains(const IdSet& ranks, const Module& module, Findings& findings) const {
   if (auto undrain = health_.ended_drains(ranks, module)) findings.commands.emplace_back(*std::move(undrain));
+}
+
+void Nodes::bring_back(const IdSet& held, const IdSet& drained, const Module& module, Findings& findings) {
+  MonitorBatch batch = health_.release(held);
+  monitor_.take_flapping(held | drained, batch);
+  const IdSet returning = drained - batch.flapping;
+  carry_out(std::move(batch), module, findings);
+  end_drains(returning, module, findings);
 }
 
 void Nodes::end(AgentId agent, End end, SteadyTime now) {
@@ -266,7 +274,7 @@ Findings Nodes::tick(const Module& module, SteadyTime now, WallTime wall) {
   auto batch = monitor_.tick(now);
   if (!batch) return findings;
   findings.commands = silence_drains(batch->silent, module, now, wall);
-  const IdSet heard = batch->online | batch->lively;
+  const IdSet heard = (batch->online | batch->lively) - batch->flapping;
   carry_out(health_.pass(*std::move(batch), findings.without_checks), module, findings);
   end_drains(heard, module, findings);
   return findings;

@@ -164,6 +164,10 @@ class Nodes {
   /// The commands of a batch, with those of the gate, the enclosing instance and drains that end.
   void carry_out(MonitorBatch batch, const module::Module& module, Findings& findings);
   void end_drains(const text::IdSet& ranks, const module::Module& module, Findings& findings) const;
+  /// Brings up those of `held` that the gate keeps down no longer, and ends the drains of those of `drained`
+  /// that are well. Those that flap are drained for that before, and stay so.
+  void bring_back(const text::IdSet& held, const text::IdSet& drained, const module::Module& module,
+                  Findings& findings);
   void verify(text::IdSet::Id rank, const NodeReport& report, const module::Module& module,
               Findings& findings);
 

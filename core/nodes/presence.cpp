@@ -38,17 +38,22 @@ std::vector<Command> Presence::told(const ParentChange& change, const Module& mo
   return commands;
 }
 
-std::optional<module::DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,
-                                                  const Module& module) {
-  const IdSet targets =
-      (ranks & module.inventory().ranks()) - module.excluded() - module.drains().with_reason();
+std::optional<module::DrainCommand> flap_drain(const IdSet& ranks, const std::string& reason,
+                                               const Module& module) {
+  IdSet targets = (ranks & module.inventory().ranks()) - module.excluded();
+  targets -= (targets & module.drains().with_reason()) - module.drained_by_daemon(targets);
   if (targets.empty()) return std::nullopt;
   return module::DrainCommand{targets.encode(), reason, module::DrainMode::update};
 }
 
+std::optional<module::DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,
+                                                  const Module& module) {
+  return flap_drain(ranks - module.drains().with_reason(), reason, module);
+}
+
 std::vector<Command> monitor_commands(const MonitorBatch& batch, const Module& module) {
   std::vector<Command> commands;
-  if (auto drain = monitor_drain(batch.flapping, batch.flapping_reason, module)) {
+  if (auto drain = flap_drain(batch.flapping, batch.flapping_reason, module)) {
     commands.emplace_back(*std::move(drain));
   }
   module::MonitorCommand states{batch.offline, batch.online, batch.torpid, batch.lively};

@@ -44,6 +44,12 @@ class Presence {
 [[nodiscard]] std::vector<module::Command> monitor_commands(const MonitorBatch& batch,
                                                             const module::Module& module);
 
+/// The drain of targets that go up and down too often. It takes the place of one for health or silence, which
+/// would end by itself; otherwise as monitor_drain().
+[[nodiscard]] std::optional<module::DrainCommand> flap_drain(const text::IdSet& ranks,
+                                                             const std::string& reason,
+                                                             const module::Module& module);
+
 /// A drain that no operator asked for. A target that is drained for a reason keeps it; excluded and unknown
 /// targets are left alone. Nothing if there is nothing to drain.
 [[nodiscard]] std::optional<module::DrainCommand> monitor_drain(const text::IdSet& ranks,

@@ -45,6 +45,56 @@ TEST_CASE("a check that passes before the node is online opens the gate too") {
   CHECK(it.online() == "0");
 }
 
+TEST_CASE("a check that was under way when a node fell once too often does not return it") {
+  const std::string flapping = "flapping: offline more than 2 times within 10m";
+  SUBCASE("where the gate keeps it down") {
+    Ward it(HealthReturn::automatic, true);
+    for (int i = 0; i < 2; ++i) {
+      (void)it.hello(0);
+      (void)it.check(0, 0);
+      it.farewell(0);
+    }
+    (void)it.hello(0);
+    CHECK(it.online().empty());
+    it.settings.monitor.coalesce = Seconds(1);
+    (void)it.step(WatchNodes{it.settings});
+    (void)it.pass(120.5);  // silent, and offline a moment later
+    const Effects late = it.check(0, 0);
+    CHECK(it.reason(0) == flapping);
+    CHECK_FALSE(it.engine.module().available().contains(0));
+    CHECK(it.online() == "0");
+    (void)it.pass(1);
+    CHECK(it.reason(0) == flapping);
+  }
+  SUBCASE("where it is drained for its health") {
+    Ward it(HealthReturn::automatic);
+    (void)it.hello(0);
+    (void)it.check(0, 1, "bad");
+    for (int i = 0; i < 3; ++i) {
+      it.farewell(0);
+      (void)it.hello(0);
+    }
+    CHECK(it.reason(0) == flapping);
+    (void)it.check(0, 0);
+    CHECK(it.reason(0) == flapping);
+  }
+  SUBCASE("where it is drained for its silence") {
+    Ward it(HealthReturn::automatic);
+    it.settings.monitor.flap_window = Seconds(10000);
+    it.settings.monitor.drain_after = Seconds(5);
+    (void)it.step(WatchNodes{it.settings});
+    for (int i = 0; i < 3; ++i) {
+      (void)it.hello(0, false);
+      CHECK(it.reason(0) == "up");
+      it.farewell(0);
+      (void)it.pass(i < 2 ? 5 : 0);
+    }
+    CHECK(it.reason(0).starts_with("flapping: "));
+    (void)it.hello(0, false);
+    CHECK(it.reason(0).starts_with("flapping: "));
+  }
+}
+
 TEST_CASE("with health-gate a node whose agent runs no checks stays down, and its agent is told") {
   Ward it(HealthReturn::manual, true);
   it.settings.monitor.coalesce = Seconds(1);
