@@ -115,6 +115,8 @@ class Context {
   const json* context_ = nullptr;
 };
 
+constexpr module::Overwrite missing_drain_overwrite = module::Overwrite::reason;
+
 // One host for each rank; older logs have no hosts.
 void check_hosts(const Hostlist& hosts, const IdSet& ranks) {
   if (hosts.empty() || hosts.size() == ranks.count()) return;
@@ -122,30 +124,34 @@ void check_hosts(const Hostlist& hosts, const IdSet& ranks) {
               fmt::format("context.nodelist: has {} hosts for {} ranks", hosts.size(), ranks.count()));
 }
 
+module::Overwrite read_overwrite(const Context& context, module::Overwrite missing) {
+  const auto overwrite = context.number("overwrite");
+  if (!overwrite) return missing;
+  if (*overwrite != 0 && *overwrite != 1 && *overwrite != 2)
+    throw Error(EINVAL, fmt::format("context.overwrite: {} is not 0, 1 or 2", *overwrite));
+  return static_cast<module::Overwrite>(static_cast<int>(*overwrite));
+}
+
 template <class Drained>
-Drained read_drained(const Context& context) {
+Drained read_drained(const Context& context, module::Overwrite missing) {
   Drained event;
   event.ranks = context.idset("idset");
   event.nodelist = context.hosts("nodelist");
   check_hosts(event.nodelist, event.ranks);
   event.reason = context.text("reason");
-  const double overwrite = context.number("overwrite").value_or(0);
-  if (overwrite != 0 && overwrite != 1 && overwrite != 2) {
-    throw Error(EINVAL, fmt::format("context.overwrite: {} is not 0, 1 or 2", overwrite));
-  }
-  event.overwrite = static_cast<module::Overwrite>(static_cast<int>(overwrite));
+  event.overwrite = read_overwrite(context, missing);
   return event;
 }
 
 EventBody read_drain(const Context& context) {
-  auto event = read_drained<module::DrainEvent>(context);
+  auto event = read_drained<module::DrainEvent>(context, missing_drain_overwrite);
   event.until = context.time("until");
   event.scheduled = context.flag("scheduled");
   return event;
 }
 
 EventBody read_undrain(const Context& context) {
-  auto event = read_drained<module::UndrainEvent>(context);
+  auto event = read_drained<module::UndrainEvent>(context, module::Overwrite::nothing);
   event.keeps_scheduled = context.flag("keeps-scheduled");
   return event;
 }
@@ -274,6 +280,10 @@ const std::map<std::string_view, Reader>& readers() {
 }
 
 }  // namespace
+
+module::Overwrite read_drain_overwrite(const json& context) {
+  return read_overwrite(Context(&context), missing_drain_overwrite);
+}
 
 EventEntry read_event_entry(const json& entry) {
   if (!entry.is_object()) throw Error(EINVAL, "must be an object");

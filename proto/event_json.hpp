@@ -62,5 +62,8 @@ struct EventEntry {
 /// events whose state is not in the log (a definition, a truncation). Earlier daemons wrote property changes
 /// and shrink inside resource-update. Throws Error EINVAL that names the key which is missing or wrong.
 [[nodiscard]] std::optional<module::Event> decode_event(const nlohmann::json& entry);
+/// The `overwrite` of the context of a recorded drain. Flux wrote drains without this key once; their reason
+/// replaces the former one. Throws Error EINVAL.
+[[nodiscard]] module::Overwrite read_drain_overwrite(const nlohmann::json& context);
 
 }  // namespace resourced::proto

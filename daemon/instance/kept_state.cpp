@@ -145,14 +145,6 @@ class Upgrader {
   std::vector<std::string>& warnings_;
 };
 
-Overwrite overwrite_of(const json& context) {
-  // Events of before there was such a key replaced the reason.
-  const auto found = context.find("overwrite");
-  if (found == context.end() || !found->is_number_integer()) return Overwrite::reason;
-  const auto value = found->get<std::int64_t>();
-  return value == 0 ? Overwrite::nothing : value == 2 ? Overwrite::reason_and_timestamp : Overwrite::reason;
-}
-
 /// A drain or undrain in present ranks. Throws Error EPROTO.
 module::Event read_change(const Entry& entry, std::size_t line, const Brokers& brokers) {
   const auto context = entry.object.find("context");
@@ -167,7 +159,7 @@ module::Event read_change(const Entry& entry, std::size_t line, const Brokers& b
     return {entry.timestamp, DrainEvent{std::move(ranks),
                                         {},
                                         reason == nullptr ? std::nullopt : std::optional(*reason),
-                                        overwrite_of(*context)}};
+                                        proto::read_drain_overwrite(*context)}};
   } catch (const Error&) {
     throw Error(EPROTO, fmt::format("resource.eventlog: line {}: {} parse error", line, entry.name));
   }

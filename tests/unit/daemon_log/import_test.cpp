@@ -41,10 +41,11 @@ TEST_CASE("an event log of Flux becomes a store") {
 {"timestamp":4,"name":"drain","context":{"idset":"3","overwrite":0}}
 {"timestamp":5,"name":"undrain","context":{"idset":"1","nodelist":"n1"}}
 {"timestamp":6,"name":"something-else","context":{"x":1}}
-{"timestamp":7,"name":"drain","context":{"idset":"2","nodelist":"n2","reason":"newer","overwrite":1}}
+{"timestamp":7,"name":"drain","context":{"idset":"2","nodelist":"n2","reason":"new","overwrite":1}}
+{"timestamp":8,"name":"drain","context":{"idset":"2","nodelist":"n2","reason":"newer"}}
 )";
   const Imported imported = import(log);
-  CHECK(imported.events == 7);
+  CHECK(imported.events == 8);
   CHECK(imported.drained == 2);
   {
     StoreWriter writer(store_path(dir.path()));

@@ -220,6 +220,18 @@ TEST_CASE("the one form that earlier daemons had for all changes of the inventor
   CHECK(json::parse(encode_event({wall_time(7), read(all)}))["context"] == json::parse(all));
 }
 
+TEST_CASE("a recorded drain without overwrite replaces the reason, as Flux reads it") {
+  const auto overwrite = [](const char* name) {
+    const auto event =
+        decode_event({{"timestamp", 7}, {"name", name}, {"context", {{"idset", "1"}, {"nodelist", "n1"}}}});
+    REQUIRE(event);
+    if (const auto* drain = std::get_if<module::DrainEvent>(&event->body)) return drain->overwrite;
+    return std::get<module::UndrainEvent>(event->body).overwrite;
+  };
+  CHECK(overwrite("drain") == module::Overwrite::reason);
+  CHECK(overwrite("undrain") == module::Overwrite::nothing);
+}
+
 TEST_CASE("names that RFC 44 does not know are passed over, a timestamp that is none is refused") {
   CHECK_FALSE(decode_event({{"timestamp", 1}, {"name", "truncate"}}).has_value());
   CHECK_FALSE(decode_event({{"timestamp", 1}, {"name", "other"}, {"context", {{"x", 1}}}}).has_value());
