@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "core/invariant.hpp"
@@ -200,6 +202,10 @@ void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
 
 void Engine::execute(const Command& command, const Occasion& now, Effects& effects) {
   std::vector<Event> events = module_.decide(command, now.wall);
+  if (const auto* undrain = std::get_if<module::UndrainCommand>(&command)) {
+    if (!undrain->keeps_scheduled) check_matching(events);
+    return apply_ends(std::move(events), now, effects);
+  }
   const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
     return std::holds_alternative<module::UpdateEvent>(event.body) ||
            std::holds_alternative<module::DefineEvent>(event.body);
@@ -235,10 +241,6 @@ void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& e
 }
 
 void Engine::take(const Command& command, const Occasion& now, Effects& effects) {
-  if (const auto* undrain = std::get_if<module::UndrainCommand>(&command);
-      undrain != nullptr && undrain->keeps_scheduled) {
-    return apply_ends(module_.decide(command, now.wall), now, effects);
-  }
   const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
   // Targets that are no longer excluded are compared with the inventory now.
@@ -391,6 +393,28 @@ void Engine::take(const ParentSays& input, const Occasion& now, Effects& effects
   execute_all(nodes_.told(change, module_), now, effects);
 }
 
+// An operator may return a node that is unhealthy, as a check may be wrong; nobody returns resources that are
+// not there.
+void Engine::check_matching(const std::vector<Event>& events) const {
+  for (const Event& event : events) {
+    const auto* end = std::get_if<module::UndrainEvent>(&event.body);
+    if (end == nullptr) continue;
+    const std::vector<nodes::UnfitNode> unfit = nodes_.mismatched_among(end->ranks, module_);
+    if (unfit.empty()) continue;
+    const auto first = std::ranges::min_element(unfit, {}, &nodes::UnfitNode::rank);
+    const std::string host = module_.inventory().host(first->rank);
+    constexpr std::string_view way_out = "correct the inventory or relax [resource.verify]";
+    if (unfit.size() == 1) {
+      throw Error(EINVAL, fmt::format("{} does not match the inventory: {}; repair it, {}", host,
+                                      first->reason, way_out));
+    }
+    IdSet ranks;
+    for (const nodes::UnfitNode& node : unfit) ranks.insert(node.rank);
+    throw Error(EINVAL, fmt::format("{} do not match the inventory, {}: {}; repair them, {}",
+                                    module_.inventory().hosts(ranks).encode(), host, first->reason, way_out));
+  }
+}
+
 // So no scheduler sees such a target come up in between.
 void Engine::keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, Effects& effects) {
   std::vector<nodes::UnfitNode> unfit = nodes_.unfit_among(end.ranks, module_);
@@ -409,7 +433,8 @@ void Engine::keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, 
 
 void Engine::apply_ends(std::vector<Event> events, const Occasion& now, Effects& effects) {
   for (Event& event : events) {
-    if (auto* end = std::get_if<module::UndrainEvent>(&event.body)) keep_unfit_drained(*end, now, effects);
+    if (auto* end = std::get_if<module::UndrainEvent>(&event.body); end != nullptr && end->keeps_scheduled)
+      keep_unfit_drained(*end, now, effects);
     Occasion occasion = now;
     if (event.by) occasion.by = event.by;
     if (!is_of_nothing(event)) apply(std::move(event), occasion, effects);

@@ -208,8 +208,8 @@ struct Effects {
   /// News for node agents, in order. Each may leave once the log has the event applied(), as a rank tells of
   /// the inventory.
   std::vector<nodes::AgentNews> agents;
-  /// Nodes that are drained among the records, as they do not match the inventory or are unhealthy: each is
-  /// worth a line of the daemon's log.
+  /// Nodes that are drained, among the records or before, and do not match the inventory or are unhealthy:
+  /// each is worth a line of the daemon's log.
   std::vector<nodes::UnfitNode> unfit;
   /// Hosts that stay down as the gate requires checks and their agents run none: one line of the daemon's log
   /// names all of them.
@@ -312,6 +312,8 @@ class Engine {
   void execute(const module::Command& command, const Occasion& now, Effects& effects);
   /// The same for several commands. One that is refused does not stop the others.
   void execute_all(const std::vector<module::Command>& commands, const Occasion& now, Effects& effects);
+  /// Throws Error EINVAL if an undrain of these events has nodes that do not match the inventory.
+  void check_matching(const std::vector<module::Event>& events) const;
   /// Applies events that end drains, or begin scheduled ones in their place.
   void apply_ends(std::vector<module::Event> events, const Occasion& now, Effects& effects);
   /// Takes out of the end of a drain the nodes that do not match the inventory, or are unhealthy: they are

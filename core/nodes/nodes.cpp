@@ -162,20 +162,27 @@ void Nodes::verify(IdSet::Id rank, const NodeReport& report, const Module& modul
   if (auto drain = monitor_drain(IdSet::range(rank, rank), reason, module)) {
     findings.commands.emplace_back(*std::move(drain));
     findings.unfit.push_back({rank, report.hostname, std::move(reason)});
+  } else if (module.drains().ranks().contains(rank)) {
+    findings.unfit.push_back({rank, report.hostname, std::move(reason), true});
   }
 }
 
-std::vector<UnfitNode> Nodes::unfit_among(const IdSet& ranks, const Module& module) const {
+std::vector<UnfitNode> Nodes::mismatched_among(const IdSet& ranks, const Module& module) const {
   std::vector<UnfitNode> unfit;
-  IdSet sick = ranks & health_.unchecked();
   const ResourceSet& inventory = module.inventory();
   for (const auto& [rank, report] : doubtful_) {
     if (!ranks.contains(rank) || !inventory.ranks().contains(rank)) continue;
-    if (std::string reason = verify_node(inventory, rank, report, settings_->verify); !reason.empty()) {
+    if (std::string reason = verify_node(inventory, rank, report, settings_->verify); !reason.empty())
       unfit.push_back({rank, report.hostname, std::move(reason)});
-      sick.erase(rank);
-    }
   }
+  return unfit;
+}
+
+std::vector<UnfitNode> Nodes::unfit_among(const IdSet& ranks, const Module& module) const {
+  std::vector<UnfitNode> unfit = mismatched_among(ranks, module);
+  IdSet sick = ranks & health_.unchecked();
+  for (const UnfitNode& node : unfit) sick.erase(node.rank);
+  const ResourceSet& inventory = module.inventory();
   (sick & inventory.ranks()).for_each([&](IdSet::Id rank) {
     if (auto reason = health_.complaint(rank)) unfit.push_back({rank, inventory.host(rank), *reason});
   });

@@ -59,11 +59,13 @@ struct AgentNews {
   std::optional<Error> end;
 };
 
-/// A node that is to be drained, as it does not match the inventory.
+/// A node that is not to be up, as it does not match the inventory or is unhealthy.
 struct UnfitNode {
   text::IdSet::Id rank = 0;
   std::string host;
   std::string reason;
+  /// It is drained for another reason already, which stays.
+  bool stays = false;
 };
 
 /// The results of one report, or of deadlines that have passed.
@@ -71,7 +73,7 @@ struct Findings {
   /// In order. The module accepts each of them in its present state.
   std::vector<module::Command> commands;
   std::vector<AgentNews> news;
-  /// Nodes for which a drain is among the commands.
+  /// Nodes for which a drain is among the commands, and nodes that stay drained for another reason.
   std::vector<UnfitNode> unfit;
   /// Targets that are online by the reports of their agents, and stay down as these agents run no checks.
   text::IdSet without_checks;
@@ -144,6 +146,9 @@ class Nodes {
   /// target, so the caller checks targets here once they are no longer excluded.
   [[nodiscard]] std::vector<UnfitNode> unfit_among(const text::IdSet& ranks,
                                                    const module::Module& module) const;
+  /// Those of them that do not match the inventory.
+  [[nodiscard]] std::vector<UnfitNode> mismatched_among(const text::IdSet& ranks,
+                                                        const module::Module& module) const;
 
   /// The commands for deadlines that have passed. `wall` is the same time on the wall clock.
   [[nodiscard]] Findings tick(const module::Module& module, SteadyTime now, WallTime wall);

@@ -5,11 +5,15 @@
 #include <variant>
 #include <vector>
 
+#include "core/text/duration.hpp"
 #include "os/log.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::service {
 namespace {
+
+// Less is how clocks are set right from time to time.
+constexpr Seconds tolerated_ahead{1};
 
 log::Record stored(engine::Record&& record) {
   return {record.sequence,
@@ -29,7 +33,8 @@ log::Record stored(engine::Record&& record) {
 
 std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input,
                                                         std::optional<module::Actor> by) {
-  engine::Effects effects = engine_.step(input, now_(), std::move(by));
+  const engine::Now now = now_();
+  engine::Effects effects = engine_.step(input, now, std::move(by));
   const bool is_of_scheduler =
       std::holds_alternative<engine::Alloc>(input) || std::holds_alternative<engine::Free>(input);
   struct Logged {
@@ -58,8 +63,23 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   for (engine::Update& update : effects.updates)
     outbox_.push(update.after, streams::Update{update.holder, std::move(update.delta)});
   if (!effects.records.empty() || effects.health_changed) listeners_.changed();
-  for (const nodes::UnfitNode& node : effects.unfit)
-    os::log_warning("{} is drained: {}", node.host, node.reason);
+  for (const nodes::UnfitNode& node : effects.unfit) {
+    if (!node.stays) {
+      os::log_warning("{} is drained: {}", node.host, node.reason);
+    } else if (const auto before = unfit_.admit()) {
+      os::log_warning(
+          "{}, which stays drained, does not match the inventory: {} ({} more since the last such line)",
+          node.host, node.reason, *before);
+    }
+  }
+  if (const Seconds ahead = engine_.ahead_of(now.wall); !logged.empty() && ahead > tolerated_ahead) {
+    if (const auto before = ahead_.admit()) {
+      os::log_warning(
+          "the log is {} ahead of the clock, so events have the time of the last one before; check the clock "
+          "({} more since the last such line)",
+          text::format_duration(ahead), *before);
+    }
+  }
   // An agent can say hello again and again.
   if (!effects.without_checks.empty()) {
     if (const auto before = gated_.admit()) {

@@ -58,6 +58,8 @@ class Executor {
   engine::Engine engine_;
   peers::RateLimit refusals_;
   peers::RateLimit gated_;
+  peers::RateLimit unfit_;
+  peers::RateLimit ahead_;
 };
 
 }  // namespace resourced::daemon::service

@@ -200,6 +200,80 @@ TEST_CASE("targets that leave, or another inventory, leave no health behind") {
   CHECK(it.unchecked().empty());
 }
 
+TEST_CASE("nobody returns a node that lacks what the inventory says, and the log says what it lacks") {
+  const IdSet other{1};
+  const std::string lack = "missing resources: core0";
+  Ward it(HealthReturn::automatic);
+  SUBCASE("a silent node that is heard again") {
+    (void)it.pass(1000);
+    REQUIRE(it.reason(0).starts_with("lost: "));
+    (void)it.hello(0, false, other);
+  }
+  SUBCASE("a node that is healthy again") {
+    (void)it.hello(0);
+    (void)it.check(0, 1, "bad");
+    (void)it.hello(0, true, other);
+    REQUIRE(it.reason(0) == "health: bad");
+    (void)it.check(0, 0);
+  }
+  SUBCASE("when health-return becomes auto") {
+    it.settings.health.on_return = HealthReturn::manual;
+    (void)it.step(WatchNodes{it.settings});
+    (void)it.pass(1000);
+    (void)it.hello(0, false, other);
+    REQUIRE(it.reason(0).starts_with("lost: "));
+    it.settings.health.on_return = HealthReturn::automatic;
+    (void)it.step(WatchNodes{it.settings});
+  }
+  SUBCASE("the end of a drain") {
+    module::DrainCommand command{"0", "power", module::DrainMode::none};
+    command.until = wall_time(it.now + 50);
+    (void)it.step(module::Command(command), module::ByUser{7});
+    (void)it.hello(0, false, other);
+    REQUIRE(it.reason(0) == "power");
+    it.now += 50;
+    (void)it.step(Tick{});
+  }
+  SUBCASE("a node that is drained without a reason") {
+    it.drain("0", std::nullopt);
+    (void)it.hello(0, false, other);
+  }
+  CHECK(it.reason(0) == lack);
+  CHECK(it.drained_by(0) == module::Actor(module::ByHost{"n0"}));
+  CHECK_FALSE(it.engine.module().available().contains(0));
+}
+
+TEST_CASE("an operator's undrain of a node that lacks what the inventory says is refused by name") {
+  const IdSet other{1};
+  Ward it(HealthReturn::manual);
+  (void)it.hello(0, false);
+  (void)it.hello(1, false);
+  it.drain("0-1", "a new board");
+  const Effects hello = it.hello(1, false, other);
+  // The drain keeps its reason, and the mismatch is told all the same.
+  CHECK(it.reason(1) == "a new board");
+  REQUIRE(hello.unfit.size() == 1);
+  CHECK(hello.unfit[0].host == "n1");
+  CHECK(hello.unfit[0].reason == "missing resources: core0");
+  CHECK_THROWS_WITH_AS(
+      it.undrain("0-1"),
+      "n1 does not match the inventory: missing resources: core0; repair it, correct the inventory "
+      "or relax [resource.verify]",
+      Error);
+  CHECK(it.reason(0) == "a new board");
+  CHECK(it.reason(1) == "a new board");
+  SUBCASE("until it is repaired") { (void)it.hello(1, false); }
+  SUBCASE("until the comparison is relaxed") {
+    it.settings.verify = {};
+    it.settings.verify.core = rset::VerifyMode::ignore;
+    (void)it.step(WatchNodes{it.settings});
+  }
+  SUBCASE("as long as it is there") { it.farewell(1); }
+  it.undrain("0-1");
+  CHECK(it.reason(0) == "up");
+  CHECK(it.reason(1) == "up");
+}
+
 TEST_CASE("health and scheduled drains leave each other alone") {
   Ward ward(HealthReturn::automatic);
   ward.hello(1);

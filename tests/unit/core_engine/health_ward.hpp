@@ -57,9 +57,9 @@ struct Ward {
     return engine.step(input, {wall_time(now), steady_time(now)}, std::move(by));
   }
 
-  Effects hello(IdSet::Id rank, bool checks = true) {
+  Effects hello(IdSet::Id rank, bool checks = true, const IdSet& cores = IdSet{0}) {
     const std::string host = "n" + std::to_string(rank);
-    nodes::NodeReport report{host, host, IdSet{0}, {}, {}};
+    nodes::NodeReport report{host, host, cores, {}, {}};
     report.health = checks;
     if (const auto agent = agent_of_[rank]) (void)step(AgentEnd{agent, nodes::Nodes::End::lost});
     agent_of_[rank] = ++last_;
