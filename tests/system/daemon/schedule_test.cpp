@@ -56,6 +56,22 @@ TEST_CASE("drains that begin later, or end, are listed, and cancelled by undrain
   CHECK(cluster.ctl.run({"drain", "--from", "soon", "test5"}).status == 2);
 }
 
+// The state has room for one scheduled drain of a target.
+TEST_CASE("several scheduled drains of a node are listed, and cancelled one by one" *
+          doctest::should_fail()) {
+  Cluster cluster;
+  cluster.ctl.done({"drain", "--from", "2090-01-01T12:00Z", "test[1-2]", "power"});
+  cluster.ctl.done({"drain", "--from", "2091-01-01T12:00Z", "test2", "fan"});
+  const json status = cluster.status();
+  // The next one of each target, and all of them.
+  CHECK(status["scheduled"]["1-2"]["reason"] == "power");
+  REQUIRE(status.contains("schedules"));
+  CHECK(status["schedules"].size() == 2);
+  (void)cluster.operator_client.call("resource.drain-cancel", {{"targets", "1-2"}, {"from", 3786955200.0}});
+  CHECK(cluster.status()["scheduled"].size() == 1);
+  CHECK(cluster.status()["scheduled"]["2"]["reason"] == "fan");
+}
+
 TEST_SUITE_END();
 
 }  // namespace

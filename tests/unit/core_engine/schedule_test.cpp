@@ -316,6 +316,25 @@ TEST_CASE("a drain keeps its end when it is given a reason") {
   }
 }
 
+// The state has room for one scheduled drain of a target.
+TEST_CASE("several drains may be scheduled for one target, and each of them begins and ends" *
+          doctest::should_fail()) {
+  Site site;
+  (void)site.drain("1-2", 30, 100, 150);
+  (void)site.drain("2", 40, 300, 400);
+  (void)site.tick(100);
+  CHECK(site.drained() == "1-2");
+  CHECK(site.scheduled() == "2");
+  Site next(120, site.tables);
+  (void)next.tick(150);
+  CHECK(next.drained().empty());
+  (void)next.tick(300);
+  CHECK(next.drained() == "2");
+  (void)next.tick(400);
+  CHECK(next.drained().empty());
+  CHECK_FALSE(next.next());
+}
+
 // Against a model that keeps for each target what is drained, and what is scheduled, and knows nothing of
 // groups, events and restarts.
 TEST_CASE("any history of scheduled drains, ends and restarts is that of each target alone") {
