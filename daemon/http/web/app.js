@@ -32,11 +32,18 @@ const store = new Store({
   changed: (nodes) => changed(nodes),
   layout: () => relayout(),
   events: (events) => {
-    if (!past.model) panel.take(events);
+    panel.take(events, store.model);
     eventsView.take(events);
     drawSideSoon();
   },
-  live: (state) => drawLive(state),
+  restarted: () => {
+    panel.restart();
+    eventsView.restart();
+  },
+  live: (state) => {
+    drawLive(state);
+    if (state.live) retry();
+  },
   failed: (error) => {
     store.live.stop(error.message);
     if (error.status === 401) askToken();
@@ -113,8 +120,8 @@ const findMatches = () => {
 const showMap = () => {
   if (!store.isLoaded || !isMap()) return;
   const wanted = grouping();
-  if (shownGrouping?.model !== shown().flags || shownGrouping.name !== wanted) {
-    shownGrouping = { model: shown().flags, name: wanted };
+  if (shownGrouping?.model !== shown() || shownGrouping.name !== wanted) {
+    shownGrouping = { model: shown(), name: wanted };
     map.show(shown(), wanted);
   }
   byId("grouping").value = wanted;
@@ -132,9 +139,16 @@ const showModel = () => {
   announceSoon();
 };
 
+// What could not be read before, as the history of a node that was not there.
+const retry = () => {
+  panel.retry();
+  eventsView.retry();
+};
+
 const loaded = () => {
   past.open(timeOf(place), store.model);
   if (!past.model) showModel();
+  retry();
   if (!isPainted) markPainted();
 };
 
@@ -166,7 +180,7 @@ const changed = (nodes) => {
   if (past.model) return;
   // A search for a state follows the states.
   if (found) matchSoon();
-  map.update(nodes);
+  map.update(shown(), nodes);
   if (nodes.includes(shown().find(place.argument))) panel.render();
   summary.draw(shown(), place.params.q ?? "");
   drawCounts();
@@ -226,15 +240,20 @@ const announceSoon = throttled(announceStates, ANNOUNCE_MS);
 
 const drawLive = (state) => {
   const element = byId("live");
-  element.classList.toggle("is-live", state.live);
-  setText(element, state.live ? "live" : "not live");
+  // Events alone do not tell the state after some of them.
+  const isLive = state.live && !store.failure;
+  element.classList.toggle("is-live", isLive);
+  setText(element, isLive ? "live" : "not live");
   const stale = byId("stale");
-  stale.hidden = state.live || state.text === "connecting";
+  stale.hidden = isLive || state.text === "connecting";
   if (!stale.hidden) {
-    const how = store.isLoaded
-      ? `The page shows the state of ${duration((Date.now() - state.heard) / 1000)} ago, and tries to connect again.`
-      : "The page tries again.";
-    setText(byId("stale-text"), ` ${state.text[0].toUpperCase()}${state.text.slice(1)}. ${how}`);
+    const text = state.live ? store.failure : state.text;
+    const how = !store.isLoaded
+      ? "The page tries again."
+      : state.live
+        ? "The page shows an older state, and asks again."
+        : `The page shows the state of ${duration((Date.now() - state.heard) / 1000)} ago, and tries to connect again.`;
+    setText(byId("stale-text"), ` ${text[0].toUpperCase()}${text.slice(1)}. ${how}`);
   }
 };
 
@@ -307,8 +326,8 @@ const navigate = () => {
   if (!store.isLoaded) return;
   past.open(timeOf(place), store.model);
   showMatches();
-  select();
   showMap();
+  select();
   drawAll();
 };
 
@@ -404,6 +423,7 @@ const start = () => {
     drawSide();
     // Text that somebody selects to copy stays.
     if (getSelection().isCollapsed) panel.render();
+    if (!document.hidden) panel.refresh();
   }, AGE_MS);
   setInterval(() => drawLive(store.live.state), 1000);
   navigate();

@@ -22,8 +22,9 @@ export class EventsView {
     this.filter = { names: new Set(), text: "" };
     this.span = 0;
     this.shown = PAGE;
-    this.past = null; // Events of a longer time, which live ones join.
+    this.record = new history.Record(); // Events of a longer time.
     this.note = "";
+    this.failed = false;
     this.list = el("ol", { className: "events", aria: { label: "Events, newest first" } });
     this.status = el("p", { className: "faint" });
     this.more = el("button", { type: "button", on: { click: () => this.showMore_() } }, "Show more");
@@ -100,38 +101,44 @@ export class EventsView {
     this.draw();
   }
 
+  /** Reads a longer time anew, of which events may be missing. */
   async read_() {
-    this.abort_?.abort();
-    this.past = null;
+    this.record.stop();
     this.note = "";
     if (this.span === 0) return;
-    const abort = new AbortController();
-    this.abort_ = abort;
     this.note = "loading…";
     try {
       const since = this.span === Infinity ? undefined : Date.now() / 1000 - this.span;
-      const { events, complete } = await history.read({ since }, MAX_READ, abort.signal);
-      this.past = events;
-      this.note = complete ? "" : `the newest ${number(MAX_READ)} of this time`;
+      const read = await this.record.read({ since }, MAX_READ);
+      if (!read) return;
+      this.note = read.complete ? "" : `the newest ${number(MAX_READ)} of this time`;
+      this.failed = false;
     } catch (error) {
-      if (abort.signal.aborted) return;
+      this.failed = true;
       this.note = error.message;
     }
     this.draw();
   }
 
+  restart() {
+    this.read_();
+    this.drawSoon();
+  }
+
+  /** Reads a longer time if that has failed. */
+  retry() {
+    if (this.failed) this.restart();
+  }
+
   /** Takes new events of the journal. */
   take(events) {
-    if (this.past) {
-      this.past.push(...events);
-      if (this.past.length > 2 * MAX_READ) this.past.splice(0, this.past.length - MAX_READ);
-    }
+    this.record.take(events, MAX_READ);
     if (!this.element.hidden) this.drawSoon();
   }
 
   draw() {
     const { model } = this.app;
-    const all = this.past ?? this.app.recent;
+    const all = this.record.events ?? this.app.recent;
     const rows = [];
     let matching = 0;
     const now = Date.now() / 1000;

@@ -43,4 +43,63 @@ export const read = async (params, max, signal) => {
 const FAR = 4102444800;
 
 /** The number of the last event that there is, undefined if events have no numbers. */
-export const lastNumber = async () => (await read({ since: FAR }, 1)).last;
+export const lastNumber = async (signal) => (await read({ since: FAR }, 1, signal)).last;
+
+/**
+ * Joins later events to those in order. Events that come by two ways, as those that happen while a history is read, are
+ * there once. Changes `past`, and returns it.
+ */
+export const join = (past, events) => {
+  for (const event of events) {
+    let place = past.length;
+    while (place > 0 && past[place - 1].timestamp > event.timestamp) --place;
+    if (!hasTwin(past, place, event)) past.splice(place, 0, event);
+  }
+  return past;
+};
+
+const hasTwin = (past, end, event) => {
+  for (let at = end - 1; at >= 0 && past[at].timestamp === event.timestamp; --at)
+    if (JSON.stringify(past[at]) === JSON.stringify(event)) return true;
+  return false;
+};
+
+/** Events of a longer time that are read once, and which live ones join. */
+export class Record {
+  constructor() {
+    this.stop();
+  }
+
+  /** Forgets the events, and ends a reading. */
+  stop() {
+    this.abort_?.abort();
+    this.events = null;
+    this.meanwhile_ = null; // Live events while others are read.
+  }
+
+  /** Reads as read() does. Returns {complete}, or null if another reading has taken the place of this one. */
+  async read(params, max) {
+    this.stop();
+    const { signal } = (this.abort_ = new AbortController());
+    const meanwhile = (this.meanwhile_ = []);
+    try {
+      const { events, complete } = await read(params, max, signal);
+      if (signal.aborted) return null;
+      this.events = join(events, meanwhile);
+      return { complete };
+    } catch (error) {
+      if (signal.aborted) return null;
+      throw error;
+    } finally {
+      if (!signal.aborted) this.meanwhile_ = null;
+    }
+  }
+
+  /** Takes live events; keeps at most twice `max`. */
+  take(events, max) {
+    if (this.meanwhile_) this.meanwhile_.push(...events);
+    if (!this.events) return;
+    join(this.events, events);
+    if (this.events.length > 2 * max) this.events.splice(0, this.events.length - max);
+  }
+}

@@ -17,15 +17,14 @@ const PAUSED = "paused while hidden";
 
 export class Live {
   /**
-   * handlers: batch({events, last, R}) for each response of the journal, caughtUp() after the history, gap() if events
-   * were lost and only a new status helps, changed() for a new `state`.
+   * handlers: batch({events, last, R}) for each response of the journal, caughtUp() after the history, lost() if there is
+   * no place to go on from, changed() for a new `state`.
    */
   constructor(handlers) {
     this.handlers = handlers;
     this.state = { live: false, text: "connecting", heard: 0 };
     this.position = {};
     this.failures = 0;
-    this.synced_ = false;
     this.abort_ = null;
     this.touched_ = 0;
     this.timer_ = 0;
@@ -43,7 +42,6 @@ export class Live {
     this.position = position;
     this.state.heard = Date.now();
     this.failures = 0;
-    this.synced_ = false; // The history since the start has been read.
     this.connect_();
   }
 
@@ -92,7 +90,7 @@ export class Live {
     // Pages that lost the same daemon do not come back at the same moment.
     const wait = RETRY_MS[Math.min(this.failures++, RETRY_MS.length - 1)] * (0.75 + Math.random() / 2);
     // Without a number there is no place to go on from.
-    this.timer_ = setTimeout(() => (this.position.after === undefined ? this.handlers.gap() : this.connect_()), wait);
+    this.timer_ = setTimeout(() => (this.position.after === undefined ? this.handlers.lost() : this.connect_()), wait);
   }
 
   /** A standby without etcd goes on with its journal, and does not hear what changes. */
@@ -137,7 +135,7 @@ export class Live {
       const isLost = error.errno === EHOSTUNREACH && this.failures >= REFUSALS;
       if (isLost || (error.status >= 400 && error.status < 500 && error.status !== 429)) {
         this.stop(error.message);
-        this.handlers.gap();
+        this.handlers.lost();
         return;
       }
       reason = error instanceof api.ApiError ? error.message : "the connection was lost";
@@ -146,17 +144,11 @@ export class Live {
   }
 
   batch_(batch) {
-    // Events that are not kept any more were missed.
-    if (this.synced_ && batch.events[0]?.name === "truncate") {
-      this.stop("events were missed");
-      this.handlers.gap();
-      return;
-    }
-    if (typeof batch.last === "number") this.position = { after: batch.last };
     this.handlers.batch(batch);
+    // A batch that could not be taken comes again.
+    if (typeof batch.last === "number") this.position = { after: batch.last };
     if (batch.events.length > 0) return;
     this.failures = 0;
-    this.synced_ = true;
     this.set_(true, "live");
     this.handlers.caughtUp();
   }

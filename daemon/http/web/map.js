@@ -26,6 +26,7 @@ export class MapView {
     Object.assign(this, elements);
     this.handlers = handlers;
     this.model = null;
+    this.placed = null;
     this.grouping = "none";
     this.mask = null;
     this.selected = undefined;
@@ -67,6 +68,7 @@ export class MapView {
     );
     if (this.cursor >= model.size) this.cursor = undefined;
     this.rings.clear();
+    this.placed = null; // Until the map is visible.
     this.resize();
   }
 
@@ -121,7 +123,7 @@ export class MapView {
 
   /** Draws all that is visible. */
   draw() {
-    if (!this.screen) return;
+    if (!this.placed) return;
     this.colours ??= paint.palette();
     const size = Math.max(1, this.pitch - paint.gapOf(this.pitch));
     if (this.sprites?.size !== size) this.sprites = paint.sprites(size, this.colours, this.isNamed_());
@@ -218,9 +220,10 @@ export class MapView {
     context.fillText(name, x + size / 2, y + size - 3 * scale, size - 2 * scale);
   }
 
-  /** Draws nodes whose state has changed. */
-  update(nodes) {
-    if (!this.screen) return;
+  /** Draws nodes of a model whose state has changed. */
+  update(model, nodes) {
+    // Another model is not laid out before it is shown.
+    if (!this.placed || model !== this.model) return;
     this.rings.add(nodes);
     if (nodes.length > MANY_CELLS || this.isNamed_()) {
       this.drawSoon();
@@ -244,7 +247,7 @@ export class MapView {
 
   /** Draws the marks of the upper canvas. */
   mark() {
-    if (!this.screen) return;
+    if (!this.placed) return;
     const frames = this.rings.recent().map((index) => ({ index, colour: this.colours.accent, width: 2, room: 3 }));
     const add = (index, colour, width, room) => index < this.model.size && frames.push({ index, colour, width, room });
     add(this.hovered, this.colours.text, 1, 1);
@@ -279,7 +282,7 @@ export class MapView {
   }
 
   /** Zooms by a factor around a place of the screen, or around the cursor. */
-  zoom(factor, x = this.screen.width / 2, y = this.screen.height / 2) {
+  zoom(factor, x = this.screen?.width / 2, y = this.screen?.height / 2) {
     if (!this.placed) return;
     const before = this.pitch;
     const exact = (this.exact_ ?? before) * factor;
@@ -392,6 +395,7 @@ export class MapView {
 
   /** Moves the cursor to the next node that needs attention, in the order of the map; direction is 1 or -1. */
   nextProblem(direction) {
+    if (!this.placed) return;
     const all = this.groups.flatMap((group) => Array.from(group.nodes));
     const from = this.cursor === undefined ? -1 : all.indexOf(this.cursor);
     for (let i = 1; i <= all.length; ++i) {

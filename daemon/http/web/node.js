@@ -1,6 +1,7 @@
 // One node: its state and since when, drain, hardware, place, allocations, its timeline and last events.
 import * as api from "./api.js";
 import * as history from "./history.js";
+import * as hostlist from "./hostlist.js";
 import * as idset from "./idset.js";
 import * as paint from "./paint.js";
 import * as rset from "./rset.js";
@@ -25,6 +26,13 @@ const MAX_EVENTS = 5000;
 const SHOWN_EVENTS = 40;
 const STRIP_HEIGHT = 34;
 
+// What the journal gives for a node as its target.
+const isAbout = (event, rank, host) => {
+  if (event.name === "free" && event.context?.idset === undefined)
+    return hostlist.parse(event.context?.nodelist ?? "").includes(host);
+  return idset.has(ranksOf(event), rank);
+};
+
 export class NodePanel {
   /** `app` gives model, now(), isPast and close(). */
   constructor(app, element) {
@@ -32,85 +40,79 @@ export class NodePanel {
     this.element = element;
     this.host = null;
     this.span = DAY;
-    this.events = [];
-    this.allocations = null;
-    this.abort_ = null;
+    this.record = new history.Record();
+    this.holder = undefined; // The scheduler that holds the node; null for none, undefined if that is not known.
+    this.failure = "";
+    this.loading = false;
   }
 
-  /** Shows a host; reads its history and allocations. */
-  async open(host) {
+  get events() {
+    return this.record.events ?? [];
+  }
+
+  /** Shows a host; reads its history. */
+  open(host) {
     if (this.host === host) return;
     this.host = host;
-    this.events = [];
-    this.allocations = null;
-    this.holder = null;
-    this.failure = "";
-    this.loading = true;
-    this.render();
+    this.restart();
     byId("side").scrollTop = 0;
-    await this.read_();
   }
 
   close() {
-    this.abort_?.abort();
+    this.record.stop();
     this.host = null;
     replace(this.element);
   }
 
+  /** Reads the history anew, of which events may be missing. */
+  restart() {
+    this.holder = undefined;
+    this.refresh();
+    return this.read_();
+  }
+
+  /** Reads the history if that has failed, as for a node that was not there yet. */
+  retry() {
+    if (this.host !== null && this.failure && !this.loading) this.read_();
+  }
+
   async read_() {
-    this.abort_?.abort();
-    const abort = new AbortController();
-    this.abort_ = abort;
-    const index = this.app.model.find(this.host);
-    if (index === undefined) return;
-    const targets = this.host;
-    const since = Date.now() / 1000 - LONGEST;
-    const parts = await Promise.allSettled([
-      history.read({ targets, since }, MAX_EVENTS, abort.signal),
-      api.get("resource.allocations", { targets }, abort.signal),
-      api.get("resource.peers", {}, abort.signal),
-    ]);
-    if (abort.signal.aborted) return;
-    const [past, allocations, peers] = parts.map((part) => part.value);
+    const { host } = this;
+    if (host === null) return;
+    this.failure = "";
+    this.loading = true;
+    this.render();
+    try {
+      if (!(await this.record.read({ targets: host, since: Date.now() / 1000 - LONGEST }, MAX_EVENTS))) return;
+    } catch (error) {
+      this.failure = error.message;
+    }
     this.loading = false;
-    if (past) this.events = past.events;
-    this.failure = parts.find((part) => part.reason && part.reason.errno !== 22)?.reason.message ?? "";
-    this.allocations = allocations?.allocations ?? [];
-    this.holder =
-      peers?.holders?.find((holder) => idset.has(idset.parse(holder.targets), this.app.model.ranks[index])) ?? null;
     this.render();
   }
 
-  /** Takes new events of the journal: those of the node join its history. */
-  take(events) {
-    const index = this.host === null ? undefined : this.app.model.find(this.host);
-    if (index === undefined || this.loading) return;
+  /** Asks which scheduler holds the node: no event tells. */
+  async refresh() {
+    const { host } = this;
+    if (host === null) return;
+    const peers = await api.get("resource.peers").catch(() => null);
+    const index = this.app.model.find(host);
+    if (this.host !== host || index === undefined || !peers) return;
     const rank = this.app.model.ranks[index];
-    const own = events.filter(
-      (event) => idset.has(ranksOf(event), rank) || (event.name === "free" && this.frees_(event)),
-    );
-    if (own.length === 0) return;
-    this.events.push(...own);
-    for (const event of own) this.follow_(event, rank);
+    const holder = peers.holders.find(({ targets }) => idset.has(idset.parse(targets), rank)) ?? null;
+    if (JSON.stringify(holder) === JSON.stringify(this.holder)) return;
+    this.holder = holder;
     this.render();
   }
 
-  frees_(event) {
-    return (event.context?.ids ?? []).some((id) => this.allocations?.some((a) => a.id === id));
-  }
-
-  follow_(event, rank) {
-    if (!this.allocations) return;
-    if (event.name === "alloc") {
-      const here = event.context.allocations.filter((a) => idset.has(rset.parse(a.R).ranks, rank));
-      this.allocations.push(...here.filter((a) => !this.allocations.some((b) => b.id === a.id)));
-    }
-    if (
-      event.name === "free" &&
-      (event.context.idset === undefined || idset.has(idset.parse(event.context.idset), rank))
-    ) {
-      this.allocations = this.allocations.filter((a) => !event.context.ids.includes(a.id));
-    }
+  /** Takes new events of the journal, by the ranks of a model: those of the node join its history. */
+  take(events, model) {
+    const index = this.host === null ? undefined : model.find(this.host);
+    if (index === undefined) return;
+    const own = events.filter((event) => isAbout(event, model.ranks[index], this.host));
+    if (own.length === 0) return;
+    this.record.take(own, MAX_EVENTS);
+    this.render();
   }
 
   render() {
@@ -131,7 +133,11 @@ export class NodePanel {
       replace(
         this.element,
         el("header", { className: "node-head" }, el("h2", {}, this.host), close),
-        el("p", {}, "No such node."),
+        el(
+          "p",
+          {},
+          model.shrunk.includes(this.host) ? "shrunk: removed from the inventory until it is unshrunk" : "No such node.",
+        ),
       );
       return;
     }
@@ -173,7 +179,7 @@ export class NodePanel {
     const drain = this.app.model.drains.get(index);
     const strip = this.strip_(index, now, LONGEST);
     const from = strip.length > 1 ? strip[strip.length - 1].from : drain?.timestamp;
-    if (this.loading && !drain) return "";
+    if (!this.record.events && !drain) return "";
     return el(
       "span",
       { className: "faint" },
@@ -220,7 +226,7 @@ export class NodePanel {
           ? ""
           : this.holder
             ? `${actorText(this.holder.by) || "yes"}, since ${stamp(this.holder.since)}`
-            : this.loading
+            : this.holder === undefined
               ? "…"
               : "none",
       ),
@@ -229,11 +235,13 @@ export class NodePanel {
   }
 
   allocationItems_(index, now) {
-    if (this.app.isPast) return this.app.model.flags[index] & ALLOCATED ? ["see the events"] : ["none"];
-    if (this.allocations === null) return ["…"];
-    if (this.allocations.length === 0) return ["none"];
-    const rank = this.app.model.ranks[index];
-    return this.allocations.slice(0, 50).map((allocation) => {
+    const { model } = this.app;
+    if (this.app.isPast) return model.flags[index] & ALLOCATED ? ["see the events"] : ["none"];
+    if (!model.ledgerKnown) return [model.flags[index] & ALLOCATED ? "…" : "none"];
+    const rank = model.ranks[index];
+    const own = [...model.allocations.values()].filter(({ ranks }) => idset.has(ranks, rank));
+    if (own.length === 0) return ["none"];
+    return own.slice(0, 50).map((allocation) => {
       const here = rset.parse(allocation.R).hardware.find((group) => idset.has(group.ranks, rank));
       const isExpired = allocation.expiration && allocation.expiration <= now;
       return el(

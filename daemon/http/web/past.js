@@ -2,7 +2,7 @@
 // views but events and the system show that state instead of the present one.
 import * as api from "./api.js";
 import { byId, setText } from "./dom.js";
-import { Model } from "./model.js";
+import { modelOf } from "./fold.js";
 import { duration, localInput, stamp } from "./time.js";
 
 const SPANS = new Map([
@@ -72,8 +72,7 @@ export class Past {
       this.abort_ = new AbortController();
       try {
         const status = await api.get("resource.status-at", { at }, this.abort_.signal);
-        const model = new Model();
-        model.load(status);
+        const model = modelOf(status);
         model.partitions = this.present_.partitions;
         if (this.at === undefined) break;
         this.model = model;

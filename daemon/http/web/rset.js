@@ -8,15 +8,12 @@ const amount = (text, name) => {
   return `${n} ${n === 1 ? name : `${name}s`}`;
 };
 
-const EMPTY = { ranks: [], hosts: [], runs: [], hardware: [], properties: new Map(), expiration: 0 };
-
 /**
  * Reads an R: `ranks` (a set), `hosts` in the order of the ranks with the `runs` that they came from, `hardware` as
  * [{ranks, children, cores, gpus, text}], and `properties` from names to sets.
  */
 export const parse = (R) => {
-  const execution = R?.execution;
-  if (!execution) return EMPTY;
+  const execution = R?.execution ?? {};
   const hardware = [];
   for (const entry of execution.R_lite ?? []) {
     const own = idset.parse(String(entry.rank));

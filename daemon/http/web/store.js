@@ -1,16 +1,18 @@
-// The state of the page: the model, the newest events, and the connection that keeps both up to date. A status is loaded
-// at the start and when events cannot tell the state; the events after it are folded into it.
+// The state of the page: the model, the newest events, and the connections that keep both up to date. What the daemon says
+// is folded into the model (fold.js); this asks for what the model wants.
 import * as api from "./api.js";
 import * as history from "./history.js";
+import { fold, wants } from "./fold.js";
 import { Live } from "./live.js";
 import { Model } from "./model.js";
 
 const RECENT = 500; // Events to show at the start.
 const MAX_RECENT = 2000;
-const RELOAD_MS = 5000; // The least time between two loads of the status.
+const RELOAD_MS = 5000; // The least time between two questions for the status, however many events want one.
 const RETRY_MS = 2000;
+const LONGEST_RETRY_MS = 60000;
+const NAP_MS = 1000;
 const MARGIN_S = 60;
-const MAX_LEDGER_PAGES = 200;
 // Events other than those of the ledger, which are many where a scheduler is busy.
 const NOTABLE_S = 7200;
 const MAX_NOTABLE = 100;
@@ -18,10 +20,13 @@ const LEDGER = new Set(["alloc", "free"]);
 // A few things have no event: what waits in a partition, and which health is not confirmed.
 const REFRESH_MS = 300000;
 
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
 export class Store {
   /**
-   * handlers: loaded() for a new status, changed(nodes) for nodes with another state, layout() for other properties,
-   * events(list) for new events, live(state), failed(error) if no status could be loaded.
+   * handlers: loaded() for another model, changed(nodes) for nodes with another state, layout() for other properties,
+   * events(list) for new events, restarted() if events were missed, live(state), failed(error) if no status could be
+   * loaded.
    */
   constructor(handlers) {
     this.handlers = handlers;
@@ -29,137 +34,130 @@ export class Store {
     this.recent = [];
     this.notable = [];
     this.isLoaded = false;
-    this.meanwhile_ = null;
-    this.reloadTimer_ = 0;
-    this.loadedAt_ = -Infinity;
+    this.failure = ""; // Why the model lacks what it wants; empty if nothing has failed.
+    this.abort_ = new AbortController(); // Of all questions since the last start.
+    this.askedAt_ = { status: -Infinity, allocations: -Infinity };
+    this.failures_ = { status: 0, allocations: 0 };
     this.live = new Live({
-      batch: (batch) => this.batch_(batch),
+      batch: (batch) => this.take_({ batch }),
       caughtUp: () => this.caughtUp_(),
-      gap: () => this.restart(),
+      lost: () => this.restart(),
       changed: (state) => handlers.live(state),
     });
+    setInterval(() => !document.hidden && this.take_({ aged: true }), REFRESH_MS);
   }
 
-  /** Loads the status, and follows the journal from there. */
+  /** Begins anew: loads the status, and follows the journal from there. */
   async restart() {
+    this.abort_.abort();
     clearTimeout(this.startTimer_);
+    const { signal } = (this.abort_ = new AbortController());
+    this.take_({ lost: true });
+    let last;
     try {
       // The status is asked for after the number is known, so it has all events up to it.
-      this.known_ = await history.lastNumber();
-      await this.load_();
+      last = await history.lastNumber(signal);
+      this.take_({ batch: { events: [], last } });
+      await this.ask_("status", signal);
     } catch (error) {
+      if (signal.aborted) return;
       if (error.status !== 401) this.startTimer_ = setTimeout(() => this.restart(), RETRY_MS);
       this.handlers.failed(error);
       return;
     }
+    if (signal.aborted) return;
     this.recent = [];
+    this.failure = "";
+    this.failures_ = { status: 0, allocations: 0 };
+    this.tell_("restarted");
     // The log of a Flux instance has no numbers: there all events since shortly before are folded.
     this.live.start(
-      this.known_ === undefined
-        ? { since: Date.now() / 1000 - MARGIN_S }
-        : { after: Math.max(0, this.known_ - RECENT) },
+      last === undefined ? { since: Date.now() / 1000 - MARGIN_S } : { after: Math.max(0, last - RECENT) },
     );
   }
 
-  async load_() {
-    // Events that come meanwhile may be newer than the status, so they are folded into it again.
-    this.meanwhile_ = [];
-    const status = await api.get("resource.status");
-    this.loadedAt_ = performance.now();
-    this.model.load(status);
-    for (const event of this.meanwhile_) this.model.apply(event);
-    this.meanwhile_ = null;
-    this.isLoaded = true;
-    this.handlers.loaded();
-  }
-
   async caughtUp_() {
-    this.learn_();
-    clearInterval(this.refresh_);
-    this.refresh_ = setInterval(() => !document.hidden && this.live.state.live && this.reloadSoon_(), REFRESH_MS);
+    this.pursue_();
+    const since = Date.now() / 1000 - NOTABLE_S;
     const past = await history
-      .read({ since: Date.now() / 1000 - NOTABLE_S, allocations: undefined }, MAX_NOTABLE)
+      .read({ since, allocations: undefined }, MAX_NOTABLE, this.abort_.signal)
       .catch(() => null);
     if (!past) return;
-    this.notable = past.events;
-    this.handlers.events([]);
+    this.notable = history.join(past.events, this.notable).slice(-MAX_NOTABLE);
+    this.tell_("events", []);
   }
 
-  // Loads the status again, with at least RELOAD_MS between two loads, however many events ask for it.
-  reloadSoon_() {
-    if (this.reloadTimer_) return;
-    const wait = Math.max(0, RELOAD_MS - (performance.now() - this.loadedAt_));
-    this.reloadTimer_ = setTimeout(async () => {
-      try {
-        await this.load_();
-        this.reloadTimer_ = 0;
-        this.learn_();
-      } catch {
-        this.reloadTimer_ = 0;
-        this.reloadSoon_();
-      }
-    }, wait);
-  }
-
-  batch_({ events, last }) {
-    if (events.length === 0) return;
-    this.recent.push(...events);
-    this.notable = [...this.notable, ...events.filter((event) => !LEDGER.has(event.name))].slice(-MAX_NOTABLE);
-    if (this.recent.length > MAX_RECENT) this.recent.splice(0, this.recent.length - RECENT);
-    // The status has events up to the known one.
-    if (!(last <= this.known_)) this.fold_(events);
-    this.handlers.events(events);
-  }
-
-  fold_(events) {
-    const nodes = new Set();
-    let layout = false;
-    this.meanwhile_?.push(...events);
-    for (const event of events) {
-      const change = this.model.apply(event);
-      for (const index of change.nodes) nodes.add(index);
-      layout ||= change.layout;
-      if (change.stale) this.reloadSoon_();
-      if (event.name === "free" && this.learning_) this.learning_.note(event.context ?? {});
+  take_(said) {
+    const change = fold(this.model, said);
+    const isOther = change.model !== this.model;
+    this.model = change.model;
+    this.isLoaded ||= isOther;
+    if (said.batch) {
+      const { events } = said.batch;
+      this.recent.push(...events);
+      if (this.recent.length > MAX_RECENT) this.recent.splice(0, this.recent.length - RECENT);
+      this.notable = [...this.notable, ...change.events.filter((event) => !LEDGER.has(event.name))].slice(-MAX_NOTABLE);
+      if (events.length > 0) this.tell_("events", change.events);
     }
-    if (layout) this.handlers.layout();
-    if (nodes.size > 0) this.handlers.changed([...nodes]);
+    if (isOther) this.tell_("loaded");
+    if (change.layout) this.tell_("layout");
+    if (change.nodes.length > 0) this.tell_("changed", [...new Set(change.nodes)]);
+    this.pursue_();
   }
 
-  // Reads the present allocations page by page, so that the end of one tells which nodes are free.
-  async learn_() {
-    const { model } = this;
-    if (model.ledgerKnown || this.learning_) return;
-    const learning = new Learning();
-    this.learning_ = learning;
+  // A view that fails takes nothing from the model, nor from the other views.
+  tell_(name, ...said) {
     try {
-      let after;
-      for (let page = 0; page < MAX_LEDGER_PAGES; ++page) {
-        const { allocations, next } = await api.get("resource.allocations", { after });
-        model.learn(allocations, learning.gone);
-        if (next === undefined) {
-          model.ledgerKnown = !learning.isTorn;
-          break;
-        }
-        after = next;
-      }
-    } catch {
-      // Without the ledger the status is loaded again when something is freed.
-    } finally {
-      this.learning_ = null;
+      this.handlers[name](...said);
+    } catch (error) {
+      reportError(error);
     }
   }
-}
 
-// What was freed while the allocations are read: pages may still have it.
-class Learning {
-  constructor() {
-    this.gone = new Set();
-    this.isTorn = false; // A part of an allocation was freed, and a page may have the whole of it.
+  // Asks for what the model wants, one question at a time.
+  async pursue_() {
+    const { signal } = this.abort_;
+    if (this.pursuing_ === signal) return;
+    this.pursuing_ = signal;
+    for (let topic; (topic = wants(this.model)) && this.live.state.live;) {
+      const wait = this.waitOf_(topic);
+      // Something else may be wanted before long.
+      if (wait > 0) await pause(Math.min(wait, NAP_MS));
+      else await this.tryToAsk_(topic, signal);
+      if (signal.aborted) return;
+    }
+    this.pursuing_ = null;
   }
 
-  note({ ids = [], idset }) {
-    for (const id of ids) this.gone.add(id);
-    if (idset !== undefined) this.isTorn = true;
+  waitOf_(topic) {
+    const failures = this.failures_[topic];
+    const retry = failures > 0 ? Math.min(RETRY_MS * 2 ** failures, LONGEST_RETRY_MS) : 0;
+    return this.askedAt_[topic] + Math.max(retry, topic === "status" ? RELOAD_MS : 0) - performance.now();
+  }
+
+  async tryToAsk_(topic, signal) {
+    try {
+      await this.ask_(topic, signal);
+      this.failures_[topic] = 0;
+      if (topic === "status") this.failure = "";
+    } catch (error) {
+      ++this.failures_[topic];
+      if (topic === "status") this.failure = error.message;
+    }
+  }
+
+  async ask_(topic, signal) {
+    this.askedAt_[topic] = performance.now();
+    this.take_({ asked: topic });
+    if (topic === "status") {
+      this.take_({ status: await api.get("resource.status", {}, signal) });
+      return;
+    }
+    let after;
+    do {
+      const page = await api.get("resource.allocations", { after }, signal);
+      this.take_({ page });
+      after = page.next;
+    } while (after !== undefined && wants(this.model) === topic);
   }
 }

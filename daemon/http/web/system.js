@@ -1,5 +1,6 @@
 // The daemon and what is connected to it: schedulers, partitions, agents, counters.
 import * as api from "./api.js";
+import * as hostlist from "./hostlist.js";
 import * as idset from "./idset.js";
 import { badge, el, number, replace, table } from "./dom.js";
 import { hostsText } from "./eventtext.js";
@@ -157,12 +158,17 @@ export class SystemView {
   }
 
   removed_(model) {
-    if (!model.shrunk) return null;
+    if (model.shrunk.length === 0) return null;
     return el(
       "section",
       {},
-      el("h2", {}, "Removed nodes"),
-      el("dl", { className: "fields" }, ...field("Removed", model.shrunk), ...field("Returning", model.returning)),
+      el("h2", {}, "Shrunk nodes"),
+      el(
+        "dl",
+        { className: "fields" },
+        ...field("Shrunk", hostlist.encode(model.shrunk)),
+        ...field("Returning", hostlist.encode(model.returning)),
+      ),
     );
   }
 

@@ -42,7 +42,8 @@ class Daemon(daemon.Daemon):
     """A daemon whose web view stays at one address when it is started again."""
 
     def __init__(self, resourced, resourcectl, config, http=""):
-        super().__init__(resourced, http=f'listen = ["127.0.0.1:{free_port()}"]\n{http}', config=config)
+        self.http = f'listen = ["127.0.0.1:{free_port()}"]\n{http}'
+        super().__init__(resourced, http=self.http, config=config)
         self.resourcectl = resourcectl
         self.url = f"http://127.0.0.1:{self.port}/"
         self.local = self.path / "local"

@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { modelOf } from "./fold.js";
 import * as layout from "./layout.js";
-import { Model } from "./model.js";
 
 const AREA = { width: 1400, height: 800, heading: 22, gap: 14, minimum: 120, smallest: 2, largest: 48 };
 
 const model = (hosts, properties = {}, partitions = {}) => {
-  const m = new Model();
   const count = Number(hosts.match(/-(\d+)\]$/)[1]);
   const R = { execution: { R_lite: [{ rank: `0-${count}`, children: { core: "0" } }], nodelist: [hosts], properties } };
-  m.load({ R, online: `0-${count}`, partitions });
-  return m;
+  return modelOf({ R, online: `0-${count}`, partitions });
 };
 
 test("the cells of every size of cluster fit, and none is lost", () => {

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Model } from "./model.js";
+import { modelOf } from "./fold.js";
 import * as search from "./search.js";
 
-const model = new Model();
-model.load({
+const model = modelOf({
   R: { execution: { R_lite: [{ rank: "0-19", children: { core: "0" } }], nodelist: ["node[0-19]"], properties: { gpu: "0-4" } } },
   online: "0-17", allocated: "5", exclude: "", torpid: "6",
   drain: { "3,12": { timestamp: 1, reason: "Bad disk" } },

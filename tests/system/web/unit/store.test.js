@@ -21,6 +21,7 @@ for (const name of ["setTimeout", "setInterval"]) {
     return timer;
   };
 }
+const history = await import("./history.js");
 const { Store } = await import("./store.js");
 const { ALLOCATED, DRAINED } = await import("./states.js");
 
@@ -54,7 +55,7 @@ const started = async (answers = {}) => {
   requests.length = 0;
   const calls = [];
   const note = (name) => (value) => calls.push([name, value]);
-  const store = new Store(Object.fromEntries(["loaded", "changed", "layout", "events", "live", "failed"].map((name) => [name, note(name)])));
+  const store = new Store(Object.fromEntries(["loaded", "changed", "layout", "events", "restarted", "live", "failed"].map((name) => [name, note(name)])));
   store.restart();
   const probe = new Stream(await request("resource.journal?allocations=true&since=4102444800"));
   await probe.send([], 700);
@@ -62,6 +63,7 @@ const started = async (answers = {}) => {
   const stream = new Stream(await request("resource.journal?after=200&"));
   await stream.send([drain("7")], 700);
   await stream.send([], 700);
+  if (!answers.keepsLedger) (await request("resource.allocations")).answer(json({ allocations: [] }));
   return { store, stream, calls };
 };
 
@@ -77,7 +79,7 @@ test("events that the status has are shown and not folded", async () => {
 
 test("an event that overtakes a status is not lost", async () => {
   const { store, stream } = await started();
-  store.loadedAt_ = -Infinity;
+  store.askedAt_.status = -Infinity;
   await stream.send([{ timestamp: 6, name: "restart", context: {} }], 701);
   const slow = await request("resource.status");
   await stream.send([drain("4")], 702);
@@ -88,7 +90,7 @@ test("an event that overtakes a status is not lost", async () => {
 });
 
 test("what is freed while the ledger is read stays free", async () => {
-  const { store, stream } = await started({ status: { allocated: "0-2" } });
+  const { store, stream } = await started({ status: { allocated: "0-2" }, keepsLedger: true });
   const page = await request("resource.allocations");
   await stream.send([{ timestamp: 6, name: "free", context: { ids: ["a"], nodelist: "node0" } }], 701);
   page.answer(json({ allocations: [part("a", "0"), part("b", "1-2")] }));
@@ -100,23 +102,69 @@ test("what is freed while the ledger is read stays free", async () => {
   store.live.stop("end");
 });
 
-test("a ledger of which a part was freed while it was read is not trusted", async () => {
-  const { store, stream } = await started({ status: { allocated: "0-2" } });
-  const page = await request("resource.allocations");
-  await stream.send([{ timestamp: 6, name: "free", context: { ids: ["b"], idset: "2", nodelist: "node2" } }], 701);
-  page.answer(json({ allocations: [part("b", "1-2")] }));
+test("a status that cannot be loaded is asked for again after a pause, and the page says that it has an older one", async () => {
+  const { store, stream } = await started();
+  store.askedAt_.status = -Infinity;
+  await stream.send([{ timestamp: 6, name: "restart", context: {} }], 701);
+  (await request("resource.status")).answer(new Response(JSON.stringify({ errno: 5, text: "the disk is full" }), { status: 500 }));
+  await new Promise((next) => setTimeout(next, 300));
+  assert.equal(requests.filter(({ url }) => url.startsWith("/api/resource.status")).length, 0);
+  assert.equal(store.failure, "the disk is full");
+  store.askedAt_.status = -Infinity;
+  (await request("resource.status")).answer(status());
   await new Promise((next) => setTimeout(next, 5));
-  assert.equal(store.model.ledgerKnown, false);
+  assert.equal(store.failure, "");
   store.live.stop("end");
+});
+
+test("one status is asked for at a time", async () => {
+  const { store, stream } = await started();
+  store.askedAt_.status = -Infinity;
+  await stream.send([{ timestamp: 6, name: "restart", context: {} }], 701);
+  const slow = await request("resource.status");
+  store.restart();
+  assert.equal(slow.signal.aborted, true);
+  const probe = new Stream(await request("resource.journal?allocations=true&since=4102444800"));
+  await probe.send([], 702);
+  await request("resource.status");
+  assert.equal(requests.filter(({ url }) => url.startsWith("/api/resource.status")).length, 0);
+  store.live.stop("end");
+});
+
+test("a view that fails keeps the others from nothing, and loses no event", async () => {
+  const { store, stream } = await started();
+  const failed = new Promise((done) => (globalThis.reportError = done));
+  store.handlers.events = () => {
+    throw new Error("a view");
+  };
+  await stream.send([drain("3")], 701);
+  assert.equal((await failed).message, "a view");
+  assert.equal(store.model.flags[3] & DRAINED, DRAINED);
+  assert.equal(store.live.state.live, true);
+  store.live.stop("end");
+});
+
+test("events of the start are not new to views that read a history of their own", async () => {
+  const { store, stream, calls } = await started();
+  assert.deepEqual(calls.filter(([name]) => name === "events").flatMap(([, events]) => events), []);
+  await stream.send([drain("3")], 701);
+  assert.equal(calls.filter(([name]) => name === "events").at(-1)[1].length, 1);
+  store.live.stop("end");
+});
+
+test("an event that comes with a history and by the stream is there once", () => {
+  const at = (timestamp, idset) => ({ ...drain(idset), timestamp });
+  const past = [at(1, "0"), at(2, "1"), at(2, "2"), at(3, "3")];
+  history.join(past, [at(2, "1"), at(2, "2"), at(3, "3"), at(3, "4"), at(4, "5")]);
+  assert.deepEqual(past.map(({ context }) => context.idset), ["0", "1", "2", "3", "4", "5"]);
 });
 
 test("events that are not kept any more lead to a new status", async () => {
   const { store, stream } = await started();
+  store.askedAt_.status = -Infinity;
   await stream.send([{ timestamp: 6, name: "truncate", context: {} }], 900);
-  const probe = new Stream(await request("resource.journal?allocations=true&since=4102444800"));
-  await probe.send([], 900);
   (await request("resource.status")).answer(status({ drain: { 5: { timestamp: 1, reason: "x" } } }));
-  await request("resource.journal?after=400&");
+  await new Promise((next) => setTimeout(next, 5));
   assert.equal(store.model.flags[5] & DRAINED, DRAINED);
   store.live.stop("end");
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Model } from "./model.js";
+import { modelOf } from "./fold.js";
 import { detailOf, passes, targetsOf } from "./eventtext.js";
 import * as router from "./router.js";
 import { Parser } from "./sse.js";
@@ -31,8 +31,7 @@ test("durations have their two largest units", () => {
   for (const [seconds, text] of shown) assert.equal(duration(seconds), text);
 });
 
-const model = new Model();
-model.load({ R: { execution: { R_lite: [{ rank: "0-9", children: { core: "0" } }], nodelist: ["node[0-9]"] } }, online: "0-9" });
+const model = modelOf({ R: { execution: { R_lite: [{ rank: "0-9", children: { core: "0" } }], nodelist: ["node[0-9]"] } }, online: "0-9" });
 
 test("events tell their nodes and details", () => {
   assert.equal(targetsOf(model, { name: "offline", context: { idset: "3-4" } }), "node[3-4]");

@@ -1,0 +1,267 @@
+// The one way in which what the daemon says becomes the model. Answers to questions and events come over connections of
+// their own, so an answer may be older or newer than the events around it. But it is not older than its question: the
+// events since the question are kept, and folded again into the answer. In order up to the last one they leave the same
+// state however many of them the answer has already, as each sets what it is about.
+import * as idset from "./idset.js";
+import * as hostlist from "./hostlist.js";
+import * as rset from "./rset.js";
+import { Model } from "./model.js";
+import { ALLOCATED, DRAINED, EXCLUDED, ONLINE, SHOWN, TORPID, UNCHECKED } from "./states.js";
+
+const NOTHING = 0; // Values of `overwrite` in a drain (RFC 44).
+const REASON = 1;
+
+/**
+ * Folds one of these into a model:
+ *   {batch}    a response of the journal: {events, last}
+ *   {asked}    the news that a question is on its way, `status` or `allocations`; one at a time
+ *   {status}   the payload of resource.status
+ *   {page}     a payload of resource.allocations
+ *   {aged}     the news that the status is so old that what has no events may have changed
+ *   {lost}     the news that events were missed, or that their numbers mean nothing any more
+ * Returns `model`, which is another one after a status, and what has changed: `nodes` (indices of nodes with another
+ * state), `layout` (properties), and `events` (those of the batch that had not come before).
+ */
+export const fold = (model, said) => {
+  const change = { model, nodes: [], layout: false, events: [] };
+  if (said.batch) takeBatch(model, said.batch, change);
+  else if (said.asked) model.question = { topic: said.asked, events: [], found: new Map() };
+  else if (said.status) takeStatus(model, said.status, change);
+  else if (said.page) takePage(model, said.page, change);
+  else if (said.aged) model.isOutdated = true;
+  else if (said.lost) lose(model);
+  return change;
+};
+
+/** What to ask the daemon next: `status`, `allocations`, or nothing. */
+export const wants = (model) => (model.isOutdated ? "status" : model.ledgerKnown ? "" : "allocations");
+
+// What was asked before is answered from before, and what is known of allocations has a hole.
+const forget = (model) => {
+  model.isOutdated = true;
+  model.ledgerKnown = false;
+  model.question = null;
+};
+
+const lose = (model) => {
+  forget(model);
+  model.position = undefined;
+};
+
+const takeBatch = (model, { events, last }, change) => {
+  if (last !== undefined) {
+    if (last <= model.position) return;
+    // Of the events in between, some are not kept any more.
+    if (model.position !== undefined && events[0]?.name === "truncate") forget(model);
+    model.position = last;
+  }
+  change.events = events;
+  for (const event of events) model.question?.events.push(event);
+  for (const event of events) apply(model, event, change);
+};
+
+const takeStatus = (before, status, change) => {
+  const { question } = before;
+  if (question?.topic !== "status") return;
+  before.question = null;
+  // A standby may answer with less than what its leader has told in events.
+  if (status.sequence < before.position) return;
+  const model = new Model(status.R);
+  change.model = model;
+  model.position = before.position;
+  model.isOutdated = false;
+  if (before.ledgerKnown && same(before.hosts, model.hosts) && same(before.ranks, model.ranks)) {
+    Object.assign(model, { allocations: before.allocations, held: before.held, ledgerKnown: true });
+  }
+  readStates(model, status);
+  for (const event of question.events) apply(model, event, change);
+  change.nodes = [];
+  change.layout = false;
+};
+
+const same = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);
+
+const readStates = (model, status) => {
+  const flag = (text, bit) => model.each(idset.parse(text ?? ""), (index) => (model.flags[index] |= bit));
+  flag(status.online, ONLINE);
+  flag(status.exclude, EXCLUDED);
+  flag(status.torpid, TORPID);
+  flag(status.unchecked, UNCHECKED);
+  if (model.ledgerKnown) model.held.forEach((count, index) => (model.flags[index] |= count > 0 ? ALLOCATED : 0));
+  else flag(status.allocated, ALLOCATED);
+  for (const [ranks, drain] of Object.entries(status.drain ?? {})) {
+    model.each(idset.parse(ranks), (index) => {
+      model.flags[index] |= DRAINED;
+      model.drains.set(index, drain);
+    });
+  }
+  for (const [ranks, drain] of Object.entries(status.scheduled ?? {})) {
+    model.each(idset.parse(ranks), (index) => model.scheduled.set(index, drain));
+  }
+  model.partitions = Object.entries(status.partitions ?? {}).map(([name, p]) => ({
+    name,
+    ranks: idset.parse(p.targets),
+    waiting: p.waiting,
+    leaving: p.leaving,
+  }));
+  model.shrunk = hostlist.parse(status.shrunk ?? "");
+  model.returning = hostlist.parse(status.returning ?? "");
+  for (let index = 0; index < model.size; ++index) ++model.counts[SHOWN[model.flags[index]]];
+};
+
+/** A model of a status, as that of a time of the past, in which nothing happens. */
+export const modelOf = (status) => {
+  const model = new Model(status.R);
+  readStates(model, status);
+  return model;
+};
+
+const takePage = (model, { allocations, next }, change) => {
+  const { question } = model;
+  if (question?.topic !== "allocations") return;
+  for (const allocation of allocations) question.found.set(allocation.id, allocation);
+  if (next !== undefined) return;
+  model.question = null;
+  model.ledgerKnown = true;
+  model.allocations = new Map();
+  model.held = new Uint16Array(model.size);
+  for (const allocation of question.found.values()) hold(model, allocation);
+  for (const event of question.events) if (LEDGER.has(event.name)) apply(model, event, change);
+  for (let index = 0; index < model.size; ++index) setFlags(model, index, ALLOCATED, model.held[index] > 0, change);
+};
+
+const LEDGER = new Set(["alloc", "free"]);
+
+const apply = (model, event, change) => {
+  if (RENUMBERING.has(event.name)) {
+    forget(model);
+    model.isRenumbered = true;
+  }
+  // Ranks of later events may be those of other nodes.
+  if (!model.isRenumbered) HANDLERS.get(event.name)?.(model, event.context ?? {}, event, change);
+};
+
+const RENUMBERING = new Set(["restart", "resource-define", "shrink", "unshrink"]);
+
+// Sets or clears flags of a node.
+const setFlags = (model, index, bits, isSet, change) => {
+  const before = model.flags[index];
+  const flags = isSet ? before | bits : before & ~bits;
+  if (before === flags) return;
+  --model.counts[SHOWN[before]];
+  ++model.counts[SHOWN[flags]];
+  model.flags[index] = flags;
+  change.nodes.push(index);
+};
+
+const hold = (model, allocation) => {
+  if (model.allocations.has(allocation.id)) return;
+  const ranks = rset.parse(allocation.R).ranks;
+  model.allocations.set(allocation.id, { ...allocation, ranks });
+  model.each(ranks, (index) => ++model.held[index]);
+};
+
+// `part` are the ranks that are freed, null for all.
+const release = (model, id, part, change) => {
+  const allocation = model.allocations.get(id);
+  if (!allocation) return;
+  const left = part ? idset.difference(allocation.ranks, part) : [];
+  const gone = idset.difference(allocation.ranks, left);
+  allocation.ranks = left;
+  if (left.length === 0) model.allocations.delete(id);
+  model.each(gone, (index) => setFlags(model, index, ALLOCATED, --model.held[index] > 0, change));
+};
+
+const eachOf = (model, context, f) => model.each(idset.parse(context.idset ?? ""), f);
+const sets = (bits, isSet) => (model, context, _event, change) =>
+  eachOf(model, context, (index) => setFlags(model, index, bits, isSet, change));
+
+// A drain on a node that is drained keeps the time, the reason or both, as DrainTable of core/module does.
+const drain = (model, context, event, change) => {
+  const overwrite = context.overwrite ?? REASON;
+  eachOf(model, context, (index) => {
+    const next = { timestamp: event.timestamp, reason: context.reason ?? "", by: context.by, until: context.until };
+    const present = model.drains.get(index);
+    if (present) {
+      if (overwrite === NOTHING && present.reason) return;
+      if (overwrite === NOTHING || overwrite === REASON) next.timestamp = present.timestamp;
+    }
+    model.drains.set(index, next);
+    if (context.scheduled) model.scheduled.delete(index);
+    if (model.flags[index] & DRAINED) change.nodes.push(index);
+    else setFlags(model, index, DRAINED, true, change);
+  });
+};
+
+const undrain = (model, context, _event, change) => {
+  eachOf(model, context, (index) => {
+    model.drains.delete(index);
+    if (!context["keeps-scheduled"] && model.scheduled.delete(index)) change.nodes.push(index);
+    setFlags(model, index, DRAINED, false, change);
+  });
+};
+
+const schedule = (model, { from, reason = "", until, by, ...context }, _event, change) => {
+  eachOf(model, context, (index) => {
+    model.scheduled.set(index, { from, reason, until, by });
+    change.nodes.push(index);
+  });
+};
+
+const cancel = (model, context, _event, change) => {
+  eachOf(model, context, (index) => {
+    if (model.scheduled.delete(index)) change.nodes.push(index);
+  });
+};
+
+const updateProperties = (model, context, _event, change) => {
+  for (const [name, ranks] of Object.entries(context["property-add"] ?? {})) {
+    model.properties.set(name, idset.union(model.properties.get(name) ?? [], idset.parse(ranks)));
+  }
+  for (const [name, ranks] of Object.entries(context["property-remove"] ?? {})) {
+    const left = idset.difference(model.properties.get(name) ?? [], idset.parse(ranks));
+    if (left.length > 0) model.properties.set(name, left);
+    else model.properties.delete(name);
+  }
+  change.layout = true;
+};
+
+const alloc = (model, context, _event, change) => {
+  for (const allocation of context.allocations ?? []) {
+    // Before all allocations are known, none can be counted.
+    if (model.ledgerKnown) hold(model, allocation);
+    model.each(rset.parse(allocation.R).ranks, (index) =>
+      setFlags(model, index, ALLOCATED, !model.ledgerKnown || model.held[index] > 0, change),
+    );
+  }
+};
+
+const free = (model, context, _event, change) => {
+  if (!model.ledgerKnown) return;
+  const part = context.idset === undefined ? null : idset.parse(context.idset);
+  for (const id of context.ids ?? []) release(model, id, part, change);
+};
+
+const update = (model, context, event, change) => {
+  if (typeof context.expiration === "number") model.expiration = context.expiration;
+  updateProperties(model, context, event, change);
+  // Another R of the enclosing instance, without some of the nodes.
+  if (context.shrink !== undefined) forget(model);
+};
+
+const HANDLERS = new Map(
+  Object.entries({
+    drain,
+    undrain,
+    "drain-schedule": schedule,
+    "drain-cancel": cancel,
+    online: sets(ONLINE, true),
+    offline: sets(ONLINE | TORPID, false),
+    torpid: sets(TORPID, true),
+    lively: sets(TORPID, false),
+    alloc,
+    free,
+    "property-update": updateProperties,
+    "resource-update": update,
+  }),
+);
