@@ -18,7 +18,7 @@ import { Store } from "./store.js";
 import { STATES } from "./states.js";
 import { Summary, sentence } from "./summary.js";
 import { SystemView } from "./system.js";
-import { duration } from "./time.js";
+import { duration, stamp } from "./time.js";
 
 const VIEWS = ["map", "drains", "events", "system"];
 const AGE_MS = 15000; // Ages on the page are brought up to date this often.
@@ -114,7 +114,8 @@ let found = null;
 const findMatches = () => {
   const query = place.params.q ?? "";
   found = query ? search.match(shown(), query) : null;
-  setText(byId("found"), found ? `${number(found.count)} found` : "");
+  setText(byId("found"), found?.problem ?? (found ? `${number(found.count)} found` : ""));
+  byId("found").classList.toggle("warning", Boolean(found?.problem));
 };
 
 const showMap = () => {
@@ -181,7 +182,7 @@ const changed = (nodes) => {
   // A search for a state follows the states.
   if (found) matchSoon();
   map.update(shown(), nodes);
-  if (nodes.includes(shown().find(place.argument))) panel.render();
+  if (nodes.length === 0 || nodes.includes(shown().find(place.argument))) panel.render();
   summary.draw(shown(), place.params.q ?? "");
   drawCounts();
   drawListsSoon();
@@ -195,7 +196,8 @@ const drawCounts = () => {
   count.hidden = drained === 0;
   setText(count, number(drained));
   byId("map").setAttribute("aria-label", `Map. ${sentence(shown())}`);
-  document.title = drained > 0 ? `(${number(drained)}) resourced` : "resourced";
+  setText(byId("cluster"), layout.clusterName(store.model, location.hostname));
+  document.title = `${drained > 0 ? `(${number(drained)}) ` : ""}${byId("cluster").textContent} · resourced`;
 };
 
 const drawLists = () => {
@@ -255,6 +257,12 @@ const drawLive = (state) => {
         : `The page shows the state of ${duration((Date.now() - state.heard) / 1000)} ago, and tries to connect again.`;
     setText(byId("stale-text"), ` ${text[0].toUpperCase()}${text.slice(1)}. ${how}`);
   }
+};
+
+const drawClock = () => {
+  const text = stamp(Date.now() / 1000);
+  byId("clock").dateTime = text;
+  setText(byId("clock"), text.slice(11));
 };
 
 const select = () => {
@@ -362,7 +370,10 @@ const askToken = () => {
   if (!dialog.open) dialog.showModal();
 };
 
-const openHelp = () => byId("help").showModal();
+const openHelp = () => {
+  byId("help").showModal();
+  byId("help").scrollTop = 0;
+};
 
 const start = () => {
   const nextTheme = theme.start(byId("theme"), () => {
@@ -388,7 +399,7 @@ const start = () => {
   byId("help-button").addEventListener("click", openHelp);
   replace(
     byId("legend"),
-    STATES.flatMap((state) => [el("dt", {}, badge(state), ` ${state.name}`), el("dd", {}, state.text)]),
+    STATES.flatMap((state) => [el("dt", {}, badge(state), ` ${state.label}`), el("dd", {}, state.text)]),
   );
   byId("token-form").addEventListener("submit", () => {
     api.setToken(byId("token").value.trim());
@@ -425,7 +436,11 @@ const start = () => {
     if (getSelection().isCollapsed) panel.render();
     if (!document.hidden) panel.refresh();
   }, AGE_MS);
-  setInterval(() => drawLive(store.live.state), 1000);
+  setInterval(() => {
+    drawLive(store.live.state);
+    drawClock();
+  }, 1000);
+  drawClock();
   navigate();
   store.restart();
 };

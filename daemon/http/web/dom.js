@@ -24,9 +24,15 @@ export const setText = (element, text) => {
 // Columns of numbers, which are aligned at the right.
 const NUMBERS = new Set(["Nodes", "Succeeded", "Failed", "For"]);
 
+// On a telephone a row is a list of its cells, each after the head of its column.
+const nameCells = (heads, rows) => {
+  for (const row of rows) for (const [i, cell] of [...row.children].entries()) cell.dataset.head = heads[i];
+};
+
 /** A table in a frame that scrolls, by the heads of its columns and its rows. The caption is for screen readers. */
-export const table = (heads, rows, caption) =>
-  el(
+export const table = (heads, rows, caption) => {
+  nameCells(heads, rows);
+  return el(
     "div",
     { className: "table-frame" },
     el(
@@ -45,6 +51,7 @@ export const table = (heads, rows, caption) =>
       el("tbody", {}, rows),
     ),
   );
+};
 
 // Where the focus is within an element, as positions among children.
 const focusPath = (element) => {

@@ -29,12 +29,13 @@ export const byReason = (model) => {
   return [...groups.values()].sort((a, b) => a.oldest - b.oldest);
 };
 
-const offlineCount = (model, nodes) => nodes.filter((index) => !(model.flags[index] & ONLINE)).length;
+/** How many of some nodes are not online. */
+export const offlineCount = (model, nodes) => nodes.filter((index) => !(model.flags[index] & ONLINE)).length;
 
 const splitText = (model, nodes) => {
   const counts = new Map();
   for (const index of nodes) {
-    const name = STATES[model.state(index)].name;
+    const { name } = STATES[STATES[model.state(index)].health];
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   const offline = offlineCount(model, nodes);
@@ -76,7 +77,7 @@ const ageTable = (model, now) => {
           "tr",
           {},
           el("td", {}, nodeLink(model.hosts[index])),
-          el("td", {}, STATES[model.state(index)].name + (model.flags[index] & ONLINE ? "" : ", offline")),
+          el("td", {}, STATES[model.state(index)].label),
           el("td", { className: "number" }, duration(now - drain.timestamp)),
           el("td", {}, stamp(drain.timestamp)),
           el("td", { className: "wrap" }, drain.reason || el("span", { className: "faint" }, NO_REASON)),

@@ -85,6 +85,9 @@ export const detailOf = (event) => {
 
 export const actorOf = (event) => actorText(event.context?.by);
 
+// All ids of an event: what is shown may leave some out.
+const idsOf = ({ context = {} }) => [...(context.ids ?? []), ...(context.allocations ?? []).map(({ id }) => id)];
+
 /** Whether an event passes a filter {names: Set, text}. `text` is a host, or a part of what is shown. */
 export const passes = (model, event, { names, text }) => {
   if (names.size > 0 && !names.has(event.name)) return false;
@@ -92,7 +95,7 @@ export const passes = (model, event, { names, text }) => {
   const index = model.find(text);
   if (index !== undefined) return idset.has(ranksOf(event), model.ranks[index]);
   const lower = text.toLowerCase();
-  return [event.name, detailOf(event), actorOf(event), targetsOf(model, event)].some((part) =>
+  return [event.name, detailOf(event), actorOf(event), targetsOf(model, event), ...idsOf(event)].some((part) =>
     part.toLowerCase().includes(lower),
   );
 };

@@ -5,7 +5,7 @@
 import * as idset from "./idset.js";
 import * as hostlist from "./hostlist.js";
 import * as rset from "./rset.js";
-import { Model } from "./model.js";
+import { Model, sizeOf } from "./model.js";
 import { ALLOCATED, DRAINED, EXCLUDED, ONLINE, SHOWN, TORPID, UNCHECKED } from "./states.js";
 
 const NOTHING = 0; // Values of `overwrite` in a drain (RFC 44).
@@ -71,7 +71,8 @@ const takeStatus = (before, status, change) => {
   model.position = before.position;
   model.isOutdated = false;
   if (before.ledgerKnown && same(before.hosts, model.hosts) && same(before.ranks, model.ranks)) {
-    Object.assign(model, { allocations: before.allocations, held: before.held, ledgerKnown: true });
+    const { allocations, held, used } = before;
+    Object.assign(model, { allocations, held, used, ledgerKnown: true });
   }
   readStates(model, status);
   for (const event of question.events) apply(model, event, change);
@@ -125,6 +126,7 @@ const takePage = (model, { allocations, next }, change) => {
   model.ledgerKnown = true;
   model.allocations = new Map();
   model.held = new Uint16Array(model.size);
+  model.used = { cores: 0, gpus: 0 };
   for (const allocation of question.found.values()) hold(model, allocation);
   for (const event of question.events) if (LEDGER.has(event.name)) apply(model, event, change);
   for (let index = 0; index < model.size; ++index) setFlags(model, index, ALLOCATED, model.held[index] > 0, change);
@@ -156,9 +158,16 @@ const setFlags = (model, index, bits, isSet, change) => {
 
 const hold = (model, allocation) => {
   if (model.allocations.has(allocation.id)) return;
-  const ranks = rset.parse(allocation.R).ranks;
-  model.allocations.set(allocation.id, { ...allocation, ranks });
+  const { ranks: all, hardware } = rset.parse(allocation.R);
+  const ranks = idset.intersection(all, model.rankSet);
+  model.allocations.set(allocation.id, { ...allocation, ranks, hardware });
   model.each(ranks, (index) => ++model.held[index]);
+  use(model, hardware, ranks, 1);
+};
+
+const use = (model, hardware, ranks, sign) => {
+  const { cores, gpus } = sizeOf(hardware, ranks);
+  model.used = { cores: model.used.cores + sign * cores, gpus: model.used.gpus + sign * gpus };
 };
 
 // `part` are the ranks that are freed, null for all.
@@ -169,6 +178,7 @@ const release = (model, id, part, change) => {
   const gone = idset.difference(allocation.ranks, left);
   allocation.ranks = left;
   if (left.length === 0) model.allocations.delete(id);
+  use(model, allocation.hardware, gone, -1);
   model.each(gone, (index) => setFlags(model, index, ALLOCATED, --model.held[index] > 0, change));
 };
 

@@ -112,6 +112,9 @@ export const difference = (a, b) => {
   return result;
 };
 
+/** Ids in both sets. */
+export const intersection = (a, b) => difference(a, difference(a, b));
+
 /** Ids in any of these sets. */
 export const unionAll = (sets) => {
   const pairs = [];

@@ -72,6 +72,17 @@ export const bestGrouping = (model) => {
   return stems.size > 1 && stems.size <= 200 ? "name" : "none";
 };
 
+/** What to call a cluster: how the names of all its hosts begin, and where the page came from. */
+export const clusterName = (model, address) => {
+  let common = null;
+  for (const { prefix } of model.runs) {
+    if (common === null) common = prefix;
+    while (!prefix.startsWith(common)) common = common.slice(0, -1);
+  }
+  const name = (common ?? "").replace(/[^A-Za-z]+$/, "");
+  return name === "" || name === address ? address : `${name} · ${address}`;
+};
+
 const shelves = (sizes, columns) => {
   const result = [];
   for (let i = 0; i < sizes.length; i += columns.length) {

@@ -14,6 +14,17 @@ export const actorText = (by) => {
   return kind === "userid" ? `user ${value}` : kind === "signal" ? `signal ${value}` : `${kind} ${value}`;
 };
 
+/** The cores and gpus that hardware has on some ranks. */
+export const sizeOf = (hardware, ranks) => {
+  const size = { cores: 0, gpus: 0 };
+  for (const group of hardware) {
+    const count = idset.count(idset.intersection(group.ranks, ranks));
+    size.cores += count * group.cores;
+    size.gpus += count * group.gpus;
+  }
+  return size;
+};
+
 export class Model {
   /** A model of the nodes of an R, without anything that is known of them. */
   constructor(R) {
@@ -26,6 +37,7 @@ export class Model {
     this.indexOf_ = this.dense ? null : new Map(ranks.map((rank, index) => [rank, index]));
     this.hosts = inventory.hosts;
     this.runs = inventory.runs;
+    this.rankSet = inventory.ranks;
     this.order = hostlist.naturalOrder(this.hosts, inventory.runs);
     this.hardware = inventory.hardware;
     this.properties = inventory.properties;
@@ -39,7 +51,9 @@ export class Model {
     this.partitions = [];
     this.shrunk = []; // Hosts that were removed from the inventory, and those of them that return.
     this.returning = [];
-    this.allocations = new Map(); // From id to {id, ranks, R, note, expiration, partition}.
+    this.allocations = new Map(); // From id to {id, ranks, hardware, R, note, expiration, partition}.
+    this.total = sizeOf(this.hardware, this.rankSet);
+    this.used = { cores: 0, gpus: 0 }; // Of those allocations.
     this.ledgerKnown = false; // All present allocations are in `allocations`.
     // Where fold.js stands: the number of the last event, whether a status is wanted, whether nodes have got other ranks
     // since, and the question that is under way.

@@ -4,7 +4,6 @@ import * as history from "./history.js";
 import * as hostlist from "./hostlist.js";
 import * as idset from "./idset.js";
 import * as paint from "./paint.js";
-import * as rset from "./rset.js";
 import * as timeline from "./timeline.js";
 import { badge, byId, el, replace } from "./dom.js";
 import { ranksOf } from "./eventtext.js";
@@ -242,7 +241,7 @@ export class NodePanel {
     const own = [...model.allocations.values()].filter(({ ranks }) => idset.has(ranks, rank));
     if (own.length === 0) return ["none"];
     return own.slice(0, 50).map((allocation) => {
-      const here = rset.parse(allocation.R).hardware.find((group) => idset.has(group.ranks, rank));
+      const here = allocation.hardware.find((group) => idset.has(group.ranks, rank));
       const isExpired = allocation.expiration && allocation.expiration <= now;
       return el(
         "div",
@@ -289,7 +288,7 @@ export class NodePanel {
     );
     const text = [...timeline.totals(strip)]
       .sort((a, b) => b[1] - a[1])
-      .map(([state, seconds]) => `${STATES[state]?.name ?? "no record"} ${duration(seconds)}`)
+      .map(([state, seconds]) => `${STATES[state]?.label ?? "no record"} ${duration(seconds)}`)
       .join(", ");
     return el(
       "section",

@@ -1,14 +1,17 @@
 // Pictures of the cells. Each state has a colour and a pattern, drawn once for a cell size; a map is put together by
 // copying their pixels, which costs by the pixels of the screen and not by the calls for each node.
 import {
+  AVAIL,
+  DRAINED_OFFLINE,
   DRAINING,
-  FREE,
+  DRAINING_OFFLINE,
   OFFLINE,
   STATES,
   STATE_ALLOCATED,
   STATE_DRAINED,
   STATE_EXCLUDED,
   STATE_TORPID,
+  isDrainedOffline,
 } from "./states.js";
 
 /** The colours of the style sheet for the present theme. */
@@ -39,8 +42,10 @@ const line = (context, size, ...points) => {
   context.stroke();
 };
 
+const cross = (c, size) => line(c, size, [0.24, 0.24], [0.76, 0.76], [0.76, 0.24], [0.24, 0.76]);
+
 const PATTERNS = new Map([
-  [FREE, () => {}],
+  [AVAIL, () => {}],
   [
     STATE_ALLOCATED,
     (c, size) => {
@@ -58,7 +63,9 @@ const PATTERNS = new Map([
     },
   ],
   [STATE_DRAINED, (c, size) => line(c, size, [0.2, 0.8], [0.8, 0.2])],
-  [OFFLINE, (c, size) => line(c, size, [0.24, 0.24], [0.76, 0.76], [0.76, 0.24], [0.24, 0.76])],
+  [OFFLINE, cross],
+  [DRAINING_OFFLINE, cross],
+  [DRAINED_OFFLINE, cross],
   [STATE_TORPID, (c, size) => line(c, size, [0.2, 0.38], [0.8, 0.38], [0.2, 0.64], [0.8, 0.64])],
   [STATE_EXCLUDED, (c, size) => line(c, size, [0.28, 0.5], [0.72, 0.5])],
 ]);
@@ -84,8 +91,9 @@ const draw = (context, state, size, { fill, ink }, isNamed) => {
     PATTERNS.get(state)(context, size / 2);
     context.restore();
   } else if (size >= PATTERN_SIZE) PATTERNS.get(state)(context, size);
-  // In tiny cells offline nodes have a hole, and draining ones two halves.
+  // In tiny cells offline nodes have a hole, drained ones that are offline a corner, and draining ones two halves.
   else if (state === OFFLINE && size >= 3) context.fillRect(1, 1, size - 2, size - 2);
+  else if (isDrainedOffline(state)) context.fillRect(0, 0, Math.ceil(size / 2), Math.ceil(size / 2));
   else if (state === DRAINING && size >= 2) context.fillRect(0, Math.ceil(size / 2), size, size);
 };
 

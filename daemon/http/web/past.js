@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { byId, setText } from "./dom.js";
 import { modelOf } from "./fold.js";
+import { Model } from "./model.js";
 import { duration, localInput, stamp } from "./time.js";
 
 const SPANS = new Map([
@@ -82,6 +83,9 @@ export class Past {
           this.wanted_ = undefined;
           continue;
         }
+        if (this.at === undefined) break;
+        // Not even the present state may stand for that time.
+        this.model = new Model();
         this.failure = error.message;
       }
       this.draw_();

@@ -1,6 +1,6 @@
 // Beside the map: what needs attention now, and the last events.
 import { badge, el, number, replace } from "./dom.js";
-import { byReason } from "./drains.js";
+import { byReason, offlineCount } from "./drains.js";
 import { hostsText } from "./eventtext.js";
 import { eventRow, hostsLink } from "./rows.js";
 import { OFFLINE, STATES, STATE_TORPID } from "./states.js";
@@ -26,6 +26,11 @@ const stateItem = (model, state) => {
   );
 };
 
+const offlineText = (model, nodes) => {
+  const offline = offlineCount(model, nodes);
+  return offline > 0 ? `${number(offline)} of them offline, ` : "";
+};
+
 const reasonItem = (model, group, now) =>
   el(
     "li",
@@ -39,7 +44,7 @@ const reasonItem = (model, group, now) =>
       el(
         "div",
         { className: "faint" },
-        `${number(group.nodes.length)} drained, oldest ${duration(now - group.oldest)} ago`,
+        `${number(group.nodes.length)} drained, ${offlineText(model, group.nodes)}oldest ${duration(now - group.oldest)} ago`,
       ),
     ),
   );

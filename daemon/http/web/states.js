@@ -1,5 +1,6 @@
-// The states of a node: flags as the daemon reports them, and the one state that the map shows for each combination. A
-// state has a name, a glyph and a place in the order of attention; colours are in style.css.
+// The states of a node: flags as the daemon reports them, and the one look that the map has for each combination. A state
+// is called as in all of this project and in Flux; `allocated` is a use, and such a node is `avail` as well. Colours are in
+// style.css.
 
 export const ONLINE = 1;
 export const DRAINED = 2;
@@ -8,42 +9,75 @@ export const EXCLUDED = 8;
 export const ALLOCATED = 16;
 export const UNCHECKED = 32;
 
-/** In the order of the summary. `text` explains the state to people. */
-export const STATES = [
-  { name: "free", glyph: "", text: "online, and nothing is allocated on it" },
-  { name: "allocated", glyph: "▪", text: "online, with an allocation" },
-  { name: "draining", glyph: "◣", text: "drained, and its allocation still runs" },
-  { name: "drained", glyph: "╱", text: "drained by an operator, a schedule or a health check" },
-  { name: "offline", glyph: "✕", text: "not online, and nobody has drained it" },
-  { name: "torpid", glyph: "≈", text: "its agent is silent" },
-  { name: "excluded", glyph: "–", text: "excluded by the configuration" },
-];
-
-export const FREE = 0;
+export const AVAIL = 0;
 export const STATE_ALLOCATED = 1;
 export const DRAINING = 2;
 export const STATE_DRAINED = 3;
 export const OFFLINE = 4;
 export const STATE_TORPID = 5;
 export const STATE_EXCLUDED = 6;
+export const DRAINING_OFFLINE = 7;
+export const DRAINED_OFFLINE = 8;
+
+/** How nodes look, by those numbers. `health` is the state that such a node has, `label` all that is true of it. */
+export const STATES = [
+  { name: "avail", glyph: "", label: "avail", health: AVAIL, text: "available to schedulers" },
+  { name: "allocated", glyph: "▪", label: "avail, allocated", health: AVAIL, text: "avail, with an allocation" },
+  {
+    name: "draining",
+    glyph: "◣",
+    label: "draining",
+    health: DRAINING,
+    text: "drained, and its allocation still runs",
+  },
+  {
+    name: "drained",
+    glyph: "╱",
+    label: "drained",
+    health: STATE_DRAINED,
+    text: "drained by an operator, a schedule or a health check",
+  },
+  { name: "offline", glyph: "✕", label: "offline", health: OFFLINE, text: "not online, and nobody has drained it" },
+  { name: "torpid", glyph: "≈", label: "torpid", health: STATE_TORPID, text: "its agent is silent" },
+  { name: "exclude", glyph: "–", label: "exclude", health: STATE_EXCLUDED, text: "excluded by the configuration" },
+  {
+    name: "draining-offline",
+    glyph: "✕",
+    label: "draining, offline",
+    health: DRAINING,
+    text: "draining, and not online",
+  },
+  { name: "drained-offline", glyph: "✕", label: "drained, offline", health: STATE_DRAINED, text: "drained, and not online" },
+];
+
+/** The looks that have a number of their own above the views; the others are part of these. */
+export const COUNTED = [AVAIL, STATE_ALLOCATED, DRAINING, STATE_DRAINED, OFFLINE, STATE_TORPID, STATE_EXCLUDED];
+
+/** How many nodes are in a state of COUNTED, by how many have each look. */
+export const countOf = (counts, state) =>
+  STATES.reduce((sum, { health }, look) => sum + (look === state || health === state ? counts[look] : 0), 0);
+
+/** The looks of drained nodes that are not online. */
+export const isDrainedOffline = (look) => look === DRAINING_OFFLINE || look === DRAINED_OFFLINE;
 
 const shown = (flags) => {
   if (flags & EXCLUDED) return STATE_EXCLUDED;
+  if (flags & DRAINED && !(flags & ONLINE)) return flags & ALLOCATED ? DRAINING_OFFLINE : DRAINED_OFFLINE;
   if (flags & DRAINED) return flags & ALLOCATED ? DRAINING : STATE_DRAINED;
   if (!(flags & ONLINE)) return OFFLINE;
   if (flags & TORPID) return STATE_TORPID;
-  return flags & ALLOCATED ? STATE_ALLOCATED : FREE;
+  return flags & ALLOCATED ? STATE_ALLOCATED : AVAIL;
 };
 
-/** The state that is shown for each combination of flags. */
+/** The look for each combination of flags. */
 export const SHOWN = Uint8Array.from({ length: 64 }, (_, flags) => shown(flags));
 
 /** All that is true of a node, in words: `drained, offline`. */
 export const describe = (flags) => {
-  const words = [STATES[SHOWN[flags]].name];
+  const words = STATES[SHOWN[flags]].label.split(", ");
   if (!(flags & ONLINE) && !words.includes("offline")) words.push("offline");
   if (flags & ONLINE && flags & TORPID && !words.includes("torpid")) words.push("torpid");
-  if (flags & ALLOCATED && !["allocated", "draining"].includes(words[0])) words.push("allocated");
+  if (flags & ALLOCATED && !words.includes("allocated") && words[0] !== "draining") words.push("allocated");
   if (flags & UNCHECKED) words.push("health not confirmed");
   return words.join(", ");
 };

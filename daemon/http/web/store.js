@@ -24,7 +24,7 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Store {
   /**
-   * handlers: loaded() for another model, changed(nodes) for nodes with another state, layout() for other properties,
+   * handlers: loaded() for another model, changed(nodes) for nodes with another state or for other allocations, layout() for other properties,
    * events(list) for new events, restarted() if events were missed, live(state), failed(error) if no status could be
    * loaded.
    */
@@ -88,6 +88,7 @@ export class Store {
   }
 
   take_(said) {
+    const { used } = this.model;
     const change = fold(this.model, said);
     const isOther = change.model !== this.model;
     this.model = change.model;
@@ -101,7 +102,7 @@ export class Store {
     }
     if (isOther) this.tell_("loaded");
     if (change.layout) this.tell_("layout");
-    if (change.nodes.length > 0) this.tell_("changed", [...new Set(change.nodes)]);
+    if (change.nodes.length > 0 || (!isOther && this.model.used !== used)) this.tell_("changed", [...new Set(change.nodes)]);
     this.pursue_();
   }
 

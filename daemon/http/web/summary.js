@@ -1,49 +1,71 @@
 // The numbers above all views: nodes by state, each a switch that searches for them; and the same for screen readers.
 import { badge, el, number, replace, setText } from "./dom.js";
-import { STATES } from "./states.js";
+import { COUNTED, DRAINED_OFFLINE, DRAINING, DRAINING_OFFLINE, STATES, STATE_ALLOCATED, STATE_DRAINED, countOf } from "./states.js";
+
+// Which look of nodes that are not online is part of a state.
+const OFFLINE_OF = new Map([
+  [DRAINING, DRAINING_OFFLINE],
+  [STATE_DRAINED, DRAINED_OFFLINE],
+]);
+
+const queryOf = (state) => `state:${state.name}`;
+
+// `12 of 64 cores`; empty if there are none, or if their use is not known.
+const useText = (used, all, name) => (all > 0 ? `${number(used)} of ${number(all)} ${name}` : "");
 
 export class Summary {
   /** search(query) sets the search. */
   constructor(element, search) {
-    this.counts = STATES.map(() => el("span", { className: "value" }));
-    this.buttons = STATES.map((state, i) =>
-      el(
+    this.states = COUNTED.map((look) => ({ look, state: STATES[look], value: el("span", { className: "value" }), label: el("span", { className: "label" }) }));
+    for (const shown of this.states) {
+      const { state, value, label } = shown;
+      shown.button = el(
         "button",
         {
           type: "button",
           className: `stat stat-${state.name}`,
           title: state.text,
-          on: { click: () => search(this.query === state.name ? "" : state.name) },
+          on: { click: () => search(this.query === queryOf(state) ? "" : queryOf(state)) },
         },
         badge(state),
-        this.counts[i],
-        el("span", { className: "label" }, state.name),
-      ),
-    );
+        value,
+        label,
+      );
+    }
     this.total = el("span", { className: "value" });
+    this.use = el("span", { className: "label", id: "use" });
     this.query = "";
     replace(
       element,
-      el("div", { className: "stat total" }, this.total, el("span", { className: "label" }, "nodes")),
-      this.buttons,
+      el("div", { className: "stat total" }, this.total, this.use),
+      this.states.map(({ button }) => button),
     );
   }
 
   draw(model, query) {
     this.query = query;
     setText(this.total, number(model.size));
-    STATES.forEach((state, i) => {
-      const count = model.counts[i];
-      setText(this.counts[i], number(count));
-      this.buttons[i].classList.toggle("zero", count === 0);
-      this.buttons[i].setAttribute("aria-pressed", String(query === state.name));
-    });
+    const use = model.ledgerKnown
+      ? [useText(model.used.cores, model.total.cores, "cores"), useText(model.used.gpus, model.total.gpus, "gpus")]
+      : [];
+    setText(this.use, ["nodes", ...use.filter(Boolean)].join(" · "));
+    for (const { look, state, value, label, button } of this.states) {
+      const count = countOf(model.counts, look);
+      const offline = OFFLINE_OF.has(look) ? model.counts[OFFLINE_OF.get(look)] : 0;
+      setText(value, number(count));
+      setText(label, offline > 0 ? `${state.name}, ${number(offline)} offline` : state.name);
+      button.classList.toggle("zero", count === 0);
+      button.setAttribute("aria-pressed", String(query === queryOf(state) || query === state.name));
+    }
   }
 }
 
-/** The states in a sentence: `16,384 nodes: 16,380 free, 4 drained`. */
-export const sentence = (model) =>
-  `${number(model.size)} nodes: ${STATES.map((state, i) => [model.counts[i], state.name])
+/** The states in a sentence: `16,384 nodes: 16,380 avail (12 allocated), 4 drained`. */
+export const sentence = (model) => {
+  const allocated = model.counts[STATE_ALLOCATED];
+  const parts = COUNTED.filter((look) => look !== STATE_ALLOCATED)
+    .map((look) => [countOf(model.counts, look), STATES[look].name])
     .filter(([count]) => count > 0)
-    .map(([count, name]) => `${number(count)} ${name}`)
-    .join(", ")}`;
+    .map(([count, name]) => `${number(count)} ${name}${name === "avail" && allocated > 0 ? ` (${number(allocated)} allocated)` : ""}`);
+  return `${number(model.size)} nodes: ${parts.join(", ")}`;
+};

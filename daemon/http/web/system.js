@@ -42,7 +42,7 @@ export const stateBar = (counts) => {
     el(
       "div",
       { className: "state-numbers" },
-      shown.map(({ state, count }) => el("span", {}, badge(state), ` ${number(count)} ${state.name}`)),
+      shown.map(({ state, count }) => el("span", {}, badge(state), ` ${number(count)} ${state.label}`)),
     ),
   );
 };
@@ -175,8 +175,7 @@ export class SystemView {
   daemon_(model) {
     const stats = this.stats;
     if (!stats) return el("p", { className: "faint" }, "…");
-    const cores = model.hardware.reduce((sum, group) => sum + group.cores * idset.count(group.ranks), 0);
-    const gpus = model.hardware.reduce((sum, group) => sum + group.gpus * idset.count(group.ranks), 0);
+    const { cores, gpus } = model.total;
     const requests = Object.entries(stats.requests ?? {}).sort(
       (a, b) => b[1].succeeded + b[1].failed - a[1].succeeded - a[1].failed,
     );
@@ -187,6 +186,10 @@ export class SystemView {
         "dl",
         { className: "fields" },
         ...field("Inventory", `${number(model.size)} nodes, ${number(cores)} cores, ${number(gpus)} gpus`),
+        ...field(
+          "Allocated",
+          model.ledgerKnown ? `${number(model.used.cores)} cores, ${number(model.used.gpus)} gpus` : "",
+        ),
         ...field("Expires", model.expiration ? stamp(model.expiration) : "never"),
         ...field("Memory", `${number(Math.round(stats.memory / 1048576))} MiB`),
         ...field(

@@ -32,7 +32,7 @@ export const render = (element, model, groups, mask) => {
           "tr",
           {},
           hasNames ? el("th", { scope: "row" }, group) : null,
-          el("td", {}, badge(state), ` ${state.name}`),
+          el("td", {}, badge(state), ` ${state.label}`),
           el("td", { className: "number" }, number(nodes.length)),
           el("td", { className: "wrap" }, hostsLink(model, hostsText(model, nodes))),
         ),

@@ -35,6 +35,7 @@ const seen = (model) => {
     shrunk: model.shrunk,
     returning: model.returning,
     held: [...model.held],
+    used: model.used,
     allocations: [...model.allocations].map(([id, { ranks }]) => [id, ranks]).sort(([a], [b]) => compareText(a, b)),
   };
 };

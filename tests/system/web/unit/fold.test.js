@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fold, wants } from "./fold.js";
 import { Model } from "./model.js";
-import { ALLOCATED, DRAINED, ONLINE, STATES, TORPID, describe } from "./states.js";
+import { ALLOCATED, COUNTED, DRAINED, EXCLUDED, ONLINE, STATES, TORPID, countOf, describe } from "./states.js";
 
 const R = (hosts, ranks, properties = {}) => ({ version: 1, execution: { R_lite: [{ rank: ranks, children: { core: "0-3", gpu: "0" } }], nodelist: [hosts], properties, starttime: 0, expiration: 0 } });
 const STATUS = { R: R("node[0-7]", "0-7", { gpu: "0-3" }), drain: { "2": { timestamp: 50, reason: "old", by: { userid: 7 } } }, online: "0-6", offline: "7", exclude: "6", torpid: "5", allocated: "1", unchecked: "" };
@@ -23,8 +23,8 @@ const names = (model) => Array.from({ length: model.size }, (_, i) => STATES[mod
 
 test("a status gives each node its state", () => {
   const model = loaded();
-  assert.deepEqual(names(model), ["free", "allocated", "drained", "free", "free", "torpid", "excluded", "offline"]);
-  assert.deepEqual([...model.counts], [3, 1, 0, 1, 1, 1, 1]);
+  assert.deepEqual(names(model), ["avail", "allocated", "drained", "avail", "avail", "torpid", "exclude", "offline"]);
+  assert.deepEqual(COUNTED.map((state) => countOf(model.counts, state)), [4, 1, 0, 1, 1, 1, 1]);
   assert.deepEqual(model.propertiesOf(3), ["gpu"]);
   assert.equal(model.find("node5"), 5);
 });
@@ -48,7 +48,7 @@ test("events change the nodes that they name, and tell which", () => {
   assert.deepEqual(apply(model, event("offline", { idset: "3" })).nodes, []);
   apply(model, event("online", { idset: "3-5,7" }));
   apply(model, event("undrain", { idset: "2" }));
-  assert.deepEqual(names(model), ["free", "allocated", "free", "free", "free", "free", "excluded", "free"]);
+  assert.deepEqual(names(model), ["avail", "allocated", "avail", "avail", "avail", "avail", "exclude", "avail"]);
   assert.equal(model.counts.reduce((a, b) => a + b), 8);
 });
 
@@ -197,5 +197,25 @@ test("ranks with gaps are addressed", () => {
 test("all that is true of a node is described", () => {
   assert.equal(describe(DRAINED), "drained, offline");
   assert.equal(describe(DRAINED | ONLINE | ALLOCATED), "draining");
+  assert.equal(describe(DRAINED | ALLOCATED), "draining, offline");
   assert.equal(describe(ALLOCATED), "offline, allocated");
+  assert.equal(describe(ONLINE | ALLOCATED), "avail, allocated");
+  assert.equal(describe(EXCLUDED | ALLOCATED), "exclude, offline, allocated");
+});
+
+test("nodes that are drained and offline are counted as drained, and look otherwise", () => {
+  const model = loaded({ ...STATUS, drain: { "2,7": { timestamp: 50, reason: "old" } } });
+  assert.deepEqual(names(model).slice(2, 3), ["drained"]);
+  assert.deepEqual(names(model).slice(7), ["drained-offline"]);
+  assert.equal(countOf(model.counts, STATES.findIndex(({ name }) => name === "drained")), 2);
+});
+
+test("the cores and gpus in use are those of the allocations that are there", () => {
+  const model = withLedger({ id: "a", R: R("node[0-3]", "0-3") });
+  assert.deepEqual(model.total, { cores: 32, gpus: 8 });
+  assert.deepEqual(model.used, { cores: 16, gpus: 4 });
+  apply(model, event("free", { ids: ["a"], idset: "1-2", nodelist: "node[1-2]" }));
+  assert.deepEqual(model.used, { cores: 8, gpus: 2 });
+  apply(model, event("free", { ids: ["a"], nodelist: "node[0,3]" }));
+  assert.deepEqual(model.used, { cores: 0, gpus: 0 });
 });

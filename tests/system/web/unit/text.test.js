@@ -47,3 +47,8 @@ test("a filter is a host, or a part of what is shown", () => {
   assert.ok(filter("node3") && filter("disk") && filter("user 1000") && filter("", "drain", "undrain"));
   assert.ok(!filter("node5") && !filter("", "undrain") && !filter("fan"));
 });
+
+test("an event is found by each of its ids", () => {
+  const ids = ["a", "b", "c", "d", "e", "hidden"];
+  assert.ok(passes(model, { name: "free", context: { ids, nodelist: "node1" } }, { names: new Set(), text: "hidden" }));
+});

@@ -10,17 +10,17 @@ const allocation = { allocations: [{ id: "a", R: { execution: { R_lite: [{ rank:
 
 test("each event begins a piece", () => {
   assert.deepEqual(strip([event(10, "drain", { overwrite: 0 }), event(30, "offline"), event(40, "online"), event(60, "undrain")], ONLINE), [
-    [0, 10, "free"], [10, 60, "drained"], [60, 100, "free"],
+    [0, 10, "avail"], [10, 30, "drained"], [30, 40, "drained-offline"], [40, 60, "drained"], [60, 100, "avail"],
   ]);
   assert.deepEqual(strip([event(20, "alloc", allocation), event(50, "drain", { overwrite: 0 }), event(70, "free", { ids: ["a"], idset: undefined })], ONLINE | DRAINED), [
-    [0, 20, "free"], [20, 50, "allocated"], [50, 70, "draining"], [70, 100, "drained"],
+    [0, 20, "avail"], [20, 50, "allocated"], [50, 70, "draining"], [70, 100, "drained"],
   ]);
 });
 
 test("the state before the first event is the one that it ended", () => {
-  assert.deepEqual(strip([event(40, "undrain")], ONLINE), [[0, 40, "drained"], [40, 100, "free"]]);
-  assert.deepEqual(strip([event(40, "online")], ONLINE), [[0, 40, "offline"], [40, 100, "free"]]);
-  assert.deepEqual(strip([event(40, "free", { ids: ["b"], idset: undefined })], ONLINE), [[0, 40, "allocated"], [40, 100, "free"]]);
+  assert.deepEqual(strip([event(40, "undrain")], ONLINE), [[0, 40, "drained"], [40, 100, "avail"]]);
+  assert.deepEqual(strip([event(40, "online")], ONLINE), [[0, 40, "offline"], [40, 100, "avail"]]);
+  assert.deepEqual(strip([event(40, "free", { ids: ["b"], idset: undefined })], ONLINE), [[0, 40, "allocated"], [40, 100, "avail"]]);
   assert.deepEqual(strip([], ONLINE | ALLOCATED), [[0, 100, "allocated"]]);
 });
 
@@ -32,5 +32,5 @@ test("the time before the first start is not on record", () => {
 
 test("events before the shown time count, but begin no piece", () => {
   const parts = pieces([event(-20, "drain", { overwrite: 0 }), event(-10, "undrain"), event(50, "offline")], { rank: 3, present: 0, from: 0, to: 100 });
-  assert.deepEqual(parts.map(({ from, to, state }) => [from, to, STATES[state].name]), [[0, 50, "free"], [50, 100, "offline"]]);
+  assert.deepEqual(parts.map(({ from, to, state }) => [from, to, STATES[state].name]), [[0, 50, "avail"], [50, 100, "offline"]]);
 });
