@@ -9,6 +9,7 @@ import { badge, byId, el, replace } from "./dom.js";
 import { ranksOf } from "./eventtext.js";
 import { actorText } from "./model.js";
 import { format } from "./router.js";
+import { quoted } from "./shell.js";
 import { eventRow, field, searchLink } from "./rows.js";
 import { ALLOCATED, STATES, STATE_ALLOCATED, describe } from "./states.js";
 import { duration, stamp } from "./time.js";
@@ -264,7 +265,8 @@ export class NodePanel {
   command_(index) {
     if (this.app.isPast) return null;
     const isDrained = this.app.model.drains.has(index);
-    const text = isDrained ? `resourcectl undrain ${this.host}` : `resourcectl drain ${this.host} REASON`;
+    const host = quoted(this.host);
+    const text = isDrained ? `resourcectl undrain ${host}` : `resourcectl drain ${host} REASON`;
     return el(
       "p",
       { className: "command" },

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { modelOf } from "./fold.js";
 import { detailOf, passes, targetsOf } from "./eventtext.js";
+import * as shell from "./shell.js";
 import * as router from "./router.js";
 import { Parser } from "./sse.js";
 import { duration } from "./time.js";
@@ -46,6 +48,15 @@ test("a filter is a host, or a part of what is shown", () => {
   const filter = (text, ...names) => passes(model, drain, { names: new Set(names), text });
   assert.ok(filter("node3") && filter("disk") && filter("user 1000") && filter("", "drain", "undrain"));
   assert.ok(!filter("node5") && !filter("", "undrain") && !filter("fan"));
+});
+
+test("what is printed for copying is one argument for a shell, whatever a node is called", () => {
+  for (const word of ["node7", "rack-1.node_2", "a b", "$(touch /tmp/x)", "a'b", "`id`", "a;b", "n\\o", '"', "*", "~root", "#x", "é", ""]) {
+    const out = execFileSync("/bin/sh", ["-c", `printf '<%s>' ${shell.quoted(word)}`], { encoding: "utf8", cwd: "/" });
+    assert.equal(out, `<${word}>`);
+  }
+  assert.equal(shell.quoted("node7"), "node7");
+  assert.equal(shell.quoted("-oProxyCommand=x"), "-- '-oProxyCommand=x'");
 });
 
 test("an event is found by each of its ids", () => {

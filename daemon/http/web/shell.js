@@ -1,0 +1,8 @@
+// Words of commands that people copy into a shell. Names come from whoever named the nodes, so they may hold anything.
+
+/** A word as an argument of a command: in quotes where a shell would read more than a word, and never an option. */
+export const quoted = (word) => {
+  if (/^[A-Za-z0-9_.][A-Za-z0-9_.:@%+=,/-]*$/.test(word)) return word;
+  const text = `'${word.replaceAll("'", "'\\''")}'`;
+  return word.startsWith("-") ? `-- ${text}` : text;
+};
