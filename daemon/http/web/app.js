@@ -181,7 +181,7 @@ const changed = (nodes) => {
   if (past.model) return;
   // A search for a state follows the states.
   if (found) matchSoon();
-  map.update(shown(), nodes);
+  if (nodes.length > 0) map.update(shown(), nodes);
   if (nodes.length === 0 || nodes.includes(shown().find(place.argument))) panel.render();
   summary.draw(shown(), place.params.q ?? "");
   drawCounts();

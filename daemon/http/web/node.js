@@ -9,7 +9,7 @@ import { badge, byId, el, replace } from "./dom.js";
 import { ranksOf } from "./eventtext.js";
 import { actorText } from "./model.js";
 import { format } from "./router.js";
-import { quoted } from "./shell.js";
+import { hostTarget } from "./shell.js";
 import { eventRow, field, searchLink } from "./rows.js";
 import { ALLOCATED, STATES, STATE_ALLOCATED, describe } from "./states.js";
 import { duration, stamp } from "./time.js";
@@ -95,7 +95,9 @@ export class NodePanel {
   async refresh() {
     const { host } = this;
     if (host === null) return;
-    const peers = await api.get("resource.peers").catch(() => null);
+    this.asking_?.abort();
+    this.asking_ = new AbortController();
+    const peers = await api.get("resource.peers", {}, this.asking_.signal).catch(() => null);
     const index = this.app.model.find(host);
     if (this.host !== host || index === undefined || !peers) return;
     const rank = this.app.model.ranks[index];
@@ -265,7 +267,7 @@ export class NodePanel {
   command_(index) {
     if (this.app.isPast) return null;
     const isDrained = this.app.model.drains.has(index);
-    const host = quoted(this.host);
+    const host = hostTarget(this.host);
     const text = isDrained ? `resourcectl undrain ${host}` : `resourcectl drain ${host} REASON`;
     return el(
       "p",

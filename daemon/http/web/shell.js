@@ -6,3 +6,6 @@ export const quoted = (word) => {
   const text = `'${word.replaceAll("'", "'\\''")}'`;
   return word.startsWith("-") ? `-- ${text}` : text;
 };
+
+/** A host as the target of a command. A number alone would be a rank. */
+export const hostTarget = (host) => (/^[0-9]+$/.test(host) ? `host:${host}` : quoted(host));

@@ -54,27 +54,39 @@ export class SystemView {
     this.peers = null;
     this.stats = null;
     this.failure = "";
-    this.timer_ = 0;
+    this.abort_ = null; // While the view is open.
   }
 
   open() {
     this.draw();
-    if (!this.timer_) this.refresh_();
+    if (this.abort_) return;
+    this.abort_ = new AbortController();
+    this.follow_(this.abort_.signal);
   }
 
   close() {
-    clearTimeout(this.timer_);
-    this.timer_ = 0;
+    this.abort_?.abort();
+    this.abort_ = null;
   }
 
-  async refresh_() {
-    this.timer_ = setTimeout(() => this.refresh_(), REFRESH_MS);
-    if (document.hidden) return;
-    const [peers, stats] = await Promise.allSettled([api.get("resource.peers"), api.get("resource.stats-get")]);
+  // Asks again some time after the last answer, so that a daemon that is slow gets no more questions.
+  async follow_(signal) {
+    while (!signal.aborted) {
+      if (!document.hidden) await this.refresh_(signal);
+      await new Promise((done) => setTimeout(done, REFRESH_MS));
+    }
+  }
+
+  async refresh_(signal) {
+    const [peers, stats] = await Promise.allSettled([
+      api.get("resource.peers", {}, signal),
+      api.get("resource.stats-get", {}, signal),
+    ]);
+    if (signal.aborted) return;
     this.peers = peers.value ?? null;
     this.stats = stats.value ?? null;
     this.failure = (peers.reason ?? stats.reason)?.message ?? "";
-    if (this.timer_) this.draw();
+    this.draw();
   }
 
   draw() {

@@ -57,6 +57,8 @@ test("what is printed for copying is one argument for a shell, whatever a node i
   }
   assert.equal(shell.quoted("node7"), "node7");
   assert.equal(shell.quoted("-oProxyCommand=x"), "-- '-oProxyCommand=x'");
+  assert.equal(shell.hostTarget("0003"), "host:0003");
+  assert.equal(shell.hostTarget("node 3"), "'node 3'");
 });
 
 test("an event is found by each of its ids", () => {
