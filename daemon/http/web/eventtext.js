@@ -31,7 +31,7 @@ const MANY_NODES = 20000;
 /** Ranks of an event; empty if it is about none or about all. */
 export const ranksOf = (event) => {
   const context = event.context ?? {};
-  if (event.name === "alloc") return idset.unionAll((context.allocations ?? []).map((a) => rset.parse(a.R).ranks));
+  if (event.name === "alloc") return idset.unionAll((context.allocations ?? []).map((a) => rset.resources(a.R).ranks));
   if (typeof context.idset === "string") return idset.parse(context.idset);
   if (typeof context.ranks === "string") return idset.parse(context.ranks);
   const changes = [...Object.values(context["property-add"] ?? {}), ...Object.values(context["property-remove"] ?? {})];

@@ -158,7 +158,7 @@ const setFlags = (model, index, bits, isSet, change) => {
 
 const hold = (model, allocation) => {
   if (model.allocations.has(allocation.id)) return;
-  const { ranks: all, hardware } = rset.parse(allocation.R);
+  const { ranks: all, hardware } = rset.resources(allocation.R);
   const ranks = idset.intersection(all, model.rankSet);
   model.allocations.set(allocation.id, { ...allocation, ranks, hardware });
   model.each(ranks, (index) => ++model.held[index]);
@@ -240,7 +240,7 @@ const alloc = (model, context, _event, change) => {
   for (const allocation of context.allocations ?? []) {
     // Before all allocations are known, none can be counted.
     if (model.ledgerKnown) hold(model, allocation);
-    model.each(rset.parse(allocation.R).ranks, (index) =>
+    model.each(rset.resources(allocation.R).ranks, (index) =>
       setFlags(model, index, ALLOCATED, !model.ledgerKnown || model.held[index] > 0, change),
     );
   }

@@ -8,14 +8,10 @@ const amount = (text, name) => {
   return `${n} ${n === 1 ? name : `${name}s`}`;
 };
 
-/**
- * Reads an R: `ranks` (a set), `hosts` in the order of the ranks with the `runs` that they came from, `hardware` as
- * [{ranks, children, cores, gpus, text}], and `properties` from names to sets.
- */
-export const parse = (R) => {
-  const execution = R?.execution ?? {};
+/** The `ranks` (a set) of an R, and their `hardware` as [{ranks, children, cores, gpus, text}]. */
+export const resources = (R) => {
   const hardware = [];
-  for (const entry of execution.R_lite ?? []) {
+  for (const entry of R?.execution?.R_lite ?? []) {
     const own = idset.parse(String(entry.rank));
     const children = entry.children ?? {};
     hardware.push({
@@ -28,9 +24,14 @@ export const parse = (R) => {
         .join(", "),
     });
   }
+  return { ranks: idset.unionAll(hardware.map((group) => group.ranks)), hardware };
+};
+
+/** Those and `hosts` in the order of the ranks with the `runs` that they came from, and `properties` from names to sets. */
+export const parse = (R) => {
+  const execution = R?.execution ?? {};
   const runs = (execution.nodelist ?? []).flatMap(hostlist.parseRuns);
   const properties = new Map();
   for (const [name, text] of Object.entries(execution.properties ?? {})) properties.set(name, idset.parse(text));
-  const ranks = idset.unionAll(hardware.map((group) => group.ranks));
-  return { ranks, hosts: hostlist.expand(runs), runs, hardware, properties, expiration: execution.expiration ?? 0 };
+  return { ...resources(R), hosts: hostlist.expand(runs), runs, properties, expiration: execution.expiration ?? 0 };
 };

@@ -58,7 +58,7 @@ export const pieces = (events, { rank, present, from, to }) => {
       flags = (flags & ~(ONLINE | TORPID)) | (online ? ONLINE : 0);
     }
     if (event.name === "alloc") {
-      for (const a of context.allocations ?? []) if (idset.has(rset.parse(a.R).ranks, rank)) held.add(a.id);
+      for (const a of context.allocations ?? []) if (idset.has(rset.resources(a.R).ranks, rank)) held.add(a.id);
       if (held.size > 0) flags |= ALLOCATED;
     }
     if (event.name === "free" && (context.idset === undefined || idset.has(idset.parse(context.idset), rank))) {
