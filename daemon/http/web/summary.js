@@ -10,8 +10,14 @@ const OFFLINE_OF = new Map([
 
 const queryOf = (state) => `state:${state.name}`;
 
-// `12 of 64 cores`; empty if there are none, or if their use is not known.
-const useText = (used, all, name) => (all > 0 ? `${number(used)} of ${number(all)} ${name}` : "");
+// What is allocated of the cores and gpus that there are, in short (`cores 83%`) and exactly.
+const useOf = ({ used, total }) =>
+  Object.keys(total)
+    .filter((kind) => total[kind] > 0)
+    .map((kind) => ({
+      short: `${kind} ${Math.floor((100 * used[kind]) / total[kind])}%`,
+      exact: `${number(used[kind])} of ${number(total[kind])} ${kind}`,
+    }));
 
 export class Summary {
   /** search(query) sets the search. */
@@ -33,11 +39,11 @@ export class Summary {
       );
     }
     this.total = el("span", { className: "value" });
-    this.use = el("span", { className: "label", id: "use" });
+    this.use = el("span", { className: "label use", id: "use" });
     this.query = "";
     replace(
       element,
-      el("div", { className: "stat total" }, this.total, this.use),
+      el("div", { className: "stat total" }, this.total, el("span", { className: "label" }, "nodes"), this.use),
       this.states.map(({ button }) => button),
     );
   }
@@ -45,10 +51,9 @@ export class Summary {
   draw(model, query) {
     this.query = query;
     setText(this.total, number(model.size));
-    const use = model.ledgerKnown
-      ? [useText(model.used.cores, model.total.cores, "cores"), useText(model.used.gpus, model.total.gpus, "gpus")]
-      : [];
-    setText(this.use, ["nodes", ...use.filter(Boolean)].join(" · "));
+    const use = model.ledgerKnown ? useOf(model) : [];
+    setText(this.use, use.map(({ short }) => short).join(" · "));
+    this.use.title = use.length > 0 ? `Allocated: ${use.map(({ exact }) => exact).join(", ")}` : "";
     for (const { look, state, value, label, button } of this.states) {
       const count = countOf(model.counts, look);
       const offline = OFFLINE_OF.has(look) ? model.counts[OFFLINE_OF.get(look)] : 0;
