@@ -13,6 +13,7 @@
 #include "core/rset/builder.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/duration.hpp"
+#include "core/text/node_name.hpp"
 #include "core/text/quote.hpp"
 #include "os/file.hpp"
 
@@ -82,11 +83,17 @@ std::string read_named(const Config& config, std::string_view key, const std::st
   }
 }
 
+ResourceSet nodes_of(std::string_view text) {
+  ResourceSet resources = ResourceSet::parse(text);
+  text::check_node_names(resources.nodelist());
+  return resources;
+}
+
 ResourceSet read_resource_set(const Config& config) {
   const std::string& path = config.resource.path;
   const std::string text = read_named(config, "resource.path", path, ResourceSet::max_text);
   try {
-    return ResourceSet::parse(text);
+    return nodes_of(text);
   } catch (const Error& error) {
     throw config.fault("resource.path", fmt::format("{}: {}", path, error.what()), error.errnum());
   }
@@ -95,8 +102,8 @@ ResourceSet read_resource_set(const Config& config) {
 // The R comes from the environment, so errors name the variable instead of a file and line.
 ResourceSet read_parent_r(const std::string& text_or_path) {
   try {
-    if (text_or_path.starts_with('{')) return ResourceSet::parse(text_or_path);
-    return ResourceSet::parse(os::read_file(text_or_path, ResourceSet::max_text));
+    if (text_or_path.starts_with('{')) return nodes_of(text_or_path);
+    return nodes_of(os::read_file(text_or_path, ResourceSet::max_text));
   } catch (const Error& error) {
     throw Error(error.errnum(), fmt::format("$RESOURCED_PARENT_R: {}", error.what()));
   }
@@ -170,7 +177,7 @@ Hostlist excluded_hosts(const Config& config) {
   if (config.resource.exclude.empty()) return {};
   try {
     Hostlist hosts = rset::hosts_of_targets(config.resource.exclude).value_or(Hostlist{});
-    check_host_count(hosts);
+    check_hosts(hosts);
     hosts.unique();
     return hosts;
   } catch (const Error& error) {

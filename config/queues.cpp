@@ -10,6 +10,7 @@
 #include "core/rset/property_name.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/hostlist.hpp"
+#include "core/text/node_name.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
@@ -86,13 +87,14 @@ void add_queue_properties(const Config& config, ResourceSet& resources, const Ab
   resources = std::move(result);
 }
 
-void check_host_count(const Hostlist& hosts) {
+void check_hosts(const Hostlist& hosts) {
   if (hosts.size() > max_named_hosts)
     throw Error(EINVAL, fmt::format("names {} hosts, more than {}", hosts.size(), max_named_hosts));
+  text::check_node_names(hosts);
 }
 
 IdSet present_ranks(const Hostlist& hosts, const ResourceSet& resources, const Absent& absent) {
-  check_host_count(hosts);
+  check_hosts(hosts);
   if (absent.any_host) return known_ranks_of_hosts(hosts, resources);
   if (absent.hosts.empty()) return ranks_of_hosts(hosts, resources);
   Hostlist present;

@@ -31,11 +31,11 @@ struct Absent {
 /// Upper bound of the hosts that one key names, and of those that all [[resource.config]] entries name
 /// together.
 inline constexpr std::size_t max_named_hosts = std::size_t{1} << 22;
-/// Throws Error EINVAL for more than max_named_hosts. Hosts that may be absent are looked up one by one, so
-/// the length of the text does not bound the time.
-void check_host_count(const text::Hostlist& hosts);
+/// Throws Error EINVAL for more than max_named_hosts, and as text::check_node_names() does. Hosts that may be
+/// absent are looked up one by one, so the length of the text does not bound the time.
+void check_hosts(const text::Hostlist& hosts);
 
-/// Every rank of these hosts, without absent ones. Throws as check_host_count() and ranks_of_hosts() do.
+/// Every rank of these hosts, without absent ones. Throws as check_hosts() and ranks_of_hosts() do.
 [[nodiscard]] text::IdSet present_ranks(const text::Hostlist& hosts, const rset::ResourceSet& resources,
                                         const Absent& absent);
 

@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/nearest.hpp"
+#include "core/text/node_name.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::config {
@@ -183,7 +184,9 @@ text::Hostlist TableReader::hostlist(std::string_view key) const {
   const auto* text = get<std::string>(key, "a hostlist in a string");
   if (!text) return {};
   try {
-    return text::Hostlist::parse(*text);
+    text::Hostlist hosts = text::Hostlist::parse(*text);
+    text::check_node_names(hosts);
+    return hosts;
   } catch (const Error& error) {
     fail(key, error.what());
   }

@@ -57,6 +57,7 @@ class TableReader {
   [[nodiscard]] std::string path(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> strings(std::string_view key) const;
   [[nodiscard]] text::IdSet idset(std::string_view key) const;
+  /// Names of nodes (core/text/node_name.hpp).
   [[nodiscard]] text::Hostlist hostlist(std::string_view key) const;
   /// The elements of an array; null if it is not there.
   [[nodiscard]] const Array* array(std::string_view key) const;

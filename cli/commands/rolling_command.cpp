@@ -27,6 +27,7 @@
 #include "core/json/utf8.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/text/node_name.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
@@ -172,6 +173,10 @@ std::vector<Node> nodes_of(const Selection& selection, const proto::topics::Stat
     // Killed before the command had begun.
     if (node.step == Step::run && !has_command(rolling::command_files(state.path(), node.host)))
       node.step = Step::idle;
+    // The host becomes a word of a command, where it must be neither an option nor text that a shell runs.
+    Hostlist named;
+    named.append(node.host);
+    text::check_node_names(named);
     try {
       (void)IdSet::parse(node.host);
     } catch (const Error&) {
@@ -259,8 +264,10 @@ void register_rolling(usage::Command& app, Context& context) {
       "and healthy, undrain. Goes on where it was when it is run again");
   command->add_option("TARGETS", options->targets, targets_help)->required();
   command
-      ->add_option("COMMAND", options->command,
-                   "Behind --: the command for a node. {host} in a word is replaced by the host; no shell")
+      ->add_option(
+          "COMMAND", options->command,
+          "Behind --: the command for a node. {host} in a word is replaced by the host, which is also "
+          "in $RESOURCED_HOST; no shell")
       ->required();
   command
       ->add_option("--max", options->most,

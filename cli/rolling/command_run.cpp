@@ -77,6 +77,25 @@ std::optional<std::string> outcome(const CommandFiles& files) {
   return why;
 }
 
+/// What exec() takes: pointers to the texts, which must outlive them, and null.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// The environment of this process, with the host.
+std::vector<std::string> environment_for(const std::string& host) {
+  constexpr std::string_view name = "RESOURCED_HOST=";
+  std::vector<std::string> variables{std::string(name) + host};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with(name)) variables.emplace_back(*variable);
+  }
+  return variables;
+}
+
 // From here to run_session(): between fork and exec, where only system calls are allowed.
 
 void write_number(int fd, const char* key, int number) {
@@ -95,13 +114,13 @@ void write_number(int fd, const char* key, int number) {
   ::fdatasync(fd);
 }
 
-[[noreturn]] void run_command(int output, char* const* argv) {
+[[noreturn]] void run_command(int output, char* const* argv, char* const* environment) {
   constexpr int not_found = 127;
   const int input = ::open("/dev/null", O_RDONLY);
   ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
-  ::execvp(argv[0], argv);
+  ::execvpe(argv[0], argv, environment);
   const char* text = ::strerrordesc_np(errno);
   const std::array<const char*, 4> parts{argv[0], ": ", text, "\n"};
   for (const char* part : parts) {
@@ -110,7 +129,7 @@ void write_number(int fd, const char* key, int number) {
   ::_exit(not_found);
 }
 
-[[noreturn]] void run_session(int status, int output, char* const* argv) {
+[[noreturn]] void run_session(int status, int output, char* const* argv, char* const* environment) {
   ::setsid();
   // The daemon's connection and the lock of the state belong to resourcectl alone.
   const int first = STDERR_FILENO + 1;
@@ -125,7 +144,7 @@ void write_number(int fd, const char* key, int number) {
   for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::signal(number, SIG_DFL);
   write_number(status, "pid ", ::getpid());
   const pid_t command = ::fork();
-  if (command == 0) run_command(output, argv);
+  if (command == 0) run_command(output, argv, environment);
   int ended = 0;
   while (::waitpid(command, &ended, 0) < 0 && errno == EINTR) {
   }
@@ -167,7 +186,7 @@ void forget_command(const CommandFiles& files) {
 }
 
 CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
-                       const std::vector<std::string>& command, Ended ended)
+                       const std::vector<std::string>& command, const std::string& host, Ended ended)
     : files_(std::move(files)), ended_(std::move(ended)), descriptor_(loop) {
   const os::Descriptor status(open_for(files_.status, 0));
   // The process between resourcectl and the command holds the lock as long as it lives.
@@ -190,13 +209,12 @@ CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
   if (::ftruncate(status.get(), 0) != 0) os::fail(files_.status, errno);
   const os::Descriptor output(open_for(files_.output, O_TRUNC));
   std::vector<std::string> words = command;
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = pointers_to(words);
+  std::vector<std::string> variables = environment_for(host);
+  const std::vector<char*> environment = pointers_to(variables);
   const pid_t pid = ::fork();
   if (pid < 0) throw Error(errno, fmt::format("cannot start {}: {}", command.front(), std::strerror(errno)));
-  if (pid == 0) run_session(status.get(), output.get(), argv.data());
+  if (pid == 0) run_session(status.get(), output.get(), argv.data(), environment.data());
   pid_ = pid;
   const int pidfd = open_process(pid);
   if (pidfd < 0)

@@ -33,10 +33,10 @@ class CommandRun {
   /// and the last line of its output.
   using Ended = std::function<void(const std::optional<std::string>&)>;
 
-  /// Starts the command, or finds the one that an earlier run has started. Both end on their own if this
-  /// object is destroyed. Throws Error if no process can be started.
+  /// Starts the command with the host in $RESOURCED_HOST, or finds the one that an earlier run has started.
+  /// Both end on their own if this object is destroyed. Throws Error if no process can be started.
   CommandRun(boost::asio::io_context& loop, CommandFiles files, const std::vector<std::string>& command,
-             Ended ended);
+             const std::string& host, Ended ended);
   CommandRun(const CommandRun&) = delete;
   CommandRun& operator=(const CommandRun&) = delete;
   CommandRun(CommandRun&&) = delete;

@@ -311,7 +311,7 @@ void Driver::start(std::size_t node) {
   resumed_.erase(node);
   start_timer(node, "the command still runs");
   pending_[node].command =
-      std::make_unique<CommandRun>(loop_.context(), command_files(state_.path(), host), command,
+      std::make_unique<CommandRun>(loop_.context(), command_files(state_.path(), host), command, host,
                                    [this, node](const std::optional<std::string>& failure) {
                                      if (failure) return fail(node, *failure);
                                      const Pending ended = end_step(node);

@@ -21,7 +21,7 @@
 namespace resourced::cli::rolling {
 
 struct DriverOptions {
-  /// `{host}` is replaced in each word.
+  /// `{host}` is replaced in each word; the host is also in $RESOURCED_HOST.
   std::vector<std::string> command;
   /// The longest that a node may take until it is idle, for the command, and until it is ready; each.
   std::optional<client::Milliseconds> timeout;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text/shell_word.hpp"
 
 namespace resourced::module {
 
@@ -65,8 +66,8 @@ std::vector<std::string> ways_out(const std::vector<PartitionRule>& rules, const
   std::vector<std::string> commands;
   const auto add = [&](const char* verb, const IdSet& ranks) {
     if (ranks.empty()) return;
-    commands.push_back(
-        fmt::format("resourcectl property {} {} {}", verb, name, start.inventory->hosts(ranks).encode()));
+    commands.push_back(fmt::format("resourcectl property {} {} {}", verb, text::shell_word(name),
+                                   text::shell_word(start.inventory->hosts(ranks).encode())));
   };
   add("remove", added);
   add("add", removed);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text/node_name.hpp"
 
 namespace resourced::nodes {
 
@@ -12,7 +13,10 @@ using rset::ResourceSet;
 using text::IdSet;
 
 NodeReport read_node_report(const std::string& hostname, const ResourceSet& found) {
-  text::Hostlist().append(hostname);  // throws Error EINVAL for a name that no host can have
+  text::Hostlist named;
+  named.append(hostname);
+  text::check_node_names(named);
+  text::check_node_names(found.nodelist());
   const std::size_t nodes = found.ranks().count();
   if (nodes != 1) {
     throw Error(EINVAL, fmt::format("the R of the agent on {} describes {} nodes, not one", hostname, nodes));

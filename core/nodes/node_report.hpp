@@ -26,7 +26,8 @@ struct NodeReport {
   bool health = false;
 };
 
-/// Throws Error EINVAL if the name is not a host name, or the R does not describe exactly one node.
+/// Throws Error EINVAL if a name cannot be that of a node (core/text/node_name.hpp), or the R does not
+/// describe exactly one node.
 [[nodiscard]] NodeReport read_node_report(const std::string& hostname, const rset::ResourceSet& found);
 
 /// The reason to drain this rank, such as `missing resources: gpu[2-3]`, or "" for none. A hostname mismatch

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/rset/targets.hpp"
+#include "core/text/node_name.hpp"
 #include "daemon/instance/kept_actors.hpp"
 #include "daemon/instance/kvs_log.hpp"
 
@@ -40,6 +41,7 @@ class Starter {
     flux::module::forget_topology();
     if (!channel_.is_first()) await_commits();
     find_resources(beginning);
+    if (beginning.found) text::check_node_names(beginning.found->resources.nodelist());
     const std::size_t targets = std::max<std::size_t>(
         welcome_.size, beginning.found ? beginning.found->resources.ranks().count() : 0);
     read_state(beginning, targets);

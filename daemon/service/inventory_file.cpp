@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/text/node_name.hpp"
 #include "os/file.hpp"
 
 namespace resourced::daemon::service {
@@ -32,6 +33,7 @@ InventoryFile::Result InventoryFile::read_inventory(const std::string& path) {
   try {
     ResourceSet resources = ResourceSet::parse(text);
     if (resources.empty()) throw Error(EINVAL, "execution.R_lite: no ranks");
+    text::check_node_names(resources.nodelist());
     return resources;
   } catch (const Error& error) {
     return Error(error.errnum(), fmt::format("{}: {}", path, error.what()));

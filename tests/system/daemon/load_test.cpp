@@ -281,6 +281,8 @@ TEST_CASE("a file that is not an R is refused with its name, and nothing changes
   CHECK(refusal(text).second.starts_with(text + ": "));
   CHECK(refusal(cluster.file(json{{"version", 1}, {"execution", {{"R_lite", json::array()}}}})).first ==
         wire_errno::inval);
+  const std::string option = cluster.file(resources({"-oProxyCommand=x", "n1"}));
+  CHECK(refusal(option).second.starts_with(option + ": \"-oProxyCommand=x\" cannot be the name of a node"));
   // The daemon must not read an endless file to its end.
   CHECK(refusal("/proc/self/pagemap").first != 0);
   CHECK(cluster.operator_client.call("resource.reload", {{"path", 1}}).errnum == wire_errno::proto);

@@ -114,6 +114,32 @@ TEST_CASE("rolling where nobody reports what runs drains nothing") {
   CHECK(cluster.ctl.run({"rolling", "test0", "--", "true"}).status == 2);
 }
 
+TEST_CASE("a command has its host in the environment, and no host that ssh or a shell takes for more") {
+  Cluster cluster;
+  const std::string state = (cluster.dir / "rolled").string();
+  const std::string worked = (cluster.dir / "worked").string();
+  const std::vector<std::string> command{"sh", "-c", fmt::format("echo \"$RESOURCED_HOST\" >> {}", worked)};
+  std::vector<std::string> roll{"rolling", "--state",       state,       "--max",
+                                "1",       "--assume-idle", "test[0-1]", "--"};
+  roll.insert(roll.end(), command.begin(), command.end());
+  CHECK(cluster.ctl.run(roll).status == 0);
+  CHECK(read_file(worked) == "test0\ntest1\n");
+  // Left by a run against another daemon, whose nodes may have had any name.
+  for (const std::string host : {"-oProxyCommand=x", "$(reboot)", "a;b"}) {
+    CAPTURE(host);
+    std::filesystem::remove(worked);
+    const json header{
+        {"version", 2}, {"uri", cluster.daemon.uri()}, {"targets", "test[0-1]"}, {"command", command}};
+    const json left{{"host", host}, {"step", "idle"}, {"reason", "kernel"}};
+    cluster.dir.write("rolled", header.dump() + '\n' + left.dump() + '\n');
+    const Outcome refused = cluster.ctl.run(roll);
+    CHECK(refused.status == 1);
+    CHECK(refused.err.starts_with(fmt::format("resourcectl: \"{}\" cannot be the name of a node", host)));
+    CHECK_FALSE(std::filesystem::exists(worked));
+    std::filesystem::remove(state);
+  }
+}
+
 TEST_CASE("rolling that is killed at any step goes on, and works on each node once") {
   constexpr int most_kills = 60;
   int kills = 0;

@@ -168,6 +168,40 @@ TEST_CASE("a key that names more hosts than any inventory has is refused before 
         "2: resource.exclude: unknown host: a4");
 }
 
+TEST_CASE("a host whose name a shell or ssh takes for more is refused wherever it is named") {
+  const TempDir dir;
+  const std::string inventory = "[[resource.config]]\nhosts = \"a[0-3]\"\ncores = \"0\"\n";
+  const auto refusal = [&](const std::string& text) {
+    const std::string file = dir.write("c.toml", text);
+    const std::string error = failure_of([&] {
+                                const Config config = load(file);
+                                static_cast<void>(excluded_hosts(config));
+                                static_cast<void>(load_inventory(config));
+                              }).text;
+    return error.starts_with(file + ':') ? error.substr(file.size() + 1) : error;
+  };
+  const std::string why =
+      R"("-oProxyCommand=x" cannot be the name of a node, which has letters, digits, '.', '-' and '_', and )"
+      "begins with a letter or digit";
+  CHECK(refusal("[[resource.config]]\nhosts = \"a1,-oProxyCommand=x\"\ncores = \"0\"\n") ==
+        "2: resource.config[0].hosts: " + why);
+  CHECK(refusal("[resource]\nexclude = \"-oProxyCommand=x\"\n" + inventory) == "2: resource.exclude: " + why);
+  CHECK(refusal("[queues.q]\nhosts = \"-oProxyCommand=x\"\n" + inventory) == "2: queues.q.hosts: " + why);
+  CHECK(refusal("[[access.key]]\nname = \"k\"\npublic-key = \"rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7\"\n"
+                "roles = [\"agent\"]\nhosts = \"-oProxyCommand=x\"\n" +
+                inventory) == "5: access.key[0].hosts: " + why);
+  const std::string r = R"({"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0"}}],)"
+                        R"("nodelist":["-oProxyCommand=x"]}})";
+  const std::string path = dir.write("R", r);
+  CHECK(refusal("[resource]\npath = \"R\"\n") == fmt::format("2: resource.path: {}: {}", path, why));
+  CHECK(refusal("[resource]\nparent-uri = \"ipc:///p\"\npath = \"R\"\nrerank = \"-oProxyCommand=x\"\n") ==
+        "4: resource.rerank: " + why);
+  Config handed_down = load_text("[resource]\nparent-uri = \"ipc:///p\"\n");
+  handed_down.resource.parent_r = r;
+  CHECK(failure_of([&] { static_cast<void>(load_inventory(handed_down)); }).text ==
+        "$RESOURCED_PARENT_R: " + why);
+}
+
 TEST_CASE("config.get shows the resource table as it was written, and the defaults of the rest") {
   const Config config = load_text(R"(
 [resource]

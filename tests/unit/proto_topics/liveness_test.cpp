@@ -44,6 +44,19 @@ TEST_CASE("what is wrong with a hello is named") {
   CHECK(refusal(parse_agent_hello, hello.dump().c_str()) == "71 norestrict must be true or false");
   CHECK(refusal(parse_agent_hello, R"({"hostname": "a", "R": {}})").starts_with("22 "));
   json checking = encode_agent_hello("node7", one_node(), true);
+  // The name may become a word of an operator's command.
+  for (const char* name : {"-oProxyCommand=x", "$(reboot)", "n;x", "a b", ""}) {
+    CAPTURE(name);
+    const json bad = encode_agent_hello(name, one_node(), true);
+    CHECK(refusal(parse_agent_hello, bad.dump().c_str()).starts_with("22 \""));
+  }
+  CHECK(
+      refusal(parse_agent_hello, encode_agent_hello("-n1", one_node(), true).dump().c_str()) ==
+      R"(22 "-n1" cannot be the name of a node, which has letters, digits, '.', '-' and '_', and begins with )"
+      "a letter or digit");
+  json of_another = encode_agent_hello("node7", one_node(), true);
+  of_another["R"]["execution"]["nodelist"] = {"`reboot`"};
+  CHECK(refusal(parse_agent_hello, of_another.dump().c_str()).starts_with("22 \"`reboot`\""));
   checking["health"] = "yes";
   CHECK(refusal(parse_agent_hello, checking.dump().c_str()) == "71 health must be true or false");
 }

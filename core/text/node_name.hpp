@@ -1,0 +1,15 @@
+// Names of nodes: the host names of RFC 29 that are safe as a word of a command. Names come from node agents
+// and files and end up in operators' commands, where ssh takes -oProxyCommand=... as an option and a shell
+// runs $(...).
+#pragma once
+
+#include "core/text/hostlist.hpp"
+
+namespace resourced::text {
+
+/// Throws Error EINVAL that shows the first name, or expression of names, with other characters than letters,
+/// digits, `.`, `-` and `_`, or that begins with another character than a letter or digit. The cost follows
+/// the expressions of the list.
+void check_node_names(const Hostlist& hosts);
+
+}  // namespace resourced::text

@@ -1,0 +1,13 @@
+// Text from outside in commands that a program prints for people to copy into a shell.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace resourced::text {
+
+/// The text as one word of a shell's command line: in single quotes, unless it has letters, digits and
+/// `_.,:/@%+=-[]` only, which no shell replaces in a list of hosts.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
+}  // namespace resourced::text
