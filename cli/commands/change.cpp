@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/commands/selection.hpp"
+#include "core/rset/numeric_hosts.hpp"
 #include "core/rset/targets.hpp"
 
 namespace resourced::cli::commands {
@@ -17,11 +19,20 @@ using text::IdSet;
 namespace {
 
 Targets plain_targets(const std::string& text, Snapshot& snapshot) {
+  const rset::ResourceSet* inventory = nullptr;
   try {
-    return {text, rset::parse_targets(text, snapshot.status().inventory)};
+    inventory = &snapshot.status().inventory;
   } catch (const Error& error) {
-    // EAGAIN: the inventory of a Flux instance is not known yet, but its brokers are.
-    if (error.errnum() != EINVAL && error.errnum() != EAGAIN) throw;
+    // The inventory of a Flux instance is not known yet, but its brokers are.
+    if (error.errnum() != EAGAIN) throw;
+    return {text, std::nullopt};
+  }
+  if (reads_as_ranks(text)) rset::refuse_numbers_of_hosts(IdSet::parse(text), *inventory);
+  try {
+    return {text, rset::parse_targets(text, *inventory)};
+  } catch (const Error& error) {
+    // The daemon has the text of the refusal.
+    if (error.errnum() != EINVAL) throw;
     return {text, std::nullopt};
   }
 }
@@ -45,7 +56,9 @@ const proto::topics::Status& Snapshot::status() {
 }
 
 Targets read_targets(const std::string& text, Snapshot& snapshot, Excluded excluded, bool resolve) {
-  if (!has_selector(text)) return resolve ? plain_targets(text, snapshot) : Targets{text, std::nullopt};
+  // Numbers may be names of hosts, whether the ranks are wanted or not.
+  if (!has_selector(text))
+    return resolve || reads_as_ranks(text) ? plain_targets(text, snapshot) : Targets{text, std::nullopt};
   auto selection = select_targets(text, snapshot.status(), excluded);
   return {std::move(selection.request), std::move(selection.ranks)};
 }

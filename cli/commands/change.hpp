@@ -17,7 +17,8 @@
 namespace resourced::cli::commands {
 
 inline constexpr const char* targets_help =
-    "Ranks as an idset, or hosts, or all, property:NAME, partition:NAME; several separated by commas";
+    "Ranks as an idset, or hosts, or all, property:NAME, partition:NAME, rank:IDSET, host:HOSTS; several "
+    "separated by commas";
 
 /// The state that a change starts from: one answer to resource.status, requested when it is first needed.
 class Snapshot {

@@ -2,6 +2,7 @@
 #include "cli/commands/selection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.hpp"
+#include "core/rset/numeric_hosts.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/quote.hpp"
@@ -27,10 +29,14 @@ namespace {
 constexpr std::string_view everything = "all";
 constexpr std::string_view property_prefix = "property:";
 constexpr std::string_view partition_prefix = "partition:";
+constexpr std::string_view rank_prefix = "rank:";
+constexpr std::string_view host_prefix = "host:";
 constexpr std::string_view unknown_host = "unknown host: ";
 
 bool is_selector(std::string_view part) {
-  return part == everything || part.starts_with(property_prefix) || part.starts_with(partition_prefix);
+  return part == everything ||
+         std::ranges::any_of(std::array{property_prefix, partition_prefix, rank_prefix, host_prefix},
+                             [&](auto prefix) { return part.starts_with(prefix); });
 }
 
 /// Splits at the commas that stand outside of brackets.
@@ -98,6 +104,12 @@ IdSet select_part(std::string_view part, const Status& status) {
   return found->second.targets;
 }
 
+/// The ranks of a text that reads as an idset, and cannot mean hosts as well.
+IdSet plain_ranks(std::string_view text, const ResourceSet& inventory) {
+  rset::refuse_numbers_of_hosts(IdSet::parse(text), inventory);
+  return rset::parse_targets(text, inventory);
+}
+
 /// The targets of a text with selectors.
 IdSet select_parts(std::string_view text, const Status& status, Excluded excluded) {
   const auto& inventory = status.inventory;
@@ -105,7 +117,11 @@ IdSet select_parts(std::string_view text, const Status& status, Excluded exclude
   Hostlist hosts;
   for (const auto part : split_parts(text)) {
     const bool is_host = part == everything && inventory.rank_of(part).has_value();
-    if (is_selector(part) && !is_host) {
+    if (part.starts_with(rank_prefix)) {
+      ranks |= rset::parse_targets(IdSet::parse(part.substr(rank_prefix.size())).encode(), inventory);
+    } else if (part.starts_with(host_prefix)) {
+      hosts.append(Hostlist::parse(part.substr(host_prefix.size())));
+    } else if (is_selector(part) && !is_host) {
       auto selected = select_part(part, status);
       if (excluded == Excluded::left_out) selected -= status.exclude;
       if (selected.empty())
@@ -115,13 +131,11 @@ IdSet select_parts(std::string_view text, const Status& status, Excluded exclude
     } else if (const auto named = rset::hosts_of_targets(part)) {
       hosts.append(*named);
     } else {
-      ranks |= rset::parse_targets(part, inventory);
+      ranks |= plain_ranks(part, inventory);
     }
   }
   return ranks | ranks_of(hosts, inventory);
 }
-
-bool reads_as_ranks(std::string_view text) { return !rset::hosts_of_targets(text).has_value(); }
 
 /// Cuts the first word off a text; it is empty if the text has no more.
 std::string_view take_word(std::string_view& text) {
@@ -150,6 +164,8 @@ bool is_idset(std::string_view word) {
 
 }  // namespace
 
+bool reads_as_ranks(std::string_view text) { return !rset::hosts_of_targets(text).has_value(); }
+
 bool has_selector(std::string_view text) {
   const auto parts = split_parts(text);
   return std::any_of(parts.begin(), parts.end(), is_selector);
@@ -163,7 +179,7 @@ Selection select_targets(std::string_view text, const Status& status, Excluded e
   } else if (const auto hosts = rset::hosts_of_targets(text)) {
     ranks = ranks_of(*hosts, inventory);
   } else {
-    ranks = rset::parse_targets(text, inventory);
+    ranks = plain_ranks(text, inventory);
   }
   return select_ranks(std::move(ranks), inventory);
 }

@@ -1,6 +1,6 @@
 // Targets as a command line names them: ranks as an idset, hosts as a hostlist, and the selectors `all`,
-// `property:NAME` and `partition:NAME`, separated by commas. Pure functions of one answer to resource.status,
-// so the targets of a selector are those of one moment.
+// `property:NAME`, `partition:NAME`, `rank:IDSET` and `host:HOSTLIST`, separated by commas. Pure functions of
+// one answer to resource.status, so the targets of a selector are those of one moment.
 #pragma once
 
 #include <optional>
@@ -25,11 +25,14 @@ struct Selection {
 
 /// Whether a part of the text is a selector.
 [[nodiscard]] bool has_selector(std::string_view text);
+/// Whether the text is an idset.
+[[nodiscard]] bool reads_as_ranks(std::string_view text);
 
 /// `all` is a host where the inventory has one of this name. A text without a selector is read as the daemon
 /// does (rset::parse_targets), a part of a text with selectors likewise. Throws Error EINVAL as that does,
 /// but names all unknown hosts; and for a property or partition that does not exist, listing those that do,
-/// and for one without targets.
+/// for one without targets,
+/// and for numbers that are ranks and names of other hosts (rset::refuse_numbers_of_hosts()).
 [[nodiscard]] Selection select_targets(std::string_view text, const proto::topics::Status& status,
                                        Excluded excluded = Excluded::kept);
 

@@ -187,8 +187,8 @@ TEST_SUITE("changes") {
     }
   }
 
-  TEST_CASE_FIXTURE(ProgramFixture, "a quiet change of named targets is one request") {
-    const auto outcome = run_with({"drain", "-q", "1"}, [&] {
+  TEST_CASE_FIXTURE(ProgramFixture, "a quiet change of hosts is one request") {
+    const auto outcome = run_with({"drain", "-q", "node1"}, [&] {
       const auto request = bus.receive();
       CHECK(request.topic() == "resource.drain");
       bus.respond(request, "");
@@ -247,8 +247,6 @@ TEST_SUITE("changes") {
     for (const char* option : {"--force", "-q"}) {
       const auto outcome = run_with({"drain", "1", option}, [&] {
         bus.fail(receive_change(), EEXIST, "rank 1 already drained\n");
-        // A quiet change asks for the hosts only now.
-        if (std::string(option) == "-q") bus.respond(bus.receive(), status_payload);
       });
       CHECK(outcome.status == 1);
       CHECK(outcome.out.empty());

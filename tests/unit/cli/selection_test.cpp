@@ -116,7 +116,36 @@ TEST_SUITE("selection") {
     CHECK(select_targets("node1", shared).request == "1,5");
     // Hosts that read as ranks would name others.
     const auto numbers = proto::topics::parse_status(payload("0-7", {"[7-9]", "[0-4]"}));
-    CHECK(select_targets("0", numbers).request == "0");
+    CHECK(select_targets("host:7", numbers).request == "0");
+  }
+
+  TEST_CASE("a number that is a rank and another host's name is refused until it is said which is meant") {
+    const Status numbers = proto::topics::parse_status(payload("0-7", {"[0001-0008]"}));
+    CHECK(refusal("3", numbers) ==
+          "3 may mean ranks, which are 0004, or 0003 by name: say rank:3 or host:0003");
+    CHECK(refusal("0,2-3", numbers) ==
+          "0,2-3 may mean ranks, which are [0001,0003-0004], or [0002-0003] by name: say rank:[0,2-3] or "
+          "host:[0002-0003]");
+    CHECK(refusal("8", numbers) == "8 may mean ranks, or 0008 by name: say rank:8 or host:0008");
+    CHECK(refusal("property:gpu,3", numbers).starts_with("3 may mean ranks"));
+    const auto chosen = [&](const std::string& text) { return select_targets(text, numbers).ranks.encode(); };
+    CHECK(chosen("0") == "0");
+    CHECK(chosen("rank:3") == "3");
+    CHECK(chosen("rank:[0,2-3]") == "0,2-3");
+    CHECK(chosen("0003") == "2");
+    CHECK(chosen("host:0003,rank:7") == "2,7");
+    CHECK(chosen("host:[0001-0002]") == "0-1");
+    CHECK(refusal("host:3", numbers) == "unknown host: 3");
+    CHECK(refusal("rank:8", numbers) == "idset is out of range");
+    CHECK(refusal("rank:0003", numbers).starts_with("\"0003\" is not an idset"));
+    // Without leading zeros a name is a rank in every request.
+    const Status bare = proto::topics::parse_status(payload("0-7", {"[1-8]"}));
+    CHECK(refusal("3", bare) == "3 may mean ranks, which are 4, or 3 by name: say rank:3 or host:3");
+    CHECK(select_targets("host:3", bare).request == "2");
+    // Where each number is the rank of its own host, nothing is in doubt.
+    const Status same = proto::topics::parse_status(payload("0-7", {"[0-7]"}));
+    CHECK(select_targets("3", same).request == "3");
+    CHECK(ranks("3") == "3");
   }
 
   TEST_CASE("a host named all is that host") {
