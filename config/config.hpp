@@ -178,8 +178,9 @@ struct Config {
   Cluster cluster;
   std::vector<Queue> queues;  ///< those with `hosts`
 
-  /// A log line for each table or key that is for other parts of Flux and ignored here: the daemon accepts a
-  /// site's whole Flux configuration. The caller of load() logs them.
+  /// A log line for each table or key that is for other parts of Flux and ignored here, as the daemon accepts
+  /// a site's whole Flux configuration, and for each value and file that another file makes void. The caller
+  /// of load() logs them.
   std::vector<std::string> passed_over;
 
   /// The document that was read, with the place of each value. Never null after load().

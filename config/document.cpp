@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "config/faults.hpp"
+#include "config/table_reader.hpp"
 #include "config/toml_text.hpp"
 #include "core/error.hpp"
 #include "os/file.hpp"
@@ -18,8 +20,19 @@ namespace {
 constexpr std::size_t max_text = std::size_t{16} << 20;
 constexpr std::size_t max_files = 1024;
 
+/// Whether a file that is not *.toml may be meant as one: a key or an R beside the configuration is not.
+bool seems_configuration(std::string_view name) {
+  if (name.starts_with('.')) return false;
+  return name.find(".toml") != std::string_view::npos || name.ends_with(".conf") || name.ends_with(".cfg") ||
+         name.ends_with(".ini");
+}
+
+std::string member_key(const std::string& table, const std::string& member) {
+  return table.empty() ? KeyPath{nullptr, member}.text() : table + '.' + KeyPath{nullptr, member}.text();
+}
+
 /// The files that a configuration path stands for.
-std::vector<std::string> list_files(const std::string& path) {
+std::vector<std::string> list_files(const std::string& path, std::vector<std::string>& ignored) {
   namespace fs = std::filesystem;
   const auto fail = [&](const std::error_code& error) {
     throw Error(error.value(), fmt::format("{}: {}", path, error.message()));
@@ -33,7 +46,12 @@ std::vector<std::string> list_files(const std::string& path) {
   while (entry != fs::directory_iterator()) {
     const std::string name = entry->path().filename();
     // As the shell's *.toml: hidden files, an editor's among them, do not count.
-    if (name.ends_with(".toml") && !name.starts_with('.')) files.push_back(entry->path());
+    if (name.ends_with(".toml") && !name.starts_with('.')) {
+      files.push_back(entry->path());
+    } else if (seems_configuration(name) && ignored.size() < max_files) {
+      ignored.push_back(
+          fmt::format("{}: ignored, as its name does not end in .toml", entry->path().string()));
+    }
     if (files.size() > max_files)
       throw Error(EFBIG, fmt::format("{}: holds more than {} *.toml files", path, max_files));
     entry.increment(error);
@@ -41,6 +59,7 @@ std::vector<std::string> list_files(const std::string& path) {
   }
   if (files.empty()) throw Error(ENOENT, fmt::format("{}: holds no *.toml file", path));
   std::sort(files.begin(), files.end());
+  std::sort(ignored.begin(), ignored.end());
   return files;
 }
 
@@ -73,7 +92,7 @@ struct Step {
 
 std::shared_ptr<const Document> Document::read(const std::string& path) {
   auto document = std::make_shared<Document>();
-  document->files_ = list_files(path);
+  document->files_ = list_files(path, document->ignored_);
   document->root_.value = Table{};
   std::size_t size = 0;
   for (std::uint32_t file = 0; file < document->files_.size(); ++file) {
@@ -82,7 +101,7 @@ std::shared_ptr<const Document> Document::read(const std::string& path) {
     size += text.size();
     if (size > max_text)
       throw Error(EFBIG, fmt::format("{}: holds more than {} bytes of TOML", path, max_text));
-    merge(document->root_, parse_toml(text, name, file));
+    document->merge(document->root_, parse_toml(text, name, file), "");
   }
   return document;
 }
@@ -105,6 +124,22 @@ std::string Document::resolve(const Node& node, const std::string& path) const {
   return (std::filesystem::path(files_[node.file]).parent_path() / path).lexically_normal();
 }
 
+std::vector<std::string> Document::places() const {
+  std::vector<std::string> lines;
+  const auto add = [&](const auto& again, const Table& table, const std::string& key) -> void {
+    for (const Member& member : table) {
+      const std::string name = member_key(key, member.key);
+      if (const Table* inner = member.node.table()) {
+        again(again, *inner, name);
+      } else {
+        lines.push_back(fmt::format("{}: {}", where(member.node), name));
+      }
+    }
+  };
+  add(add, *root_.table(), "");
+  return lines;
+}
+
 const Node* find_member(const Table& table, std::string_view key) noexcept {
   const auto found =
       std::lower_bound(table.begin(), table.end(), key,
@@ -112,10 +147,12 @@ const Node* find_member(const Table& table, std::string_view key) noexcept {
   return found != table.end() && found->key == key ? &found->node : nullptr;
 }
 
-void merge(Node& base, Node&& over) {
+void Document::merge(Node& base, Node&& over, const std::string& key) {
   auto* into = std::get_if<Table>(&base.value);
   auto* from = std::get_if<Table>(&over.value);
   if (!into || !from) {
+    ignored_.push_back(place_text(
+        where(base), key, fmt::format("ignored: {} sets it, too, and the later file counts", where(over))));
     base = std::move(over);
     return;
   }
@@ -123,7 +160,8 @@ void merge(Node& base, Node&& over) {
     const auto at = std::lower_bound(into->begin(), into->end(), member.key,
                                      [](const Member& m, const std::string& k) { return m.key < k; });
     if (at != into->end() && at->key == member.key) {
-      merge(at->node, std::move(member.node));
+      const std::string name = member_key(key, member.key);
+      merge(at->node, std::move(member.node), name);
     } else {
       into->insert(at, std::move(member));
     }

@@ -41,6 +41,11 @@ class Document {
   [[nodiscard]] static std::shared_ptr<const Document> read(const std::string& path);
 
   [[nodiscard]] const std::vector<std::string>& files() const noexcept { return files_; }
+  /// A line for each value of a file that a later file replaces, and for each file that is probably meant as
+  /// one of the configuration and has another ending than .toml: "FILE:LINE: KEY: ..." or "FILE: ...".
+  [[nodiscard]] const std::vector<std::string>& ignored() const noexcept { return ignored_; }
+  /// A line "FILE:LINE: KEY" for each value that is not a table, in the order of the keys.
+  [[nodiscard]] std::vector<std::string> places() const;
   [[nodiscard]] const Node& root() const noexcept { return root_; }
 
   /// The node of a key (`resource.config[2].cores`), or the nearest one around it that is there; never null.
@@ -51,14 +56,15 @@ class Document {
   [[nodiscard]] std::string resolve(const Node& node, const std::string& path) const;
 
  private:
+  /// Merges a later file's value into an earlier one's: tables member by member, anything else is replaced.
+  void merge(Node& base, Node&& over, const std::string& key);
+
   std::vector<std::string> files_;
+  std::vector<std::string> ignored_;
   Node root_;
 };
 
 /// The member of a table, or null.
 [[nodiscard]] const Node* find_member(const Table& table, std::string_view key) noexcept;
-
-/// Merges a later file's value into an earlier one's: tables member by member, anything else is replaced.
-void merge(Node& base, Node&& over);
 
 }  // namespace resourced::config

@@ -4,6 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <set>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,11 +20,45 @@ namespace resourced::config {
 
 namespace {
 
-constexpr std::array<std::string_view, 14> of_flux{
-    "archive",     "bootstrap", "exec",   "fake-resources", "heartbeat", "ingest", "job-list",
-    "job-manager", "kvs",       "policy", "sdexec",         "systemd",   "tbon",   "sched-simple"};
+struct FluxTable {
+  std::string_view name;
+  /// The part of Flux that reads it.
+  std::string_view reader;
+};
 
-// Each scheduler of Flux has tables of its own: sched-simple, sched-fluxion-qmanager, sched-fluxion-resource.
+// Keys at the top of the files of flux-security, `allow-sudo` and `log-level`, are among them.
+constexpr auto of_flux = std::to_array<FluxTable>({
+    {"accounting", "flux-accounting"},
+    {"allow-sudo", "flux-security"},
+    {"archive", "flux-core"},
+    {"bootstrap", "flux-core"},
+    {"ca", "flux-security"},
+    {"content-sqlite", "flux-core"},
+    {"cray-slingshot", "flux-coral2"},
+    {"cron", "flux-core"},
+    {"exec", "flux-core"},
+    {"fake-resources", "flux-core"},
+    {"heartbeat", "flux-core"},
+    {"ingest", "flux-core"},
+    {"job-list", "flux-core"},
+    {"job-manager", "flux-core"},
+    {"kvs", "flux-core"},
+    {"log-level", "flux-security"},
+    {"modules", "flux-core"},
+    {"policy", "flux-core"},
+    {"rabbit", "flux-coral2"},
+    {"run", "flux-security"},
+    {"sched-fluxion-feasibility", "flux-sched"},
+    {"sched-fluxion-qmanager", "flux-sched"},
+    {"sched-fluxion-resource", "flux-sched"},
+    {"sched-simple", "flux-core"},
+    {"sdexec", "flux-core"},
+    {"sign", "flux-security"},
+    {"systemd", "flux-core"},
+    {"tbon", "flux-core"},
+});
+
+// Any other scheduler of Flux has tables of its own, too.
 constexpr std::string_view scheduler_prefix = "sched-";
 
 constexpr std::array<std::string_view, 4> access_of_flux{"allow-guest-user", "allow-root-owner",
@@ -33,26 +69,19 @@ bool among(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool is_flux_table(std::string_view name) {
-  return among(of_flux, name) || (name.starts_with(scheduler_prefix) && name != scheduler_prefix);
+/// The part of Flux that reads a table; empty if there is none.
+std::string_view reader_of(std::string_view name) {
+  const auto* const found = std::ranges::find(of_flux, name, &FluxTable::name);
+  if (found != of_flux.end()) return found->reader;
+  return name.starts_with(scheduler_prefix) && name != scheduler_prefix ? "a scheduler of Flux" : "";
 }
 
-std::string_view nearest_table(std::string_view name) {
-  // A key can be as long as its file, and the distance takes time; no table's name is this long.
-  name = name.substr(0, 64);
-  const auto own = own_tables();
-  std::string_view nearest = own.front();
-  std::size_t least = text::edit_distance(name, nearest);
-  const auto consider = [&](std::string_view candidate) {
-    const std::size_t distance = text::edit_distance(name, candidate);
-    if (distance < least) {
-      nearest = candidate;
-      least = distance;
-    }
-  };
-  std::for_each(own.begin(), own.end(), consider);
-  std::for_each(of_flux.begin(), of_flux.end(), consider);
-  return nearest;
+std::string unknown_table(std::string_view name) {
+  std::vector<std::string_view> known(own_tables().begin(), own_tables().end());
+  for (const FluxTable& table : of_flux) known.push_back(table.name);
+  const auto meant = text::nearest(name, known);
+  return meant ? fmt::format("unknown table, the nearest known one is {}", *meant)
+               : "unknown table, neither of this daemon nor of another part of Flux";
 }
 
 std::string line(const Document& document, const Node& node, const KeyPath& path, std::string_view text) {
@@ -94,22 +123,20 @@ void check_tables(const Document& document) {
   FaultList faults;
   for (const Member& member : *document.root().table()) {
     if (faults.is_full()) break;
-    if (among(own_tables(), member.key) || is_flux_table(member.key)) continue;
+    if (among(own_tables(), member.key) || !reader_of(member.key).empty()) continue;
     faults.attempt([&] {
-      throw Error(EINVAL,
-                  line(document, member.node, {nullptr, member.key},
-                       fmt::format("unknown table, the nearest known one is {}", nearest_table(member.key))));
+      throw Error(EINVAL, line(document, member.node, {nullptr, member.key}, unknown_table(member.key)));
     });
   }
   faults.check();
 }
 
 std::vector<std::string> passed_over(const Document& document) {
-  std::vector<std::string> lines;
+  std::vector<std::string> lines = document.ignored();
   for (const Member& member : *document.root().table()) {
     const KeyPath path{nullptr, member.key};
-    if (is_flux_table(member.key))
-      lines.push_back(line(document, member.node, path, "ignored: it is for other parts of Flux"));
+    if (const std::string_view reader = reader_of(member.key); !reader.empty())
+      lines.push_back(line(document, member.node, path, fmt::format("ignored: it is for {}", reader)));
     if (!member.node.table()) continue;
     if (member.key == "access") {
       for (const Member& key : *member.node.table()) {

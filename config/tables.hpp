@@ -21,8 +21,8 @@ namespace resourced::config {
 /// Throws Error EINVAL for a table that is neither this daemon's nor Flux's; it names the nearest known one.
 void check_tables(const Document& document);
 
-/// Lines that name the keys of the document for other parts of Flux, one each: "FILE:LINE: KEY: ...". Of
-/// [queues] the keys other than `hosts`, which share a line.
+/// Lines that name what the document ignores (Document::ignored()), and its keys for other parts of Flux, one
+/// each: "FILE:LINE: KEY: ...". Of [queues] the keys other than `hosts`, which share a line.
 [[nodiscard]] std::vector<std::string> passed_over(const Document& document);
 
 }  // namespace resourced::config

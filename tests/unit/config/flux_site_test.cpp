@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "config/document.hpp"
 #include "config_fixture.hpp"
 
 using namespace resourced;
@@ -186,13 +187,80 @@ TEST_CASE("a configuration in a file for each table, as packages install it") {
         std::vector<std::string>{
             dir.file("access.toml:2: access.allow-guest-user: ignored: it is for Flux's broker; this "
                      "daemon uses rules and keys of [access]"),
-            dir.file("exec.toml:1: exec: ignored: it is for other parts of Flux"),
-            dir.file("system.toml:2: policy: ignored: it is for other parts of Flux"),
+            dir.file("exec.toml:1: exec: ignored: it is for flux-core"),
+            dir.file("system.toml:2: policy: ignored: it is for flux-core"),
             dir.file("queues.toml:1: queues: ignored: policy, requires (for other parts of Flux)"),
-            dir.file("system.toml:4: sched-simple: ignored: it is for other parts of Flux")});
+            dir.file("system.toml:4: sched-simple: ignored: it is for flux-core")});
   CHECK(load_inventory(config).resources.ranks().encode() == "0-3");
   CHECK(config.access.local.empty());
   CHECK(config.store.history == Seconds(30 * 86400));
+}
+
+TEST_CASE("tables of every part of Flux are passed over with a line that names the part") {
+  const Config config = load_text(R"(allow-sudo = true
+log-level = 1
+[[modules]]
+name = "content-sqlite"
+[content-sqlite]
+journal_mode = "WAL"
+[cron]
+sync = "heartbeat"
+[rabbit]
+kubeconfig = "/etc/rabbit/kubeconfig"
+[rabbit.policy.maximums]
+xfs = 1024
+[cray-slingshot]
+vni-pool = "1024-65535"
+[accounting.factor-weights]
+fairshare = 100000
+[sched-fluxion-feasibility]
+[sched-mine]
+[sign]
+max-ttl = 1209600
+[sign.munge]
+socket-path = "/run/munge/munge.socket.2"
+[run.prolog]
+path = "/etc/flux/system/prolog"
+[ca]
+max-cert-ttl = 60
+)");
+  std::vector<std::string> lines;
+  for (const std::string& line : config.passed_over) lines.push_back(line.substr(line.find(": ") + 2));
+  CHECK(lines ==
+        std::vector<std::string>{
+            "accounting: ignored: it is for flux-accounting", "allow-sudo: ignored: it is for flux-security",
+            "ca: ignored: it is for flux-security", "content-sqlite: ignored: it is for flux-core",
+            "cray-slingshot: ignored: it is for flux-coral2", "cron: ignored: it is for flux-core",
+            "log-level: ignored: it is for flux-security", "modules: ignored: it is for flux-core",
+            "rabbit: ignored: it is for flux-coral2", "run: ignored: it is for flux-security",
+            "sched-fluxion-feasibility: ignored: it is for flux-sched",
+            "sched-mine: ignored: it is for a scheduler of Flux", "sign: ignored: it is for flux-security"});
+}
+
+TEST_CASE("what a later file makes void is told, and a file that is not read for its name") {
+  const TempDir dir;
+  dir.write("cluster.toml", "[monitor]\nmode = \"static\"\ncoalesce = 1\n[queues.\"a.b\"]\nhosts = \"a0\"\n");
+  dir.write("resourced.toml",
+            "[monitor]\nmode = \"agents\"\n[resource]\nsize = 1\n[queues.\"a.b\"]\nhosts = \"a1\"\n");
+  dir.write("site.conf", "[monitor]\nmode = \"static\"\n");
+  dir.write("site.toml.old", "");
+  // Files that settings name are no configuration, and hidden ones are an editor's.
+  for (const char* other : {"server.key", "agent.env", "R.json", ".site.conf"}) dir.write(other, "");
+  const Config config = load(dir.path());
+  CHECK(config.monitor.mode == MonitorMode::agents);
+  const auto line = [&](const std::string& text) { return dir.file(text); };
+  CHECK(config.passed_over ==
+        std::vector<std::string>{
+            line("site.conf: ignored, as its name does not end in .toml"),
+            line("site.toml.old: ignored, as its name does not end in .toml"),
+            line("cluster.toml:2: monitor.mode: ignored: " + dir.file("resourced.toml:2") +
+                 " sets it, too, and the later file counts"),
+            line("cluster.toml:5: queues.\"a.b\".hosts: ignored: " + dir.file("resourced.toml:6") +
+                 " sets it, too, and the later file counts")});
+  CHECK(config.document->places() == std::vector<std::string>{line("cluster.toml:3: monitor.coalesce"),
+                                                              line("resourced.toml:2: monitor.mode"),
+                                                              line("resourced.toml:6: queues.\"a.b\".hosts"),
+                                                              line("resourced.toml:4: resource.size")});
 }
 
 TEST_CASE("nothing is passed over where there is nothing of Flux") {
@@ -205,7 +273,7 @@ TEST_CASE("a line about what is passed over is one line") {
   for (const std::string& line : config.passed_over) CHECK(line.find('\n') == std::string::npos);
 }
 
-TEST_CASE("any other table is an error that names the nearest known one") {
+TEST_CASE("any other table is an error that names the known one that it may be") {
   const std::string said = ": unknown table, the nearest known one is ";
   CHECK(refusal("\n[acess]\n") == "2: acess" + said + "access");
   CHECK(refusal("[resources]\n") == "1: resources" + said + "resource");
@@ -216,8 +284,14 @@ TEST_CASE("any other table is an error that names the nearest known one") {
   CHECK(refusal("[\"sched-\"]\n").starts_with("1: sched-" + said));
   CHECK(refusal("[exec]\n[heartbeet]\n") == "2: heartbeet" + said + "heartbeat");
   CHECK(refusal("excec = 1\n") == "1: excec" + said + "exec");
+  CHECK(refusal("[rabit]\n") == "1: rabit" + said + "rabbit");
+  CHECK(refusal("[content_sqlite]\n") == "1: content_sqlite" + said + "content-sqlite");
+  // A hint that is far from the name would mislead.
+  for (const std::string table : {"metrics", "weather", "nodes"})
+    CHECK(refusal("[" + table + "]\n") ==
+          "1: " + table + ": unknown table, neither of this daemon nor of another part of Flux");
   // A name as long as the file costs no more than a short one.
-  CHECK(refusal(std::string(1000000, 'x') + " = 1\n").find(said) != std::string::npos);
+  CHECK(refusal("oci" + std::string(1000000, 'x') + " = 1\n").find("unknown table") != std::string::npos);
 }
 
 TEST_CASE("unknown keys in tables of this daemon stay errors beside Flux's own") {
