@@ -1,5 +1,6 @@
 #include "config/toml_text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -87,6 +88,62 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+std::string_view line_at(std::string_view text, std::size_t number) {
+  for (; number > 1; --number) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return "";
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find_first_of("\r\n"));
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  text.remove_prefix(std::min(text.size(), text.find_first_not_of(blanks)));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+/// The elements of a list without quotes, with quotes.
+std::string with_quotes(std::string_view list) {
+  std::string quoted;
+  while (!list.empty()) {
+    const std::string_view element = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), element.size() + 1));
+    if (!trimmed(element).empty())
+      quoted += fmt::format("{}\"{}\"", quoted.empty() ? "" : ", ", trimmed(element));
+  }
+  return quoted;
+}
+
+/// What a line `KEY = VALUE` that is not TOML should be, where its text lacks quotes; empty for any other
+/// line.
+std::string quoting_hint(std::string_view text, std::size_t line_number) {
+  constexpr std::size_t longest = 200;
+  constexpr std::string_view quotes = "\"'";
+  const std::string_view line = line_at(text, line_number);
+  const std::size_t equals = line.find('=');
+  const auto is_printable = [](char c) { return c == '\t' || (c >= ' ' && c <= '~'); };
+  if (equals == std::string_view::npos || line.size() > longest || !std::ranges::all_of(line, is_printable))
+    return "";
+  const std::string_view key = trimmed(line.substr(0, equals));
+  std::string_view value = trimmed(line.substr(equals + 1));
+  value = trimmed(value.substr(0, value.find('#')));
+  if (key.empty() || value.empty() || key.find_first_of(quotes) != std::string_view::npos) return "";
+  const auto hint = [&](std::string_view what, std::string_view is) {
+    return one_line(fmt::format("; {}: {} = {}", what, key, is));
+  };
+  if (quotes.find(value.front()) != std::string_view::npos) {
+    const std::string_view inside = value.substr(1);
+    if (inside.find(value.front()) != std::string_view::npos) return "";
+    return hint("the quote is not closed", fmt::format("{0}{1}{0}", value.front(), inside));
+  }
+  if (value.find_first_of(quotes) < value.size() - 1 || value.front() == '{') return "";
+  if (quotes.find(value.back()) != std::string_view::npos) value.remove_suffix(1);
+  if (value.front() != '[') return hint("text needs quotes", fmt::format("\"{}\"", value));
+  if (value.back() != ']') return "";
+  return hint("text needs quotes", fmt::format("[{}]", with_quotes(value.substr(1, value.size() - 2))));
+}
+
 }  // namespace
 
 Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file) {
@@ -98,8 +155,8 @@ Node parse_toml(std::string_view text, const std::string& name, std::uint32_t fi
     return Converter(file).table(root, 0);
   } catch (const toml::parse_error& error) {
     const auto begin = error.source().begin;
-    throw Error(EINVAL,
-                fmt::format("{}:{}:{}: {}", name, begin.line, begin.column, one_line(error.description())));
+    throw Error(EINVAL, fmt::format("{}:{}:{}: {}{}", name, begin.line, begin.column,
+                                    one_line(error.description()), quoting_hint(text, begin.line)));
   }
 }
 

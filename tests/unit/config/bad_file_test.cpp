@@ -33,6 +33,37 @@ const std::string one_host = "[[resource.config]]\nhosts = \"a[0-1]\"\ncores = \
 
 }  // namespace
 
+TEST_CASE("text without its quotes gets a hint in plain words") {
+  const struct {
+    std::string line;
+    std::string hint;
+  } cases[] = {
+      {"hosts = node[0-7]", R"(; text needs quotes: hosts = "node[0-7]")"},
+      {"hosts = node[0-7] # ours", R"(; text needs quotes: hosts = "node[0-7]")"},
+      {"hosts=node1,node2", R"(; text needs quotes: hosts = "node1,node2")"},
+      {"cores = 0-31", R"(; text needs quotes: cores = "0-31")"},
+      {"cores = 0,2", R"(; text needs quotes: cores = "0,2")"},
+      {"properties = [batch, gpu]", R"(; text needs quotes: properties = ["batch", "gpu"])"},
+      {"hosts = \"node[0-7]", R"(; the quote is not closed: hosts = "node[0-7]")"},
+      {"hosts = 'node[0-7]", R"(; the quote is not closed: hosts = 'node[0-7]')"},
+      {"hosts = node[0-7]\"", R"(; text needs quotes: hosts = "node[0-7]")"},
+      // Other mistakes of TOML.
+      {"[[resource.config", ""},
+      {"hosts", ""},
+      {"hosts =", ""},
+      {"hosts = \"a\" \"b\"", ""},
+  };
+  for (const auto& [line, hint] : cases) {
+    CAPTURE(line);
+    const std::string error = failure_of_text("[[resource.config]]\n" + line + "\n").text;
+    CAPTURE(error);
+    CHECK(error.starts_with("c.toml:2:"));
+    CHECK(error.ends_with(hint));
+    CHECK((error.find("quote") != std::string::npos && error.find("; ") != std::string::npos) ==
+          !hint.empty());
+  }
+}
+
 TEST_CASE("a bad value is named by file, line and key") {
   const struct {
     std::string name;
