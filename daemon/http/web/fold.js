@@ -195,6 +195,7 @@ const drain = (model, context, event, change) => {
     if (present) {
       if (overwrite === NOTHING && present.reason) return;
       if (overwrite === NOTHING || overwrite === REASON) next.timestamp = present.timestamp;
+      if (overwrite === NOTHING) next.until ??= present.until;
     }
     model.drains.set(index, next);
     if (context.scheduled) model.scheduled.delete(index);
