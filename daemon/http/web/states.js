@@ -47,7 +47,13 @@ export const STATES = [
     health: DRAINING,
     text: "draining, and not online",
   },
-  { name: "drained-offline", glyph: "✕", label: "drained, offline", health: STATE_DRAINED, text: "drained, and not online" },
+  {
+    name: "drained-offline",
+    glyph: "✕",
+    label: "drained, offline",
+    health: STATE_DRAINED,
+    text: "drained, and not online",
+  },
 ];
 
 /** The looks that have a number of their own above the views; the others are part of these. */

@@ -24,9 +24,9 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class Store {
   /**
-   * handlers: loaded() for another model, changed(nodes) for nodes with another state or for other allocations, layout() for other properties,
-   * events(list) for new events, restarted() if events were missed, live(state), failed(error) if no status could be
-   * loaded.
+   * handlers: loaded() for another model, changed(nodes) for nodes with another state or for other allocations, layout()
+   * for other properties, events(list) for new events, restarted() if events were missed, live(state), failed(error) if
+   * no status could be loaded.
    */
   constructor(handlers) {
     this.handlers = handlers;
@@ -97,7 +97,8 @@ export class Store {
       const { events } = said.batch;
       this.recent.push(...events);
       if (this.recent.length > MAX_RECENT) this.recent.splice(0, this.recent.length - RECENT);
-      this.notable = [...this.notable, ...change.events.filter((event) => !LEDGER.has(event.name))].slice(-MAX_NOTABLE);
+      const notable = change.events.filter((event) => !LEDGER.has(event.name));
+      this.notable = [...this.notable, ...notable].slice(-MAX_NOTABLE);
       if (events.length > 0) this.tell_("events", change.events);
     }
     if (isOther) this.tell_("loaded");

@@ -1,6 +1,15 @@
 // The numbers above all views: nodes by state, each a switch that searches for them; and the same for screen readers.
 import { badge, el, number, replace, setText } from "./dom.js";
-import { COUNTED, DRAINED_OFFLINE, DRAINING, DRAINING_OFFLINE, STATES, STATE_ALLOCATED, STATE_DRAINED, countOf } from "./states.js";
+import {
+  COUNTED,
+  DRAINED_OFFLINE,
+  DRAINING,
+  DRAINING_OFFLINE,
+  STATES,
+  STATE_ALLOCATED,
+  STATE_DRAINED,
+  countOf,
+} from "./states.js";
 
 // Which look of nodes that are not online is part of a state.
 const OFFLINE_OF = new Map([
@@ -22,7 +31,12 @@ const useOf = ({ used, total }) =>
 export class Summary {
   /** search(query) sets the search. */
   constructor(element, search) {
-    this.states = COUNTED.map((look) => ({ look, state: STATES[look], value: el("span", { className: "value" }), label: el("span", { className: "label" }) }));
+    this.states = COUNTED.map((look) => ({
+      look,
+      state: STATES[look],
+      value: el("span", { className: "value" }),
+      label: el("span", { className: "label" }),
+    }));
     for (const shown of this.states) {
       const { state, value, label } = shown;
       shown.button = el(
@@ -71,6 +85,9 @@ export const sentence = (model) => {
   const parts = COUNTED.filter((look) => look !== STATE_ALLOCATED)
     .map((look) => [countOf(model.counts, look), STATES[look].name])
     .filter(([count]) => count > 0)
-    .map(([count, name]) => `${number(count)} ${name}${name === "avail" && allocated > 0 ? ` (${number(allocated)} allocated)` : ""}`);
+    .map(([count, name]) => {
+      const use = name === "avail" && allocated > 0 ? ` (${number(allocated)} allocated)` : "";
+      return `${number(count)} ${name}${use}`;
+    });
   return `${number(model.size)} nodes: ${parts.join(", ")}`;
 };
