@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "config/remarks.hpp"
 #include "core/json/reader.hpp"
 #include "core/nodes/parent.hpp"
 #include "core/rset/builder.hpp"
@@ -187,17 +188,22 @@ Hostlist excluded_hosts(const Config& config) {
 
 namespace {
 
+/// `2 nodes, a[2-3]`.
+std::string nodes_text(const text::IdSet& ranks, const ResourceSet& resources) {
+  const std::string hosts = resources.hosts(ranks).encode();
+  return fmt::format("{} nodes{}{}", ranks.count(), hosts.empty() ? "" : ", ", hosts);
+}
+
 void add_inventory(std::string& text, const Inventory& inventory) {
   const ResourceSet& resources = inventory.resources;
   const rset::ResourceCounts counts = resources.counts();
   text += fmt::format("inventory: {} nodes, {} cores, {} gpus\n", counts.nodes, counts.cores, counts.gpus);
   text += fmt::format("nodelist: {}\n", resources.nodelist().encode());
   for (const auto& [name, ranks] : resources.properties())
-    text += fmt::format("property {}: {} nodes, {}\n", name, ranks.count(), resources.hosts(ranks).encode());
+    text += fmt::format("property {}: {}\n", name, nodes_text(ranks, resources));
   if (resources.scheduling()) text += "scheduling: present\n";
   if (!inventory.exclude.empty())
-    text += fmt::format("excluded: {} nodes, {}\n", inventory.exclude.count(),
-                        resources.hosts(inventory.exclude).encode());
+    text += fmt::format("excluded: {}\n", nodes_text(inventory.exclude, resources));
 }
 
 }  // namespace
@@ -208,8 +214,18 @@ std::string describe(const Config& config, const Inventory* inventory) {
   if (!config.resource.path.empty()) text += fmt::format("R: {}\n", config.resource.path);
   if (inventory) add_inventory(text, *inventory);
   for (const Partition& partition : config.acquire.partitions) {
-    text += fmt::format("partition {}: {} {}\n", partition.name, partition.targets ? "targets" : "constraint",
-                        partition.targets ? *partition.targets : partition.constraint.value_or(""));
+    const std::string rule = fmt::format("{} {}", partition.targets ? "targets" : "constraint",
+                                         partition.targets ? *partition.targets : *partition.constraint);
+    text += fmt::format(
+        "partition {}: {}\n", partition.name,
+        inventory
+            ? fmt::format("{} ({})",
+                          nodes_text(targets_of(partition, inventory->resources), inventory->resources), rule)
+            : rule);
+  }
+  if (inventory) {
+    for (const auto& [name, ranks] : targets_of_queues(config, inventory->resources))
+      text += fmt::format("queue {}: {}\n", name, nodes_text(ranks, inventory->resources));
   }
   for (const std::string& uri : config.bus.listen) text += fmt::format("listen: {}\n", uri);
   if (!config.flux.socket.empty()) text += fmt::format("flux: {}\n", config.flux.socket);

@@ -254,6 +254,7 @@ class Server {
     service_.step(engine::Start{
         std::move(start), partition_rules(config_, inventory_.resources, absent_), takeover_.grace,
         leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(), leader_ != nullptr});
+    log_remarks(config_, service_.engine().module().inventory());
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
   }
@@ -378,6 +379,7 @@ class Server {
     if (!options_.log_level) set_log_level(config_.log.level);
     upkeep_.set_history(config_.store.history);
     log_passed_over(config_);
+    log_remarks(config_, service_.engine().module().inventory());
     os::log_info("configuration reloaded");
     log_returning(service_.engine().module());
     if (waits) {

@@ -6,9 +6,12 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "config/remarks.hpp"
 #include "config/sample.hpp"
+#include "core/constraint/named.hpp"
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
 #include "daemon/instance/parent_link.hpp"
@@ -28,6 +31,15 @@ bool is_loopback(const std::string& host) {
   boost::system::error_code error;
   const auto address = boost::asio::ip::make_address(host, error);
   return !error && address.is_loopback();
+}
+
+/// Refuses hosts and ranks that the inventory lacks. Node agents that report the inventory may come later.
+void check_named(const constraint::Constraint& constraint, const rset::ResourceSet& inventory,
+                 config::Absent absent, bool is_configured) {
+  if (!is_configured) absent.any_host = absent.any_rank = true;
+  const constraint::Named named = constraint::named_in(constraint.to_json());
+  (void)config::present_ranks(named.hosts, inventory, absent);
+  if (!named.ranks.empty()) (void)config::parse_present_targets(named.ranks.encode(), inventory, absent);
 }
 
 /// With flux.socket the instance has the inventory, and its brokers are watched.
@@ -62,6 +74,10 @@ void log_passed_over(const config::Config& config) {
     os::log_warning("{}: these are the hosts of the packaged sample configuration: describe your own",
                     config.where("resource.config"));
   }
+}
+
+void log_remarks(const config::Config& config, const rset::ResourceSet& resources) {
+  for (const std::string& line : config::remarks(config, resources)) os::log_warning("{}", line);
 }
 
 std::string state_directory(const Options& options, const config::Config& config) {
@@ -143,6 +159,7 @@ std::vector<PartitionRule> partition_rules(const config::Config& config, const r
         rule.targets = config::parse_present_targets(*partition.targets, inventory, absent);
       } else {
         rule.constraint = constraint::parse_query(*partition.constraint);
+        check_named(rule.constraint, inventory, absent, config.resource.has_inventory());
       }
     } catch (const Error& error) {
       throw config.fault(key, error.what(), error.errnum());

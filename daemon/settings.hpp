@@ -26,6 +26,9 @@ namespace resourced::daemon {
 /// packaged sample.
 void log_passed_over(const config::Config& config);
 
+/// Logs warnings for values of the configuration that are probably not meant (config/remarks.hpp).
+void log_remarks(const config::Config& config, const rset::ResourceSet& resources);
+
 /// The directory of the store: from the command line, the configuration, or the environment.
 [[nodiscard]] std::string state_directory(const Options& options, const config::Config& config);
 
@@ -54,7 +57,7 @@ void log_passed_over(const config::Config& config);
                                                                     const std::vector<proto::Endpoint>& own);
 
 /// Throws Error that names file, line and key for an invalid constraint, or for targets that neither the
-/// inventory nor `absent` has.
+/// inventory nor `absent` has, whether a partition or its constraint names them.
 [[nodiscard]] std::vector<module::PartitionRule> partition_rules(const config::Config& config,
                                                                  const rset::ResourceSet& inventory,
                                                                  const config::Absent& absent = {});

@@ -149,6 +149,50 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(debug->receive(ask(*debug, "debug")).json()["up"] == "4-6");
 }
 
+TEST_CASE(
+    "a constraint that names hosts or ranks that do not exist is refused by --check and by the start alike") {
+  Cluster cluster;
+  CHECK(cluster.daemon.terminate() == 0);
+  const auto configure = [&](const std::string& constraint) {
+    cluster.daemon.configure(std::string(three_parts) +
+                             "\n[[acquire.partition]]\nname = \"odd\"\nconstraint = \"" + constraint +
+                             "\"\n");
+  };
+  const auto command = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"--config", cluster.daemon.config_file(), "--state",
+                                   cluster.dir / "state"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Process(resourced_command(words)).finish();
+  };
+  const std::vector<std::pair<std::string, std::string>> refusals{
+      {"host:test6,test77", "constraint: unknown host: test77"},
+      {"host:TEST6", "constraint: unknown host: TEST6"},
+      {"not (host:test6 or not host:test77)", "constraint: unknown host: test77"},
+      // One hostlist, as the comma separates hosts.
+      {"-host:test6,-host:test7", "constraint: \"-host:test7\" cannot be the name of a node"},
+      {"rank:6-77", "constraint: idset is out of range"}};
+  for (const auto& [constraint, why] : refusals) {
+    CAPTURE(constraint);
+    configure(constraint);
+    const Outcome checked = command({"--check"});
+    CHECK(checked.status == 1);
+    CHECK(checked.err.find(why) != std::string::npos);
+    CHECK(checked.err.find(cluster.daemon.config_file().string() + ':') != std::string::npos);
+    const Outcome started = command({"--listen", "ipc://" + (cluster.dir / "other.sock").string()});
+    CHECK(started.status == 1);
+    CHECK(started.err.find(why) != std::string::npos);
+  }
+  configure("host:test6 and nosuch");
+  const Outcome good = command({"--check"});
+  CHECK(good.status == 0);
+  CHECK(good.err.find("constraint: no node has the property nosuch") != std::string::npos);
+  CHECK(good.err.find("constraint: the partition odd has no nodes") != std::string::npos);
+  CHECK(good.out.find("partition odd: 0 nodes (constraint host:test6 and nosuch)\n") != std::string::npos);
+  CHECK(good.out.find("partition batch: 3 nodes, test[0-2]") != std::string::npos);
+  configure("host:test6");
+  CHECK(command({"--check"}).err.empty());
+}
+
 TEST_CASE("a property of run time that makes partitions overlap is named by --check and by the start alike") {
   Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
   cluster.ctl.done({"property", "add", "fast", "1,7"});

@@ -249,6 +249,8 @@ directory = "/var/lib/r"
 [[acquire.partition]]
 name = "g"
 constraint = "gpu"
+[queues.few]
+hosts = "a1"
 )");
   const Config config = load(file);
   const Inventory inventory = load_inventory(config);
@@ -256,9 +258,11 @@ constraint = "gpu"
                                             "\n"
                                             "inventory: 4 nodes, 16 cores, 2 gpus\n"
                                             "nodelist: a[0-3]\n"
+                                            "property +few: 1 nodes, a1\n"
                                             "property gpu: 2 nodes, a[2-3]\n"
                                             "excluded: 1 nodes, a1\n"
-                                            "partition g: constraint gpu\n"
+                                            "partition g: 2 nodes, a[2-3] (constraint gpu)\n"
+                                            "queue few: 1 nodes, a1\n"
                                             "listen: ipc:///tmp/bus\n"
                                             "state: /var/lib/r\n");
 }
