@@ -31,6 +31,8 @@ ParsedOptions parse_options(int argc, char** argv) {
   auto* const check =
       app.add_flag("--check", options.check,
                    "Check the configuration and the store as a start would, print a summary, and exit");
+  auto* const verbose = app.add_flag("--verbose", options.verbose,
+                                     "With --check: also print the file and line of each setting");
   auto* const instance =
       app.add_flag("--instance", options.instance,
                    "Serve as the resource module of a Flux instance; used by resourced-keeper");
@@ -44,6 +46,7 @@ ParsedOptions parse_options(int argc, char** argv) {
   for (cli::usage::Option* other : {check, import, config, listen, state, cluster_init})
     instance->excludes(other);
   for (cli::usage::Option* other : {check, import}) cluster_init->excludes(other);
+  verbose->needs(check);
   app.add_option("--log-level", level,
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");
@@ -77,7 +80,7 @@ ParsedOptions parse_options(int argc, char** argv) {
 
 std::string default_configuration() {
   namespace fs = std::filesystem;
-  const fs::path site = "/etc/resourced";
+  const fs::path site = configuration_of_service;
   if (fs::exists(site)) return site;
   // Look beside the program first, so that a build tree or a moved installation finds its own sample.
   std::error_code error;

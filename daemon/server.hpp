@@ -17,6 +17,8 @@ struct Options {
   /// State directory; that of the configuration, or the default one, if it is empty.
   std::string state;
   bool check = false;
+  /// With check: print the place of each value of the configuration, too.
+  bool verbose = false;
   /// Serve as the resource module of a Flux instance, for the keeper that started this program.
   bool instance = false;
   /// An event log to import into a new store, instead of serving.
@@ -35,7 +37,10 @@ struct ParsedOptions {
 
 [[nodiscard]] ParsedOptions parse_options(int argc, char** argv);
 
-/// /etc/resourced if it is there, otherwise the packaged sample.
+/// The directory with the configuration of the service.
+inline constexpr const char* configuration_of_service = "/etc/resourced";
+
+/// That of the service if it is there, otherwise the packaged sample.
 [[nodiscard]] std::string default_configuration();
 
 /// Runs until SIGTERM or SIGINT (returns 0) or until the store fails (returns 1): configuration, store,

@@ -97,7 +97,9 @@ void copy_running(const std::string& path, const std::string& copied) {
 std::optional<module::RecordedState> peek_store(const std::string& directory) {
   const std::string path = (fs::path(directory) / store_file).string();
   std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
+  const bool is_there = fs::exists(path, error);
+  if (error) os::fail(path, error.value());
+  if (!is_there) return std::nullopt;
   const std::string lock_path = (fs::path(directory) / lock_file).string();
   const SharedLock lock(lock_path, path);
   const PrivateDirectory copy;
@@ -114,8 +116,10 @@ std::optional<module::RecordedState> peek_store(const std::string& directory) {
   try {
     return StoreWriter(copied).load();
   } catch (const Error& defect) {
+    // People know the files by their own names, and not by those of the copy.
     std::string text = defect.what();
-    if (const auto at = text.find(copied); at != std::string::npos) text.replace(at, copied.size(), path);
+    for (auto at = text.find(copy.path()); at != std::string::npos; at = text.find(copy.path()))
+      text.replace(at, copy.path().size(), directory);
     throw Error(defect.errnum(), text);
   }
 }
