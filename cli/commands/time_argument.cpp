@@ -140,7 +140,11 @@ std::optional<double> read_duration(std::string_view text) {
 WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
   std::optional<double> time;
   const bool is_signed = text.starts_with('+') || text.starts_with('-');
-  const auto duration = read_duration(is_signed ? text.substr(1) : text);
+  // A number without a sign or unit is a time, so one that only durations have, as 0x10, would be taken
+  // wrongly.
+  const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  const auto duration =
+      !is_signed && is_hexadecimal ? std::nullopt : read_duration(is_signed ? text.substr(1) : text);
   if (const auto number = is_signed ? std::nullopt : read_number(text)) {
     time = number;
   } else if (duration) {
