@@ -28,8 +28,8 @@ const json* part(const ResourceGroup& group, std::string_view key) {
 /// R would take the entry.
 const text::IdSet& required_cores(const ResourceGroup& group) {
   if (group.cores.empty())
-    throw Error(EINVAL,
-                fmt::format("rank {} has gpus but no cores, which R cannot say", group.ranks.first()));
+    throw Error(EINVAL, fmt::format("rank {} has gpus but no cores: an R has a core for each rank (RFC 20)",
+                                    group.ranks.first()));
   return group.cores;
 }
 

@@ -115,7 +115,7 @@ def read_entry(entry: Any, i: int) -> Group:
 def entry_of(group: Group) -> dict[str, Any]:
     extra = json.loads(group.extra) if group.extra else {"entry": {}, "children": {}}
     if not group.cores:
-        raise ValueError(f"rank {group.ranks.first()} has gpus but no cores, which R cannot say")
+        raise ValueError(f"rank {group.ranks.first()} has gpus but no cores: an R has a core for each rank (RFC 20)")
     children: dict[str, Any] = {"core": group.cores.encode()} | ({"gpu": group.gpus.encode()} if group.gpus else {})
     return {"rank": group.ranks.encode(), "children": children | extra["children"], **extra["entry"]}
 

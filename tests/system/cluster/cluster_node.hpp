@@ -1,6 +1,7 @@
 // A daemon of a cluster, and a client's view of its log.
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -110,13 +111,13 @@ inline std::string name_after(Node& leader, const std::string& name) {
   return name;
 }
 
-/// Waits until a standby answers a status: it listens before it knows the inventory.
+/// Waits until a standby answers, which may be before it knows the inventory.
 inline void until_serving(const std::string& uri) {
   const Deadline deadline(patience);
   while (true) {
     try {
       client::Connection connection(uri);
-      connection.call("resource.status", json::object(), patience);
+      connection.call("resource.ping", json::object(), patience);
       return;
     } catch (const Error&) {
       if (deadline.passed()) throw;
@@ -143,9 +144,14 @@ inline void until_following(const std::string& uri) {
 inline json status_after(client::Connection& standby, int sequence) {
   const Deadline deadline(patience);
   while (!deadline.passed()) {
-    json status = standby.call("resource.status", json::object(), patience);
-    REQUIRE(status.contains("sequence"));
-    if (status.at("sequence") >= sequence) return status;
+    try {
+      json status = standby.call("resource.status", json::object(), patience);
+      REQUIRE(status.contains("sequence"));
+      if (status.at("sequence") >= sequence) return status;
+    } catch (const Error& error) {
+      // It does not know the inventory yet.
+      if (error.errnum() != EAGAIN) throw;
+    }
   }
   FAIL("the standby does not follow");
   return nullptr;

@@ -169,7 +169,7 @@ TEST_CASE("a graph that is not one is refused with its path") {
        },
        "scheduling.graph.nodes[10]: has no cores"},
       {[](json& g) {
-         for (const int core : {5, 7}) g["nodes"][core]["metadata"]["type"] = "thread";
+         for (const std::size_t core : {5U, 7U}) g["nodes"][core]["metadata"]["type"] = "thread";
        },
        "scheduling.graph.nodes[1]: has no cores"},
       {[](json& g) { g["nodes"][1]["metadata"]["size"] = 2; },
@@ -198,7 +198,7 @@ TEST_CASE("a graph that is not one is refused with its path") {
 
 TEST_CASE("nodes of a graph without ranks are numbered in their order") {
   json unranked = graph(EdgeForm::flat);
-  for (const int node : {1, 2}) unranked["nodes"][node]["metadata"].erase("rank");
+  for (const std::size_t node : {1U, 2U}) unranked["nodes"][node]["metadata"].erase("rank");
   const ResourceSet set = ResourceSet::from_json(graph_document(unranked));
   CHECK(short_form(set) == "rank0/core[0-1],gpu3 rank1/core[0-1]");
   CHECK(set.nodelist().encode() == "beta,alpha");

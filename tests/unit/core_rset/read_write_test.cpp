@@ -94,10 +94,10 @@ TEST_CASE("gpus without cores are not written, as no reader would take them") {
       ResourceSet::parse(document(R"({"R_lite":[{"rank":"3","children":{"core":"0-1"}}],"nodelist":["a"]})"));
   const ResourceSet gpus = diff(node, cores);
   CHECK(gpus.counts() == ResourceCounts{1, 0, 1});
-  CHECK_THROWS_WITH_AS(static_cast<void>(gpus.encode()), "rank 3 has gpus but no cores, which R cannot say",
-                       Error);
-  CHECK_THROWS_WITH_AS(static_cast<void>(gpus.to_json()), "rank 3 has gpus but no cores, which R cannot say",
-                       Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(gpus.encode()),
+                       "rank 3 has gpus but no cores: an R has a core for each rank (RFC 20)", Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(gpus.to_json()),
+                       "rank 3 has gpus but no cores: an R has a core for each rank (RFC 20)", Error);
 }
 
 TEST_CASE("keys that RFC 20 does not know are kept at every level") {
