@@ -238,7 +238,10 @@ void Service::schedule() {
     // The wall clock may be set while the timer runs, which measures another clock: look again from time to
     // time.
     constexpr Seconds look_again{60};
-    const SteadyTime at = now.steady + std::clamp(*due - now.wall, Seconds(0), look_again);
+    // Less is lost when it is added to a time.
+    constexpr Seconds least{1e-6};
+    const Seconds left = *due - now.wall;
+    const SteadyTime at = left > Seconds(0) ? now.steady + std::clamp(left, least, look_again) : now.steady;
     deadline = deadline ? std::min(*deadline, at) : at;
   }
   if (!deadline || (awake_at_ && *awake_at_ <= *deadline)) return;
