@@ -63,9 +63,13 @@ TEST_CASE("a node that is not what the inventory says is drained with a reason t
     CHECK(events.expect("online")["context"]["idset"] == "0");
     CHECK(scheduler.settle().up().empty());
     CHECK(cluster.ctl.output({"drain", "-n", "-o", "{nodelist} {reason}"}) == fmt::format("n0 {}\n", reason));
-    // The undrain of the operator stands: another hello does not drain the node again.
-    cluster.undrain("0");
-    scheduler.until_up({0});
+    const Outcome undrain = cluster.ctl.run({"undrain", "n0"});
+    CHECK(undrain.status == 1);
+    CHECK(undrain.err ==
+          fmt::format("resourcectl: n0 does not match the inventory: {}; repair it, correct the "
+                      "inventory or relax [resource.verify]\n",
+                      reason));
+    CHECK(scheduler.settle().up().empty());
   }
 }
 

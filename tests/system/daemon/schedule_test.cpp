@@ -62,7 +62,7 @@ TEST_CASE("several scheduled drains of a node are listed, and cancelled one by o
   Cluster cluster;
   cluster.ctl.done({"drain", "--from", "2090-01-01T12:00Z", "test[1-2]", "power"});
   cluster.ctl.done({"drain", "--from", "2091-01-01T12:00Z", "test2", "fan"});
-  const json status = cluster.status();
+  json status = cluster.status();
   // The next one of each target, and all of them.
   CHECK(status["scheduled"]["1-2"]["reason"] == "power");
   REQUIRE(status.contains("schedules"));
