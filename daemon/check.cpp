@@ -18,6 +18,7 @@
 #include "config/config.hpp"
 #include "config/document.hpp"
 #include "config/inventory.hpp"
+#include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "core/module/command.hpp"
 #include "daemon/instance/parent_link.hpp"
@@ -93,6 +94,10 @@ void check(const Options& options) {
     defined = check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
     if (recorded && was_loaded(*recorded))
       fmt::print("{}\n", in_force(config, inventory, is_loaded(config, inventory, *recorded)));
+    if (recorded && defined) {
+      const std::string line = waiting_for_hosts(engine::absent_of(*recorded, defined->resources));
+      if (!line.empty()) fmt::print("{}\n", line);
+    }
   }
   if (defined) log_remarks(config, defined->resources);
   (void)endpoints(options, config.bus);

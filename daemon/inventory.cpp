@@ -3,7 +3,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -75,6 +79,24 @@ std::string_view in_force(const config::Config& config, const config::Inventory&
 WallTime expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
   const auto& expiration = recorded.expiration;
   return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : WallTime();
+}
+
+std::string waiting_for_hosts(const RecordedState& absent) {
+  std::set<std::string> names;
+  std::vector<std::string> waiting;
+  const auto add = [&](const auto& rows, std::string_view what) {
+    for (const auto& row : rows) names.insert(row.target.host);
+    if (!rows.empty())
+      waiting.push_back(fmt::format("{} {}{}", rows.size(), what, rows.size() == 1 ? "" : "s"));
+  };
+  add(absent.drains, "drain");
+  add(absent.scheduled, "scheduled drain");
+  add(absent.properties, "change of properties");
+  if (names.empty()) return {};
+  text::Hostlist hosts;
+  for (const std::string& name : names) hosts.append(name);
+  return fmt::format("the inventory lacks {}: {} waiting for them to return", hosts.encode(),
+                     fmt::join(waiting, ", "));
 }
 
 config::Absent absent_targets(const config::Config& config, const RecordedState& recorded) {

@@ -52,6 +52,10 @@ namespace resourced::daemon {
 [[nodiscard]] WallTime expiration_set_at(const module::RecordedState& recorded,
                                          const rset::ResourceSet& configured);
 
+/// A line about the drains and properties of targets that the inventory lacks (engine::Engine::absent());
+/// empty for none.
+[[nodiscard]] std::string waiting_for_hosts(const module::RecordedState& absent);
+
 /// The targets that a configuration may name although the inventory does not have them: if agents report the
 /// inventory, those that were removed by a shrink or did not report.
 [[nodiscard]] config::Absent absent_targets(const config::Config& config,

@@ -253,10 +253,16 @@ class Server {
     before_.reset();
     service_.step(engine::Start{
         std::move(start), partition_rules(config_, inventory_.resources, absent_), takeover_.grace,
-        leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(), leader_ != nullptr});
+        leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>()});
     log_remarks(config_, service_.engine().module().inventory());
+    log_waiting();
     if (inventory_.handed_down) enclose(expiration_set);
     service_.on_defined();
+  }
+
+  void log_waiting() {
+    if (const std::string line = waiting_for_hosts(service_.engine().absent()); !line.empty())
+      os::log_warning("{}", line);
   }
 
   void enclose(WallTime expiration_set) {
@@ -404,6 +410,7 @@ class Server {
     loaded_ = true;
     remember_size(inventory_.resources);
     os::log_info("loaded {}: it stays in force until the configured inventory changes", path);
+    log_waiting();
     os::notify_ready(status());
   }
 

@@ -31,10 +31,6 @@ bool loses_targets(const Event& event) {
   return update != nullptr && update->lost;
 }
 
-}  // namespace
-
-namespace {
-
 using Properties = rset::ResourceSet::Properties;
 
 /// Adds to `out` the targets among `some` that have a property in `all` and not in `known`.
@@ -83,9 +79,12 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   ++applied_;
   last_timestamp_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
+  if (const auto* define = std::get_if<module::DefineEvent>(&event.body); define != nullptr && define->loaded)
+    take_back();
   if (!outcome.delta.shrink.empty())
     std::ranges::move(nodes_.forget(outcome.delta.shrink), std::back_inserter(effects.agents));
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
+  keep_absent(effects.records.back().changes, absent_);
 }
 
 void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
@@ -98,30 +97,13 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
   }
   partitions_ = input.partitions;
   reservations_.begin(input.former_holders, now.steady);
-  // With the record of the definition, which drops the drains of targets that are not there, unless they are
-  // kept below: a crash may lose the undrain of excluded targets after it.
-  const auto forget_drains = [&] {
-    if (input.command.recorded.drains.size() != module_.drains().ranks().count())
-      rewrite_drains(effects.records.back().changes, module_);
-    if (input.command.recorded.scheduled.size() != module_.scheduled_drains().ranks().count())
-      rewrite_scheduled(effects.records.back().changes, module_);
-  };
-  bool is_undrained = false;
+  absent_ = absent_of(input.command.recorded, *input.command.inventory);
   for (auto& [event, recorded] : events) {
     if (recorded) {
       module_.apply(event);
-      continue;
+    } else {
+      apply(std::move(event), now, effects);
     }
-    if (std::holds_alternative<module::UndrainEvent>(event.body)) {
-      forget_drains();
-      is_undrained = true;
-    }
-    apply(std::move(event), now, effects);
-  }
-  if (!is_undrained) forget_drains();
-  if (input.keeps_absent) {
-    for (Record& record : effects.records)
-      keep_absent(record.changes, input.command.recorded, *input.command.inventory);
   }
   carry_out(nodes_.begin(module_, now.steady, input.grace), now, effects);
 }
@@ -133,14 +115,14 @@ void Engine::take(const Begin& input, const Occasion& now, Effects& effects) {
   if (module_.has_brokers()) {
     RESOURCED_INVARIANT(input.drains.empty() && input.absent.empty());
     const IdSet drained = module_.drains().ranks();
-    set_aside(drained);
+    set_aside(module_.drains(), drained, absent_.drains);
     if (!drained.empty()) {
       module_.apply(
           {now.wall, module::UndrainEvent{drained, module_.addressable().hosts(drained), std::nullopt}});
     }
   } else {
     RESOURCED_INVARIANT(!module_.defined());
-    absent_drains_ = input.absent;
+    absent_.drains = input.absent;
   }
   apply({now.wall, module::RestartEvent{brokers | input.forced_online, online, input.hosts, true}}, now,
         effects);
@@ -149,40 +131,16 @@ void Engine::take(const Begin& input, const Occasion& now, Effects& effects) {
                    module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason},
                    drain.by});
   }
-  take_back_drains();
+  take_back();
   add_drains(effects.records.back().changes, module_);
 }
 
 void Engine::take(const DefineInstance& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(module_.has_brokers());
   const rset::ResourceSet next = module::targets_of_brokers(module_.brokers(), *input.inventory);
-  set_aside(module_.drains().ranks() - next.ranks());
+  set_aside(module_.drains(), module_.drains().ranks() - next.ranks(), absent_.drains);
   for (Event& event : module_.define(input, now.wall)) apply(std::move(event), now, effects);
-  take_back_drains();
-}
-
-// By name, as ranks may mean other targets next.
-void Engine::set_aside(const IdSet& drained) {
-  for (const auto& group : module_.drains().groups()) {
-    const module::DrainTable::Key& key = group.first;
-    module_.names(group.second & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
-      absent_drains_.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by});
-    });
-  }
-}
-
-void Engine::take_back_drains() {
-  std::map<module::DrainTable::Key, IdSet> found;
-  std::erase_if(absent_drains_, [&](const module::RecordedDrain& drain) {
-    const auto rank = rank_of(drain.target, module_.addressable());
-    if (!rank || module_.excluded().contains(*rank)) return false;
-    found[{drain.timestamp, drain.reason, drain.by}].insert(*rank);
-    return true;
-  });
-  for (const auto& [key, ranks] : found) {
-    module_.apply(
-        {key.timestamp, module::DrainEvent{ranks, module_.addressable().hosts(ranks), key.reason}, key.by});
-  }
+  take_back();
 }
 
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
@@ -195,6 +153,7 @@ void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
   std::vector<Event> events = module_.decide(input.command, now.wall);
   std::vector<Partition> divided = divide_inventory(input.partitions, *input.command.inventory);
   partitions_ = input.partitions;
+  set_aside_lacking(*input.command.inventory);
   for (Event& event : events) apply(std::move(event), now, effects);
   acquisition_.divide(std::move(divided), module_.available(), teller(effects));
   carry_out(nodes_.begin_again(module_, now.steady), now, effects);

@@ -39,9 +39,6 @@ struct Start {
   Seconds grace{0};
   /// The holders under the former leader of a cluster (module::Reservations).
   std::vector<module::PartitionHolder> former_holders = {};
-  /// Drains and properties of targets that the inventory lacks stay recorded, for another daemon of a cluster
-  /// that has them. Otherwise a start drops them.
-  bool keeps_absent = false;
 };
 
 /// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes in the place of
@@ -268,6 +265,9 @@ class Engine {
   /// its partition whose targets can all not be acquired any more.
   [[nodiscard]] std::vector<module::SharedAllocation> allocations_of(const text::IdSet& targets,
                                                                      const std::string& partition) const;
+  /// Drains, scheduled drains and properties of targets that the present inventory lacks, or the instance.
+  /// They wait for their hosts.
+  [[nodiscard]] const module::RecordedState& absent() const noexcept { return absent_; }
   [[nodiscard]] const module::Acquisition& acquisition() const noexcept { return acquisition_; }
   /// Partitions that are kept for their former holders.
   [[nodiscard]] const module::Reservations& reservations() const noexcept { return reservations_; }
@@ -304,10 +304,17 @@ class Engine {
   void take(const Tick& input, const Occasion& now, Effects& effects);
 
   void apply(module::Event event, const Occasion& now, Effects& effects);
+  // In absent.cpp.
   /// Keeps these drains for the time when their targets are here again.
-  void set_aside(const text::IdSet& drained);
-  /// Applies the drains of targets that are here again.
-  void take_back_drains();
+  void set_aside(const module::DrainTable& table, const text::IdSet& drained,
+                 std::vector<module::RecordedDrain>& rows) const;
+  /// The same for all that is known of the targets that the next inventory lacks.
+  void set_aside_lacking(const rset::ResourceSet& next);
+  /// Applies what waited for targets that are here again.
+  void take_back();
+  /// Takes the drains of targets that are here out of these.
+  [[nodiscard]] std::map<module::DrainTable::Key, text::IdSet> returned(
+      std::vector<module::RecordedDrain>& rows) const;
   /// Decides and applies a command.
   void execute(const module::Command& command, const Occasion& now, Effects& effects);
   /// The same for several commands. One that is refused does not stop the others.
@@ -329,8 +336,8 @@ class Engine {
   /// when the clock is set back.
   WallTime last_timestamp_;
   module::Module module_;
-  /// With brokers: drains of targets that the instance does not have now.
-  std::vector<module::RecordedDrain> absent_drains_;
+  /// absent(). Without brokers the tables of the log have these rows, too.
+  module::RecordedState absent_;
   module::Acquisition acquisition_;
   module::Reservations reservations_;
   nodes::Nodes nodes_;

@@ -1,5 +1,7 @@
 #include "core/engine/record.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -123,8 +125,9 @@ void record_loaded(TableChanges& changes, const DefineEvent& define, WallTime ti
   changes.inventory = {define.method, define.inventory->encode(), define.loaded->replaced};
   changes.expiration = {define.inventory->expiration(), define.inventory->expiration(), timestamp};
   changes.forget_shrunk = true;
-  rewrite_drains(changes, module);
-  rewrite_scheduled(changes, module);
+  changes.forget_drains = changes.forget_scheduled = true;
+  add_rows(changes.drained, module.drains(), module);
+  add_rows(changes.scheduled, module.scheduled_drains(), module);
   if (module.ledger().empty()) return;
   changes.forget_allocations = true;
   std::vector<module::SharedAllocation> all;
@@ -185,30 +188,23 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   return record;
 }
 
-void rewrite_drains(TableChanges& changes, const Module& module) {
-  changes.forget_drains = true;
-  changes.undrained = {};
-  changes.drained.clear();
-  add_drains(changes, module);
-}
-
 void add_drains(TableChanges& changes, const Module& module) {
   add_rows(changes.drained, module.drains(), module);
 }
 
-void rewrite_scheduled(TableChanges& changes, const Module& module) {
-  changes.forget_scheduled = true;
-  changes.unscheduled = {};
-  changes.scheduled.clear();
-  add_rows(changes.scheduled, module.scheduled_drains(), module);
+module::RecordedState absent_of(const module::RecordedState& recorded, const rset::ResourceSet& configured) {
+  const auto is_absent = [&](const auto& row) { return !rank_of(row.target, configured); };
+  module::RecordedState absent;
+  std::ranges::copy_if(recorded.drains, std::back_inserter(absent.drains), is_absent);
+  std::ranges::copy_if(recorded.scheduled, std::back_inserter(absent.scheduled), is_absent);
+  std::ranges::copy_if(recorded.properties, std::back_inserter(absent.properties), is_absent);
+  return absent;
 }
 
-void keep_absent(TableChanges& changes, const module::RecordedState& recorded,
-                 const rset::ResourceSet& configured) {
+void keep_absent(TableChanges& changes, const module::RecordedState& absent) {
   const auto add = [&](std::vector<TableChanges::Drained>& rows,
                        const std::vector<module::RecordedDrain>& drains) {
     for (const module::RecordedDrain& drain : drains) {
-      if (rank_of(drain.target, configured)) continue;
       TableChanges::Drained& row = rows.emplace_back();
       row.targets.append(drain.target);
       row.timestamp = drain.timestamp;
@@ -217,12 +213,10 @@ void keep_absent(TableChanges& changes, const module::RecordedState& recorded,
       row.until = drain.until;
     }
   };
-  if (changes.forget_drains) add(changes.drained, recorded.drains);
-  if (changes.forget_scheduled) add(changes.scheduled, recorded.scheduled);
+  if (changes.forget_drains) add(changes.drained, absent.drains);
+  if (changes.forget_scheduled) add(changes.scheduled, absent.scheduled);
   if (!changes.forget_properties) return;
-  for (const module::RecordedProperty& property : recorded.properties) {
-    if (rank_of(property.target, configured)) continue;
-    using Difference = module::PropertyState::Difference;
+  for (const module::RecordedProperty& property : absent.properties) {
     TableChanges::Property& row = changes.properties.emplace_back();
     row.name = property.name;
     row.targets.append(property.target);

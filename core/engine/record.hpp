@@ -113,14 +113,10 @@ struct Record {
 /// Adds the drains of the module to those that a record writes.
 void add_drains(TableChanges& changes, const module::Module& module);
 
-/// Makes a record replace the table of drains by the drains of the module. Used after a start that did not
-/// find all drained targets in its inventory.
-void rewrite_drains(TableChanges& changes, const module::Module& module);
-/// The same for scheduled drains.
-void rewrite_scheduled(TableChanges& changes, const module::Module& module);
-/// Adds the recorded drains and properties of targets that are not in `configured` to each table that these
-/// changes replace.
-void keep_absent(TableChanges& changes, const module::RecordedState& recorded,
-                 const rset::ResourceSet& configured);
+/// The recorded drains, scheduled drains and properties of targets that are not in `configured`.
+[[nodiscard]] module::RecordedState absent_of(const module::RecordedState& recorded,
+                                              const rset::ResourceSet& configured);
+/// Adds these drains and properties to each table that the changes replace.
+void keep_absent(TableChanges& changes, const module::RecordedState& absent);
 
 }  // namespace resourced::engine

@@ -123,16 +123,19 @@ void refuse_absent(const module::TargetName& target, const rset::ResourceSet& in
   if (rank_of(target, inventory)) return;
   std::string name = target.host;
   if (target.ordinal != 0) name += fmt::format(" (its target {})", target.ordinal);
-  throw Error(EINVAL, fmt::format("{} of {}, which is not in the configured inventory: it would be lost",
-                                  what, name));
+  throw Error(EINVAL, fmt::format("{} of {}, which is not in the configured inventory", what, name));
 }
 
-// Refuses a state that the first start after the import would refuse or not restore completely.
-void check_start(const module::RecordedState& recorded, const ImportOptions& options) {
+// Refuses a state that the first start after the import would refuse, and the inventory of another cluster.
+// What waited for its host at the end of the log goes on waiting.
+void check_start(const module::RecordedState& recorded, const ImportedState& state,
+                 const ImportOptions& options) {
   const rset::ResourceSet& inventory = *options.inventory;
-  for (const module::RecordedDrain& drain : recorded.drains)
-    refuse_absent(drain.target, inventory, "the log has a drain");
+  for (const module::RecordedDrain& drain : recorded.drains) {
+    if (state.has(drain.target)) refuse_absent(drain.target, inventory, "the log has a drain");
+  }
   for (const module::RecordedProperty& property : recorded.properties) {
+    if (!state.has(property.target)) continue;
     refuse_absent(property.target, inventory, fmt::format("the log changes the property {}", property.name));
   }
   module::StartCommand start;
@@ -166,7 +169,7 @@ Imported import_events(std::istream& input, const std::string& name, const std::
     try {
       engine::Tables tables;
       tables.apply(records.back().changes);
-      check_start(tables.state(), options);
+      check_start(tables.state(), state, options);
     } catch (const Error& error) {
       throw Error(error.errnum(), fmt::format("{}: {}", name, error.what()));
     }

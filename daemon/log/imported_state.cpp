@@ -39,9 +39,7 @@ Hostlist ImportedState::apply(const module::Event& event) {
   Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
   const module::Event own{event.timestamp, std::move(translated.body), event.by};
   (void)fold_states(own, states_);
-  if (const auto* restart = std::get_if<RestartEvent>(&own.body)) {
-    for (auto& [name, overlay] : properties_) overlay.keep(restart->ranks);
-  } else if (const auto* update = std::get_if<UpdateEvent>(&own.body)) {
+  if (const auto* update = std::get_if<UpdateEvent>(&own.body)) {
     fold_update(*update, event.timestamp);
   }
   return std::move(translated.hosts);
@@ -52,7 +50,8 @@ ImportedState::Translated ImportedState::translate(const RestartEvent& event) {
   if (!back.empty() && !reloadable_.empty()) forget_before_load();
   take_back(back);
   reloadable_.clear();
-  return {RestartEvent{recorded_present(), {}, {}}, event.nodelist};
+  // What is recorded of targets that the restart does not have waits for them, as in the daemon.
+  return {RestartEvent{states_.drains.ranks() | states_.scheduled.ranks(), {}, {}}, event.nodelist};
 }
 
 ImportedState::Translated ImportedState::translate(const module::DefineEvent& event) {
@@ -286,19 +285,6 @@ void ImportedState::forget_before_load() {
     overlay.keep(overlay.since_load);
   }
   if (!is_expiration_since_load_) expiration_.reset();
-}
-
-// Records of targets that the restart does not have are forgotten, as at a start of the daemon. A restart
-// without hosts forgets nothing.
-ImportedState::Numbers ImportedState::recorded_present() const {
-  Numbers recorded = states_.drains.ranks() | states_.scheduled.ranks();
-  for (const auto& [name, overlay] : properties_) recorded |= overlay.added | overlay.removed;
-  if (targets_.present().empty()) return recorded;
-  Numbers present;
-  recorded.for_each([&](IdSet::Id number) {
-    if (targets_.rank_of(names_[number])) present.insert(number);
-  });
-  return present;
 }
 
 void ImportedState::finish(Record& last) const {

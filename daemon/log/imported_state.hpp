@@ -40,6 +40,10 @@ class ImportedState {
   /// Adds the state to the changes of the log's last record.
   void finish(Record& last) const;
 
+  /// Whether the last restart has this target; true where none tells the hosts.
+  [[nodiscard]] bool has(const module::TargetName& name) const {
+    return targets_.present().empty() || targets_.rank_of(name).has_value();
+  }
   /// How many targets are drained.
   [[nodiscard]] std::size_t drained() const { return states_.drains.ranks().count(); }
   /// Ranks whose hosts are those of the configured inventory.
@@ -105,8 +109,6 @@ class ImportedState {
   void see(const module::TargetName& name);
   // Forgets the changes from before the last load of an R.
   void forget_before_load();
-  // The targets with recorded drains or properties that are in the last restart.
-  [[nodiscard]] Numbers recorded_present() const;
 
   // Throws Error EINVAL, with the key in front, unless the last restart or the configured inventory has the
   // hosts of these ranks, which the event does not name.

@@ -70,7 +70,8 @@ std::map<Reference::Name, Reference::Name> Reference::moved_to(const std::vector
 void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json& resources) {
   Reference next(returns_);
   next.begin({hosts, {}});
-  for (const auto& [from, to] : moved_to(next.names_)) {
+  const std::map<Name, Name> moved = moved_to(next.names_);
+  for (const auto& [from, to] : moved) {
     if (online_.contains(from)) next.online_.insert(to);
     if (torpid_.contains(from)) next.torpid_.insert(to);
     if (drained_.contains(from)) next.drained_[to] = drained_[from];
@@ -82,9 +83,31 @@ void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json
   for (const auto& [property, targets] : property_sets(execution, "properties"))
     for (const Name& target : next.names(targets)) next.properties_.emplace(property, target);
   next.loaded_properties_ = next.properties_;
+  next.wait_for_hosts(*this, moved);
   next.expiration_ = execution.at("expiration");
   next.allocations_ = allocations_;
   *this = std::move(next);
+}
+
+// A target that the R lacks, or one that has been away, takes its state back by name.
+void Reference::wait_for_hosts(const Reference& before, const std::map<Name, Name>& moved) {
+  const std::set<Name> here(names_.begin(), names_.end());
+  for (const auto& [name, reason] : before.drained_) {
+    if (moved.contains(name) || before.shrunk_.contains(name) || !drained_.emplace(name, reason).second)
+      continue;
+    if (here.contains(name)) returned_.insert(name);
+    if (before.drained_by_daemon_.contains(name)) drained_by_daemon_.insert(name);
+    if (const auto end = before.ends_.find(name); end != before.ends_.end()) ends_.insert(*end);
+  }
+  for (const auto& [name, drain] : before.scheduled_) {
+    if (!moved.contains(name) && !before.shrunk_.contains(name)) scheduled_.emplace(name, drain);
+  }
+  for (const auto& property : before.properties_) {
+    if (!here.contains(property.second) && !before.shrunk_.contains(property.second) &&
+        !before.loaded_properties_.contains(property)) {
+      properties_.insert(property);
+    }
+  }
 }
 
 void Reference::unload() {
@@ -160,21 +183,18 @@ std::map<std::string, Reference::Ranks> Reference::properties() const {
   return result;
 }
 
-// Removes the state of targets that the configuration no longer has. An excluded target is undrained by a
-// separate event.
+// The state of targets that the configuration lacks waits for them, but not that of targets that were
+// removed. An excluded target is undrained by a separate event, unless it has only just returned.
 void Reference::define() {
-  const std::set<Name> here(names_.begin(), names_.end());
   std::erase_if(drained_, [&](const auto& drain) {
-    return !here.contains(drain.first) || shrunk_.contains(drain.first);
+    return shrunk_.contains(drain.first) ||
+           (returned_.contains(drain.first) && excluded_.contains(drain.first));
   });
+  returned_.clear();
   std::erase_if(drained_by_daemon_, [&](const Name& name) { return !drained_.contains(name); });
   std::erase_if(ends_, [&](const auto& end) { return !drained_.contains(end.first); });
-  std::erase_if(scheduled_, [&](const auto& drain) {
-    return !here.contains(drain.first) || shrunk_.contains(drain.first);
-  });
-  std::erase_if(properties_, [&](const auto& property) {
-    return !here.contains(property.second) || shrunk_.contains(property.second);
-  });
+  std::erase_if(scheduled_, [&](const auto& drain) { return shrunk_.contains(drain.first); });
+  std::erase_if(properties_, [&](const auto& property) { return shrunk_.contains(property.second); });
 }
 
 void Reference::begin_scheduled(const Name& name, const nlohmann::json& context, double now) {

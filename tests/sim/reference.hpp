@@ -66,6 +66,8 @@ class Reference {
   [[nodiscard]] std::set<Name> names(const std::string& idset) const;
   /// Maps the names of the present targets to their names in `next`, the hosts that replace the present ones.
   [[nodiscard]] std::map<Name, Name> moved_to(const std::vector<Name>& next) const;
+  /// Takes over what is known of targets that have not moved here.
+  void wait_for_hosts(const Reference& before, const std::map<Name, Name>& moved);
   void define();
   void drain(const nlohmann::json& context, double now);
   /// Throws if the scheduled drain of a target cannot begin by this event.
@@ -81,6 +83,8 @@ class Reference {
   std::set<Name> online_;
   std::set<Name> torpid_;
   std::set<Name> shrunk_;
+  /// Those that have been away, and are drained again with the next definition.
+  std::set<Name> returned_;
   std::map<Name, std::string> drained_;
   /// Those of them whose present reason was not given by an operator.
   std::set<Name> drained_by_daemon_;

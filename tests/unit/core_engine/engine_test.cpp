@@ -101,28 +101,94 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
   CHECK(after.module().drains().find(1)->timestamp == wall_time(20));
 }
 
-TEST_CASE("a leader keeps the drains and properties of targets that only other daemons of its cluster have") {
+// What a daemon knows of n1 to n3 at the end of this.
+Tables with_states() {
   Started before("n[0-3]");
   before.step(DrainCommand{"1-2", "fan", {}});
   module::DrainCommand later{"3", "later", {}};
   later.from = wall_time(1000);
   before.step(later);
   before.step(module::PropertyCommand{module::PropertyCommand::Op::add, "fast", "1-2"});
-  for (const bool keeps_absent : {true, false}) {
-    CAPTURE(keeps_absent);
+  return before.tables;
+}
+
+void check_states(const Engine& engine) {
+  const module::Module& module = engine.module();
+  CHECK(module.drains().ranks() == IdSet{1, 2});
+  CHECK(module.drains().find(2)->timestamp == wall_time(20));
+  CHECK(module.drains().find(2)->reason == "fan");
+  CHECK_FALSE(module.available().contains(2));
+  CHECK(module.scheduled_drains().ranks() == IdSet{3});
+  CHECK(engine.next_due(wall_time(300)) == wall_time(1000));
+}
+
+TEST_CASE("a host that inventories lack for a time has its drains and properties when it returns") {
+  Tables tables = with_states();
+  for (const char* hosts : {"n[0-1]", "x[0-9]", "n1"}) {
     Engine other;
-    Tables tables = before.tables;
-    Start without = start("n[0-1]", tables.state());
-    without.keeps_absent = keeps_absent;
-    for (const Record& record : other.step(without, at(100)).records) tables.apply(record.changes);
-    CHECK(other.module().drains().ranks() == IdSet{1});
-    Engine again;
-    (void)again.step(start("n[0-3]", tables.state()), at(200));
-    CHECK(again.module().drains().ranks() == (keeps_absent ? IdSet{1, 2} : IdSet{1}));
-    CHECK(again.module().scheduled_drains().ranks() == (keeps_absent ? IdSet{3} : IdSet{}));
-    CHECK(again.module().inventory().properties().at("fast") == (keeps_absent ? IdSet{1, 2} : IdSet{1}));
-    if (keeps_absent) CHECK(again.module().drains().find(2)->timestamp == wall_time(20));
+    for (const Record& record : other.step(start(hosts, tables.state()), at(100)).records)
+      tables.apply(record.changes);
+    CHECK(other.module().drains().ranks().count() == (std::string_view(hosts) == "x[0-9]" ? 0 : 1));
+    // What a change of the configuration writes anew has them, too.
+    module::ReloadCommand reload;
+    reload.exclude = IdSet{0};
+    if (std::string_view(hosts) == "n[0-1]")
+      for (const Record& record : other.step(module::Command(reload), at(100)).records)
+        tables.apply(record.changes);
   }
+  Engine again;
+  (void)again.step(start("n[0-3]", tables.state()), at(200));
+  check_states(again);
+  CHECK(again.module().inventory().properties().at("fast") == IdSet{1, 2});
+}
+
+TEST_CASE("a host that a loaded R lacks has its drains when another one has it again") {
+  Tables tables = with_states();
+  Engine engine;
+  const auto step = [&](const Input& input, double now) {
+    for (const Record& record : engine.step(input, at(now)).records) tables.apply(record.changes);
+  };
+  const auto load = [&](const char* hosts, double now, const IdSet& exclude = {}) {
+    Load input;
+    input.command.inventory = start(hosts).command.inventory;
+    input.command.online = input.command.inventory->ranks();
+    input.command.exclude = exclude;
+    step(input, now);
+  };
+  step(start("n[0-3]", tables.state()), 100);
+  load("n[0-1]", 110);
+  CHECK(engine.module().drains().ranks() == IdSet{1});
+  SUBCASE("loaded") {
+    load("n[3,2,1,0]", 120);
+    CHECK(engine.module().drains().ranks() == IdSet{1, 2});
+    CHECK(engine.module().available() == IdSet{0, 3});
+    CHECK(engine.module().scheduled_drains().ranks() == IdSet{0});
+    load("n[0-3]", 130);
+    check_states(engine);
+  }
+  SUBCASE("loaded after a start without it") {
+    engine = Engine();
+    step(start("x", tables.state()), 120);
+    load("n[0-3]", 130);
+    check_states(engine);
+  }
+  SUBCASE("configured at a start") {
+    engine = Engine();
+    step(start("n[0-3]", tables.state()), 120);
+    check_states(engine);
+    CHECK(engine.module().inventory().properties().at("fast") == IdSet{2});
+  }
+  SUBCASE("loaded and excluded") {
+    load("n[0-3]", 120, IdSet{2});
+    CHECK(engine.module().drains().ranks() == IdSet{1});
+    load("n[0-3]", 130);
+    CHECK(engine.module().drains().ranks() == IdSet{1});
+  }
+  // The next start agrees with the state of this one.
+  Engine next;
+  (void)next.step(start("n[0-3]", tables.state()), at(200));
+  CHECK(next.module().drains().ranks() == engine.module().drains().ranks());
+  CHECK(next.module().scheduled_drains().ranks() == engine.module().scheduled_drains().ranks());
 }
 
 TEST_CASE("the events that follow from an agent's hello are by its host, those of time are by nobody") {
@@ -149,24 +215,6 @@ TEST_CASE("the log of an earlier start is continued, in number and in time") {
   const Effects effects = engine.step(start("n[0-3]"), at(10));
   CHECK(effects.records.front().sequence == 42);
   CHECK(effects.records.front().event.timestamp == wall_time(1000));
-}
-
-TEST_CASE("a start forgets drains with its definition: a crash may lose what comes after that") {
-  module::RecordedState recorded;
-  recorded.drains = {
-      {{"gone", 0}, wall_time(5), "x"}, {{"n0", 0}, wall_time(5), "x"}, {{"n1", 0}, wall_time(5), "x"}};
-  Start input = start("n[0-3]", recorded);
-  input.command.exclude = IdSet{0};
-  Engine engine;
-  const Effects effects = engine.step(input, at(10));
-  REQUIRE(effects.records.size() == 3);
-  const TableChanges& define = effects.records[1].changes;
-  CHECK(define.forget_drains);
-  REQUIRE(define.drained.size() == 1);
-  CHECK(define.drained[0].targets.hosts.encode() == "n[0-1]");
-  const TableChanges& undrain = effects.records[2].changes;
-  CHECK_FALSE(undrain.forget_drains);
-  CHECK(undrain.undrained.hosts.encode() == "n0");
 }
 
 TEST_CASE("a command before the inventory is known is refused") {
@@ -260,17 +308,6 @@ TEST_CASE("the tables of a log bring the state to the next start, by host and wh
   CHECK(module.drains().ranks() == IdSet{2});
   CHECK(module.inventory().properties().at("big") == IdSet{3});
   CHECK(module.inventory().expiration() == wall_time(5000));
-}
-
-TEST_CASE("a drain of a host that is gone leaves the tables with the next start") {
-  Started before("n[0-3]");
-  before.step(DrainCommand{"n[1-2]", "fan", {}});
-  Tables& tables = before.tables;
-  Engine after(before.engine.applied(), wall_time(20));
-  for (const Record& record : after.step(start("n[0-1]", tables.state()), at(100)).records)
-    tables.apply(record.changes);
-  REQUIRE(tables.state().drains.size() == 1);
-  CHECK(tables.state().drains[0].target == module::TargetName{"n1", 0});
 }
 
 }  // namespace

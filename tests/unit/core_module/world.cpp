@@ -71,6 +71,7 @@ void World::begin(const StartCommand& command) {
   for (const auto& [name, holder] : holders_) acquisition_.release(holder, {}, [](auto, const Delta&) {});
   holders_.clear();
   log_.clear();
+  absent_ = engine::absent_of(command.recorded, *command.inventory);
   for (const auto& [event, recorded] : Module::start(command, wall_time(now))) {
     if (recorded) {
       apply_known(event);
@@ -78,10 +79,6 @@ void World::begin(const StartCommand& command) {
       apply_event(event);
     }
   }
-  // The drains of removed hosts are removed, too.
-  engine::TableChanges drains;
-  engine::rewrite_drains(drains, *module_);
-  tables_.apply(drains);
 }
 
 void World::execute(const Command& command) {
@@ -93,7 +90,9 @@ void World::apply(const EventBody& body) { apply_event({wall_time(now), body}); 
 void World::apply_event(const Event& event) {
   const Outcome outcome = module_->apply(event);
   log_.push_back(event);
-  tables_.apply(engine::make_record(log_.size(), event, outcome, *module_).changes);
+  engine::TableChanges changes = engine::make_record(log_.size(), event, outcome, *module_).changes;
+  engine::keep_absent(changes, absent_);
+  tables_.apply(changes);
   acquisition_.announce(outcome.delta, module_->excluded(), teller());
 }
 

@@ -79,6 +79,7 @@ class World {
   module::Acquisition::HolderId last_ = 0;
   std::vector<module::Event> log_;
   engine::Tables tables_;
+  module::RecordedState absent_;
 };
 
 }  // namespace resourced::test

@@ -1,0 +1,84 @@
+// States of targets that the present inventory lacks: what is set aside as an inventory takes the place of
+// another one, and what comes back with the hosts.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine/engine.hpp"
+#include "core/module/rank_map.hpp"
+
+namespace resourced::engine {
+
+using text::IdSet;
+
+// By name, as ranks may mean other targets next.
+void Engine::set_aside(const module::DrainTable& table, const IdSet& drained,
+                       std::vector<module::RecordedDrain>& rows) const {
+  for (const auto& group : table.groups()) {
+    const module::DrainTable::Key& key = group.first;
+    module_.names(group.second & drained).for_each([&](std::string_view host, std::uint32_t ordinal) {
+      rows.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by, key.until});
+    });
+  }
+}
+
+void Engine::set_aside_lacking(const rset::ResourceSet& next) {
+  const module::RankMap map(module_.inventory(), next);
+  IdSet lacking;
+  module_.inventory().ranks().for_each([&](IdSet::Id rank) {
+    if (!map.rank_of(rank)) lacking.insert(rank);
+  });
+  set_aside(module_.drains(), lacking, absent_.drains);
+  set_aside(module_.scheduled_drains(), lacking, absent_.scheduled);
+  const auto add = [&](const rset::ResourceSet::Properties& properties, bool present) {
+    for (const auto& property : properties) {
+      module_.names(property.second & lacking).for_each([&](std::string_view host, std::uint32_t ordinal) {
+        absent_.properties.push_back({property.first, {std::string(host), ordinal}, present});
+      });
+    }
+  };
+  const module::PropertyChanges changes = module_.property_changes();
+  add(changes.added, true);
+  add(changes.removed, false);
+}
+
+std::map<module::DrainTable::Key, IdSet> Engine::returned(std::vector<module::RecordedDrain>& rows) const {
+  std::map<module::DrainTable::Key, IdSet> found;
+  std::erase_if(rows, [&](const module::RecordedDrain& drain) {
+    const auto rank = rank_of(drain.target, module_.addressable());
+    // In an instance it is drained again when it is no longer excluded.
+    if (!rank || (module_.has_brokers() && module_.excluded().contains(*rank))) return false;
+    found[{drain.timestamp, drain.reason, drain.by, drain.until}].insert(*rank);
+    return true;
+  });
+  return found;
+}
+
+// Where targets share a host, another one may have the name of a target that has left, with a drain of its
+// own.
+void Engine::take_back() {
+  const rset::ResourceSet& targets = module_.addressable();
+  for (const auto& [key, found] : returned(absent_.drains)) {
+    const IdSet ranks = found - module_.excluded() - module_.drains().ranks();
+    if (ranks.empty()) continue;
+    module_.apply(
+        {key.timestamp,
+         module::DrainEvent{ranks, targets.hosts(ranks), key.reason, module::Overwrite::nothing, key.until},
+         key.by});
+  }
+  for (const auto& [key, found] : returned(absent_.scheduled)) {
+    const IdSet ranks = found - module_.scheduled_drains().ranks();
+    if (ranks.empty()) continue;
+    module_.apply({key.timestamp,
+                   module::ScheduleEvent{ranks, targets.hosts(ranks), key.timestamp, key.until, key.reason},
+                   key.by});
+  }
+  // A loaded R replaces the properties of its targets.
+  std::erase_if(absent_.properties, [&](const module::RecordedProperty& property) {
+    return rank_of(property.target, targets).has_value();
+  });
+}
+
+}  // namespace resourced::engine
