@@ -245,9 +245,8 @@ TEST_SUITE("changes") {
 
   TEST_CASE_FIXTURE(ProgramFixture, "a refusal is status 1 and the daemon's text in one line, with hosts") {
     for (const char* option : {"--force", "-q"}) {
-      const auto outcome = run_with({"drain", "1", option}, [&] {
-        bus.fail(receive_change(), EEXIST, "rank 1 already drained\n");
-      });
+      const auto outcome = run_with({"drain", "1", option},
+                                    [&] { bus.fail(receive_change(), EEXIST, "rank 1 already drained\n"); });
       CHECK(outcome.status == 1);
       CHECK(outcome.out.empty());
       CHECK(outcome.err.starts_with("resourcectl: rank 1 already drained"));
