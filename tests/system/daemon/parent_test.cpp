@@ -209,7 +209,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a drain that the parent gave up at a restart without the host is none for the child") {
+TEST_CASE("a drain of a host that the parent lacked for a time is one for the child again") {
   TempDir dir;
   Daemon parent(dir);
   Child child(parent.uri(), "4-6", "test[4-6]");
@@ -222,11 +222,11 @@ TEST_CASE("a drain that the parent gave up at a restart without the host is none
     parent.configure("[[resource.config]]\nhosts = \"" + hosts + "\"\ncores = \"0-3\"\n");
     parent.start();
   }
-  REQUIRE(RawClient(parent.uri()).call("resource.status").json().at("drain") == json::object());
+  REQUIRE(RawClient(parent.uri()).call("resource.status").json().at("drain").contains("5"));
   child.daemon.start();
   until_following(child.daemon, 2);
   Scheduler again(child.daemon.uri());
-  again.until_up("0-2");
+  again.until_up("0,2");
 }
 
 TEST_CASE("three deep: a drain at the top is down at the bottom, and nobody in between is needed to live") {
