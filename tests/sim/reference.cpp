@@ -103,8 +103,8 @@ void Reference::wait_for_hosts(const Reference& before, const std::map<Name, Nam
     if (!moved.contains(name) && !before.shrunk_.contains(name)) scheduled_.emplace(name, drain);
   }
   for (const auto& property : before.properties_) {
-    if (!here.contains(property.second) && !before.shrunk_.contains(property.second) &&
-        !before.loaded_properties_.contains(property)) {
+    if (!here.contains(property.second) && !moved.contains(property.second) &&
+        !before.shrunk_.contains(property.second) && !before.loaded_properties_.contains(property)) {
       properties_.insert(property);
     }
   }
