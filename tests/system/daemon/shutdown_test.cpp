@@ -135,8 +135,8 @@ TEST_CASE("a client that never reads does not keep the daemon, nor the others fr
   daemon.process().signal(SIGTERM);
   const auto got = answers(other, requests);
   CHECK(daemon.process().wait() == 0);
-  // The documented limit is 2 s; allow more on a busy machine.
-  CHECK(milliseconds(std::chrono::steady_clock::now() - begin) < 4000);
+  // The documented limit is 2 s. A daemon that waits for a slow reader has no limit.
+  CHECK(milliseconds(std::chrono::steady_clock::now() - begin) < 20000);
   daemon.start();
   const auto kept = drained_ranks(RawClient(daemon.uri()).call("resource.status").json());
   for (const unsigned rank : kept) {
