@@ -56,6 +56,9 @@ struct PropertyCommand {
 struct ExpirationCommand {
   /// The epoch removes the expiration.
   WallTime expiration{};
+  /// An enclosing instance says so: its resources may have expired before the word of it came. Otherwise a
+  /// time that has passed is refused.
+  bool may_have_passed = false;
 };
 
 struct ShrinkCommand {

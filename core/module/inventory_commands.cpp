@@ -51,7 +51,7 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
   const WallTime time = command.expiration;
   if (!std::isfinite(to_number(time)) || time < WallTime{})
     throw Error(EINVAL, "expiration must be a time, or 0 for none");
-  if (time != WallTime{} && time <= now) {
+  if (time != WallTime{} && time <= now && !command.may_have_passed) {
     throw Error(EINVAL, fmt::format("expiration {} is in the past: give a time ahead, or 0 for none",
                                     to_number(time)));
   }

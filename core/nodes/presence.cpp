@@ -29,7 +29,7 @@ std::vector<Command> Presence::told(const ParentChange& change, const Module& mo
   std::vector<Command> commands;
   module::MonitorCommand states{change.down, change.up & online_, change.up & torpid_, {}};
   if (!states.empty()) commands.emplace_back(std::move(states));
-  if (change.expiration) commands.emplace_back(module::ExpirationCommand{*change.expiration});
+  if (change.expiration) commands.emplace_back(module::ExpirationCommand{*change.expiration, true});
   if (const IdSet shrink = change.shrink & module.inventory().ranks(); !shrink.empty()) {
     commands.emplace_back(module::ShrinkCommand{shrink.encode()});
   }

@@ -312,7 +312,7 @@ void Attachment::follow(std::uint32_t stream, std::string_view group, std::funct
 
 void Attachment::set_expiration(WallTime expiration) {
   try {
-    service_.take(engine::SetExpiration{{expiration}}, "enclosing instance");
+    service_.take(engine::SetExpiration{{expiration, true}}, "enclosing instance");
   } catch (const Error& error) {
     channel_.log_error(fmt::format("the expiration of the job cannot be used: {}", error.what()));
   }

@@ -246,6 +246,18 @@ TEST_CASE("targets that are forced down stay so until their agents say hello aga
   CHECK_THROWS_WITH_AS((void)it.step(ForceDown{IdSet{4}}, 13), "idset is out of range", Error);
 }
 
+TEST_CASE(
+    "an expiration of the enclosing instance counts, although it has passed when the word of it comes") {
+  Watching it("n[0-1]");
+  (void)it.step(Enclose{}, 2);
+  nodes::ParentChange change;
+  change.expiration = wall_time(40);
+  (void)it.step(ParentSays{change}, 100);
+  CHECK(it.engine.module().inventory().expiration() == wall_time(40));
+  CHECK_THROWS_WITH_AS((void)it.step(SetExpiration{{wall_time(50)}}, 100),
+                       "expiration 50 is in the past: give a time ahead, or 0 for none", Error);
+}
+
 TEST_CASE("a target is online if its agent and the enclosing instance say so") {
   Watching it("n[0-1]");
   (void)it.step(Enclose{}, 2);
