@@ -69,6 +69,10 @@ module::Acquisition::Tell Engine::teller(Effects& effects) {
 void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   event.by = now.by;
   event.timestamp = std::max(event.timestamp, last_timestamp_);
+  const auto* define = std::get_if<module::DefineEvent>(&event.body);
+  const bool is_load = define != nullptr && define->loaded;
+  module::RecordedState lacking;
+  if (is_load) lacking = states_lacking(*define->inventory);
   const module::Outcome outcome = module_.apply(event);
   // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
@@ -79,8 +83,7 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   ++applied_;
   last_timestamp_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
-  if (const auto* define = std::get_if<module::DefineEvent>(&event.body); define != nullptr && define->loaded)
-    take_back();
+  if (is_load) exchange_absent(std::move(lacking));
   if (!outcome.delta.shrink.empty())
     std::ranges::move(nodes_.forget(outcome.delta.shrink), std::back_inserter(effects.agents));
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
@@ -153,7 +156,6 @@ void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
   std::vector<Event> events = module_.decide(input.command, now.wall);
   std::vector<Partition> divided = divide_inventory(input.partitions, *input.command.inventory);
   partitions_ = input.partitions;
-  set_aside_lacking(*input.command.inventory);
   for (Event& event : events) apply(std::move(event), now, effects);
   acquisition_.divide(std::move(divided), module_.available(), teller(effects));
   carry_out(nodes_.begin_again(module_, now.steady), now, effects);

@@ -308,8 +308,10 @@ class Engine {
   /// Keeps these drains for the time when their targets are here again.
   void set_aside(const module::DrainTable& table, const text::IdSet& drained,
                  std::vector<module::RecordedDrain>& rows) const;
-  /// The same for all that is known of the targets that the next inventory lacks.
-  void set_aside_lacking(const rset::ResourceSet& next);
+  /// The states of the targets that the next inventory lacks, under names that none of its targets has.
+  [[nodiscard]] module::RecordedState states_lacking(const rset::ResourceSet& next) const;
+  /// Applies what waited for targets that a load has brought, and keeps what waits since the load.
+  void exchange_absent(module::RecordedState lacking);
   /// Applies what waited for targets that are here again.
   void take_back();
   /// Takes the drains of targets that are here out of these.

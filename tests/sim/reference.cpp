@@ -89,24 +89,46 @@ void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json
   *this = std::move(next);
 }
 
-// A target that the R lacks, or one that has been away, takes its state back by name.
+// A target that has been away takes its state back by name. One that the R lacks waits by a name that no
+// target of the R has.
 void Reference::wait_for_hosts(const Reference& before, const std::map<Name, Name>& moved) {
   const std::set<Name> here(names_.begin(), names_.end());
-  for (const auto& [name, reason] : before.drained_) {
-    if (moved.contains(name) || before.shrunk_.contains(name) || !drained_.emplace(name, reason).second)
-      continue;
-    if (here.contains(name)) returned_.insert(name);
-    if (before.drained_by_daemon_.contains(name)) drained_by_daemon_.insert(name);
-    if (const auto end = before.ends_.find(name); end != before.ends_.end()) ends_.insert(*end);
+  const std::set<Name> there(before.names_.begin(), before.names_.end());
+  std::set<Name> taken = here;
+  const auto take = [&](const Name& name) {
+    if (!there.contains(name)) taken.insert(name);
+  };
+  for (const auto& [name, reason] : before.drained_) take(name);
+  for (const auto& [name, drain] : before.scheduled_) take(name);
+  for (const auto& [property, name] : before.properties_) take(name);
+  std::map<Name, Name> waits;
+  for (const Name& name : before.names_) {
+    if (moved.contains(name) || before.shrunk_.contains(name)) continue;
+    Name free = name;
+    while (!taken.insert(free).second) ++free.ordinal;
+    waits.emplace(name, free);
   }
-  for (const auto& [name, drain] : before.scheduled_) {
-    if (!moved.contains(name) && !before.shrunk_.contains(name)) scheduled_.emplace(name, drain);
+  const auto name_of = [&](const Name& name) -> std::optional<Name> {
+    if (!there.contains(name)) return name;
+    const auto found = waits.find(name);
+    return found == waits.end() ? std::nullopt : std::optional(found->second);
+  };
+
+  for (const auto& [former, reason] : before.drained_) {
+    const std::optional<Name> name = name_of(former);
+    if (!name || !drained_.emplace(*name, reason).second) continue;
+    if (here.contains(*name)) returned_.insert(*name);
+    if (before.drained_by_daemon_.contains(former)) drained_by_daemon_.insert(*name);
+    if (const auto end = before.ends_.find(former); end != before.ends_.end())
+      ends_.emplace(*name, end->second);
+  }
+  for (const auto& [former, drain] : before.scheduled_) {
+    if (const std::optional<Name> name = name_of(former)) scheduled_.emplace(*name, drain);
   }
   for (const auto& property : before.properties_) {
-    if (!here.contains(property.second) && !moved.contains(property.second) &&
-        !before.shrunk_.contains(property.second) && !before.loaded_properties_.contains(property)) {
-      properties_.insert(property);
-    }
+    const std::optional<Name> name = name_of(property.second);
+    if (name && !here.contains(*name) && !before.loaded_properties_.contains(property))
+      properties_.emplace(property.first, *name);
   }
 }
 

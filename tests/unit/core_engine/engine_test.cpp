@@ -142,6 +142,39 @@ TEST_CASE("a host that inventories lack for a time has its drains and properties
   CHECK(again.module().inventory().properties().at("fast") == IdSet{1, 2});
 }
 
+TEST_CASE("a load that lacks one of several targets of a host drains no other target of the host") {
+  Started it("h,h,k");
+  it.step(DrainCommand{"0", "gpu", {}});
+  const auto load = [&](const IdSet& ranks, const char* hosts, double now) {
+    Load input;
+    input.command.inventory = std::make_shared<const rset::ResourceSet>(
+        std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}}, text::Hostlist::parse(hosts));
+    input.command.online = ranks;
+    it.step(input, now);
+  };
+  const auto drained = [](const Engine& engine) { return engine.module().drains().ranks(); };
+  SUBCASE("the other one is not drained") {
+    load(IdSet::range(1, 2), "h,k", 30);
+    CHECK(drained(it.engine).empty());
+    CHECK(it.engine.absent().drains.size() == 1);
+    // It waits also for a start.
+    Engine next;
+    (void)next.step(start("h,k", it.tables.state()), at(40));
+    CHECK(drained(next).empty());
+    load(IdSet::range(0, 2), "h,h,k", 50);
+    CHECK(drained(it.engine).count() == 1);
+  }
+  SUBCASE("the other one has a drain of its own") {
+    it.step(DrainCommand{"1", "fan", {}});
+    load(IdSet::range(1, 2), "h,k", 30);
+    CHECK(it.engine.module().drains().find(1)->reason == "fan");
+    CHECK(it.engine.absent().drains.size() == 1);
+    Engine next;
+    (void)next.step(start("h,h,k", it.tables.state()), at(40));
+    CHECK(drained(next) == IdSet::range(0, 1));
+  }
+}
+
 TEST_CASE("a host that a loaded R lacks has its drains when another one has it again") {
   Tables tables = with_states();
   Engine engine;
