@@ -397,7 +397,7 @@ class HttpTransport final : public HttpServer {
   const Site& site_;
   ClientIds& ids_;
   Listener& listener_;
-  /// Made for the first connection with TLS. Ends before the connections are destroyed.
+  /// Made for the first connection with TLS. Ends once all connections are closed.
   std::unique_ptr<TlsThread> tls_thread_;
   transport::Accepting<stream_protocol> accepting_;
   Peers peers_;

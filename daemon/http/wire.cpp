@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 
@@ -40,8 +41,12 @@ class PlainWire final : public Wire {
 // Each function runs on the thread of TLS, and its handler on the loop.
 class TlsWire final : public Wire, public std::enable_shared_from_this<TlsWire> {
  public:
-  TlsWire(asio::any_io_executor loop, Socket socket, std::shared_ptr<asio::ssl::context> tls)
-      : loop_(std::move(loop)), tls_(std::move(tls)), stream_(std::move(socket), *tls_) {}
+  TlsWire(std::shared_ptr<asio::io_context> context, asio::any_io_executor loop, Socket socket,
+          std::shared_ptr<asio::ssl::context> tls)
+      : context_(std::move(context)),
+        loop_(std::move(loop)),
+        tls_(std::move(tls)),
+        stream_(std::move(socket), *tls_) {}
 
   void greet(Done done) override {
     run([done = std::move(done)](TlsWire& self) mutable {
@@ -90,6 +95,8 @@ class TlsWire final : public Wire, public std::enable_shared_from_this<TlsWire> 
     };
   }
 
+  // The socket needs it until its end, which may come after that of the thread.
+  std::shared_ptr<asio::io_context> context_;
   asio::any_io_executor loop_;
   std::shared_ptr<asio::ssl::context> tls_;
   asio::ssl::stream<Socket> stream_;
@@ -101,10 +108,14 @@ std::shared_ptr<Wire> plain_wire(Wire::Socket socket) {
   return std::make_shared<PlainWire>(std::move(socket));
 }
 
-TlsThread::TlsThread() : work_(context_.get_executor()), thread_([this] { context_.run(); }) {}
+TlsThread::TlsThread()
+    : context_(std::make_shared<asio::io_context>(1)),
+      work_(context_->get_executor()),
+      thread_([this] { context_->run(); }) {}
 
+// Handlers that were left in the context would keep their wires, and these the context, for ever.
 TlsThread::~TlsThread() {
-  context_.stop();
+  work_.reset();
   thread_.join();
 }
 
@@ -112,11 +123,11 @@ std::shared_ptr<Wire> TlsThread::wire(Wire::Socket socket, std::shared_ptr<asio:
   const asio::any_io_executor loop = socket.get_executor();
   boost::system::error_code error;
   const auto protocol = socket.local_endpoint(error).protocol();
-  Wire::Socket moved(context_);
+  Wire::Socket moved(*context_);
   const int descriptor = socket.release(error);
   if (!error) moved.assign(protocol, descriptor, error);
   // A socket that could not be moved fails at its first use.
-  return std::make_shared<TlsWire>(loop, std::move(moved), std::move(tls));
+  return std::make_shared<TlsWire>(context_, loop, std::move(moved), std::move(tls));
 }
 
 }  // namespace resourced::daemon::http

@@ -42,7 +42,8 @@ class Wire {
 
 [[nodiscard]] std::shared_ptr<Wire> plain_wire(Wire::Socket socket);
 
-/// The thread for TLS. It must outlive no wire; wires without it do nothing more.
+/// The thread for TLS. All its wires must be closed before its end, which waits for their handlers; they may
+/// be destroyed later.
 class TlsThread {
  public:
   TlsThread();
@@ -57,7 +58,7 @@ class TlsThread {
                                            std::shared_ptr<boost::asio::ssl::context> tls);
 
  private:
-  boost::asio::io_context context_{1};
+  std::shared_ptr<boost::asio::io_context> context_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::thread thread_;
 };

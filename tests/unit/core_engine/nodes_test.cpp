@@ -252,6 +252,7 @@ TEST_CASE(
   (void)it.step(Enclose{}, 2);
   nodes::ParentChange change;
   change.expiration = wall_time(40);
+  change.expiration_set = wall_time(90);
   (void)it.step(ParentSays{change}, 100);
   CHECK(it.engine.module().inventory().expiration() == wall_time(40));
   CHECK_THROWS_WITH_AS((void)it.step(SetExpiration{{wall_time(50)}}, 100),
