@@ -4,13 +4,13 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
-#include <boost/asio/post.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/json/utf8.hpp"
 #include "os/file.hpp"
 
 namespace resourced::cli::rolling {
@@ -47,6 +48,7 @@ std::string read_status(const std::string& path) {
   }
 }
 
+/// Fit for a state in JSON and for a terminal, whatever the command has printed.
 std::string last_line(const std::string& path) {
   const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return "";
@@ -58,7 +60,7 @@ std::string last_line(const std::string& path) {
   std::string_view text(buffer.data(), static_cast<std::size_t>(count));
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
     text.remove_suffix(1);
-  return std::string(text.substr(text.rfind('\n') + 1));
+  return json_text::printable_line(text.substr(text.rfind('\n') + 1));
 }
 
 /// Nothing for success, or the failure.
@@ -185,41 +187,56 @@ void forget_command(const CommandFiles& files) {
   }
 }
 
-CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files,
-                       const std::vector<std::string>& command, const std::string& host, Ended ended)
-    : files_(std::move(files)), ended_(std::move(ended)), descriptor_(loop) {
+CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files, std::vector<std::string> command,
+                       std::string host, Ended ended)
+    : files_(std::move(files)),
+      command_(std::move(command)),
+      host_(std::move(host)),
+      ended_(std::move(ended)),
+      descriptor_(loop),
+      timer_(loop) {
+  begin();
+}
+
+void CommandRun::begin() {
   const os::Descriptor status(open_for(files_.status, 0));
   // The process between resourcectl and the command holds the lock as long as it lives.
   if (::flock(status.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (const auto pid = number_behind(read_status(files_.status), "pid ")) pid_ = *pid;
-    const int pidfd = pid_ > 0 ? open_process(pid_) : -1;
-    if (pidfd >= 0) {
-      watch(pidfd);
-      return;
-    }
-    if (::flock(status.get(), LOCK_EX) != 0) os::fail(files_.status, errno);
+    if (errno != EWOULDBLOCK) os::fail(files_.status, errno);
+    return find();
   }
   const std::string known = read_status(files_.status);
-  if (number_behind(known, "exit ") || number_behind(known, "signal ")) {
-    boost::asio::post(descriptor_.get_executor(), [this, alive = std::weak_ptr(is_alive_)] {
-      if (!alive.expired()) tell();
-    });
-    return;
-  }
+  if (number_behind(known, "exit ") || number_behind(known, "signal "))
+    return soon(Duration::zero(), &CommandRun::tell);
   if (::ftruncate(status.get(), 0) != 0) os::fail(files_.status, errno);
   const os::Descriptor output(open_for(files_.output, O_TRUNC));
-  std::vector<std::string> words = command;
-  const std::vector<char*> argv = pointers_to(words);
-  std::vector<std::string> variables = environment_for(host);
+  const std::vector<char*> argv = pointers_to(command_);
+  std::vector<std::string> variables = environment_for(host_);
   const std::vector<char*> environment = pointers_to(variables);
   const pid_t pid = ::fork();
-  if (pid < 0) throw Error(errno, fmt::format("cannot start {}: {}", command.front(), std::strerror(errno)));
+  if (pid < 0) throw Error(errno, fmt::format("cannot start {}: {}", command_.front(), std::strerror(errno)));
   if (pid == 0) run_session(status.get(), output.get(), argv.data(), environment.data());
   pid_ = pid;
   const int pidfd = open_process(pid);
   if (pidfd < 0)
-    throw Error(errno, fmt::format("cannot watch {}: {}", command.front(), std::strerror(errno)));
+    throw Error(errno, fmt::format("cannot watch {}: {}", command_.front(), std::strerror(errno)));
   watch(pidfd);
+}
+
+// A process that has the lock and has not written its id yet, or has just ended, is asked for again.
+void CommandRun::find() {
+  if (const auto pid = number_behind(read_status(files_.status), "pid ")) pid_ = *pid;
+  const int pidfd = pid_ > 0 ? open_process(pid_) : -1;
+  if (pidfd >= 0) return watch(pidfd);
+  constexpr std::chrono::milliseconds pause{20};
+  soon(pause, &CommandRun::begin);
+}
+
+void CommandRun::soon(Duration after, void (CommandRun::*step)()) {
+  timer_.expires_after(after);
+  timer_.async_wait([this, step, alive = std::weak_ptr(is_alive_)](const boost::system::error_code& error) {
+    if (!error && !alive.expired()) (this->*step)();
+  });
 }
 
 CommandRun::~CommandRun() = default;
@@ -227,8 +244,8 @@ CommandRun::~CommandRun() = default;
 void CommandRun::watch(int pidfd) {
   descriptor_.assign(pidfd);
   descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                         [this](const boost::system::error_code& error) {
-                           if (error) return;
+                         [this, alive = std::weak_ptr(is_alive_)](const boost::system::error_code& error) {
+                           if (error || alive.expired()) return;
                            descriptor_.close();
                            // Without effect on the process of an earlier run, which is not a child.
                            (void)::waitpid(pid_, nullptr, WNOHANG);
@@ -243,7 +260,7 @@ void CommandRun::tell() {
 }
 
 void CommandRun::kill() {
-  ended_ = nullptr;
+  is_alive_.reset();
   if (pid_ > 0) ::kill(-pid_, SIGKILL);
 }
 

@@ -10,6 +10,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 namespace resourced::cli::rolling {
 
@@ -35,8 +36,8 @@ class CommandRun {
 
   /// Starts the command with the host in $RESOURCED_HOST, or finds the one that an earlier run has started.
   /// Both end on their own if this object is destroyed. Throws Error if no process can be started.
-  CommandRun(boost::asio::io_context& loop, CommandFiles files, const std::vector<std::string>& command,
-             const std::string& host, Ended ended);
+  CommandRun(boost::asio::io_context& loop, CommandFiles files, std::vector<std::string> command,
+             std::string host, Ended ended);
   CommandRun(const CommandRun&) = delete;
   CommandRun& operator=(const CommandRun&) = delete;
   CommandRun(CommandRun&&) = delete;
@@ -47,13 +48,23 @@ class CommandRun {
   void kill();
 
  private:
+  using Duration = boost::asio::steady_timer::duration;
+
+  /// Takes up an earlier command, or starts one.
+  void begin();
+  void find();
+  void soon(Duration after, void (CommandRun::*step)());
   void watch(int pidfd);
   void tell();
 
   CommandFiles files_;
+  std::vector<std::string> command_;
+  std::string host_;
   Ended ended_;
   int pid_ = -1;
   boost::asio::posix::stream_descriptor descriptor_;
+  boost::asio::steady_timer timer_;
+  /// Gone, once nothing may follow any more. A handler may be on its way then.
   std::shared_ptr<int> is_alive_ = std::make_shared<int>();
 };
 

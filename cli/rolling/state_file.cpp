@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
+#include "core/json/utf8.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "proto/uri.hpp"
@@ -63,11 +65,19 @@ std::string canonical_targets(const std::string& targets) {
   }
 }
 
+/// A text, or bytes that are none: arguments may name files in any encoding.
+json word_of(const std::string& word) {
+  if (!json_text::find_invalid_utf8(word)) return word;
+  return json::binary(std::vector<std::uint8_t>(word.begin(), word.end()));
+}
+
 json header_of(const Work& work) {
+  json command = json::array();
+  for (const std::string& word : work.command) command.push_back(word_of(word));
   return {{"version", 2},
-          {"uri", canonical_uri(work.uri)},
-          {"targets", canonical_targets(work.targets)},
-          {"command", work.command}};
+          {"uri", word_of(canonical_uri(work.uri))},
+          {"targets", word_of(canonical_targets(work.targets))},
+          {"command", std::move(command)}};
 }
 
 json line_of(const Node& node) {

@@ -28,6 +28,15 @@ TEST_CASE("a state is of one daemon, its targets and a command") {
   CHECK(default_state_path(work) == default_state_path(Work(work)));
 }
 
+TEST_CASE("arguments of a command may have bytes that are not text") {
+  const test::TempDir dir;
+  const Work work{"ipc:///run/a", "n0", {"ls", "f\xe9"}};
+  const std::string path = default_state_path(work);
+  CHECK(path != default_state_path({work.uri, work.targets, {"ls", "f\xe8"}}));
+  StateFile(dir.file("state"), work).record({"n0", Step::done});
+  CHECK(StateFile(dir.file("state"), work).nodes().at("n0").step == Step::done);
+}
+
 TEST_CASE("other spellings of a URI or of targets are the same work") {
   const test::TempDir dir;
   const std::string root = dir.file("");
