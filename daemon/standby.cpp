@@ -169,13 +169,17 @@ struct Standby::State {
       is_restored = true;
       loop.stop();
     };
+    // The lease is kept alive meanwhile, however far behind the store is.
     callbacks.leads = [this] {
-      intake.when_empty([this] {
-        leads = true;
-        loop.stop();
+      intake.when_stored([this] {
+        if (!stops) loop.stop();
       });
     };
-    callbacks.ended = [this](const std::string& /*why*/) { flush.begin(); };
+    callbacks.ended = [this](const std::string& why) {
+      if (stops) return flush.begin();
+      os::log_warning("has lost the lease before it could lead, and follows again: {}", why);
+      loop.stop();
+    };
     callbacks.failed = [this](const Error& error) { fail(error); };
     callbacks.changed = [this] {
       const BootTime now = os::boot_clock();
@@ -371,7 +375,6 @@ struct Standby::State {
   log::Sequence appended = 0;
   /// The configuration, with the replica.
   bool is_checked = false;
-  bool leads = false;
   bool stops = false;
 };
 
@@ -390,13 +393,15 @@ std::unique_ptr<log::etcd::Member> Standby::run(bool reloads) {
     log::etcd::resign(state_->config.cluster, *state_->member);
     throw Error(*state_->failure);
   }
-  if (!state_->leads && !state_->is_restored) return nullptr;
+  if (state_->stops) return nullptr;
   // Clients of the standby find the leader, which must not wait for them.
   state_->listeners.abandon();
-  if (state_->is_restored) return nullptr;
+  if (!state_->member->leads()) return nullptr;
   state_->coordinator.reset();
   return std::move(state_->member);
 }
+
+bool Standby::follows_on() const noexcept { return !state_->stops && state_->member; }
 
 std::optional<BootTime> Standby::leader_seen() const noexcept { return state_->leader_seen; }
 
@@ -411,15 +416,17 @@ std::unique_ptr<log::etcd::Member> follow(const Options& options, config::Config
   while (true) {
     std::unique_ptr<log::etcd::Member> member;
     std::optional<log::Sequence> restored;
+    bool follows_on = false;
     {
       Standby standby(options, config);
       member = standby.run(std::exchange(reloads, false));
+      follows_on = standby.follows_on();
       restored = standby.restored();
       config = standby.configuration();
       led = std::max(led, standby.leader_seen());
     }
-    if (!restored) return member;
-    log::install_store(state_directory(options, config), *restored);
+    if (!follows_on) return member;
+    if (restored) log::install_store(state_directory(options, config), *restored);
   }
 }
 

@@ -24,11 +24,14 @@ class Standby {
   Standby(Standby&&) = delete;
   Standby& operator=(Standby&&) = delete;
 
-  /// Follows until this daemon leads, and returns the member, or until SIGTERM or SIGINT, or restored(), and
-  /// returns null. With `reloads` reads the configuration again first.
+  /// Follows until this daemon leads and has the whole log on disk, and returns the member; otherwise until
+  /// SIGTERM, SIGINT or follows_on(), and returns null. With `reloads` reads the configuration again first.
   /// The store is closed when this object is destroyed. Throws Error if the store does not fit the cluster,
   /// or fails, and for a configuration with which this daemon could not lead.
   [[nodiscard]] std::unique_ptr<log::etcd::Member> run(bool reloads);
+  /// Another Standby is to take the place of this one: after restored(), or as this daemon has lost its lease
+  /// before it could lead.
+  [[nodiscard]] bool follows_on() const noexcept;
   /// When this daemon last knew another one that led; nothing if there was none.
   [[nodiscard]] std::optional<BootTime> leader_seen() const noexcept;
   /// A snapshot has come that is to take the place of the store (install_store()): its last event.
@@ -41,9 +44,8 @@ class Standby {
   std::unique_ptr<State> state_;
 };
 
-/// Follows as Standby does, with another one after each snapshot that takes the place of the store. Updates
-/// `config`, and `led` to when this daemon last knew a leader. With `reloads` reads the configuration again
-/// first.
+/// Follows as Standby does, with a new one as long as the last one follows_on(). Updates `config`, and `led`
+/// to when this daemon last knew a leader. With `reloads` reads the configuration again first.
 [[nodiscard]] std::unique_ptr<log::etcd::Member> follow(const Options& options, config::Config& config,
                                                         std::optional<BootTime>& led, bool reloads);
 

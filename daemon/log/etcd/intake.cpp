@@ -127,17 +127,22 @@ void Intake::give_some() {
     if (!decoded_.empty() && Clock::now() >= end) return give_soon();
   }
   tell();
-  if (is_empty() && when_empty_) std::exchange(when_empty_, nullptr)();
+  finish();
 }
 
 void Intake::on_stored(log::Sequence last) {
   stored_ = last;
   tell();
+  finish();
 }
 
-void Intake::when_empty(std::function<void()> work) {
-  if (is_empty()) return work();
-  when_empty_ = std::move(work);
+void Intake::when_stored(std::function<void()> work) {
+  when_stored_ = std::move(work);
+  finish();
+}
+
+void Intake::finish() {
+  if (is_stored() && when_stored_) std::exchange(when_stored_, nullptr)();
 }
 
 // Not at each change, so that the member reads on before it is done.

@@ -38,8 +38,8 @@ class Intake {
   void take(const ::resourced::cluster::Batch& batch);
   /// The replica has this event and all before it on disk.
   void on_stored(log::Sequence last);
-  /// Calls `work` from the loop, or at once, when all that was taken is handed over.
-  void when_empty(std::function<void()> work);
+  /// Calls `work` from the loop, or at once, when the replica has all that was taken on disk.
+  void when_stored(std::function<void()> work);
 
  private:
   using Batch = ::resourced::cluster::Batch;
@@ -57,8 +57,10 @@ class Intake {
   void give_some();
   void give_soon();
   void tell();
+  void finish();
   [[nodiscard]] bool admit_direct(std::size_t size);
   [[nodiscard]] bool is_empty() const noexcept { return bytes_ == 0; }
+  [[nodiscard]] bool is_stored() const noexcept { return is_empty() && stored_ >= given_; }
 
   boost::asio::io_context& loop_;
   Callbacks callbacks_;
@@ -74,7 +76,7 @@ class Intake {
   bool is_busy_ = false;
   bool is_posted_ = false;
   bool has_failed_ = false;
-  std::function<void()> when_empty_;
+  std::function<void()> when_stored_;
   /// Expires with this object.
   std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);
   Aside aside_;

@@ -48,7 +48,9 @@ class Node {
     start();
   }
 
-  void start() { process_ = std::make_unique<Process>(command({}), ProcessOptions{{}, dir_ / "log"}); }
+  void start(const std::vector<std::pair<std::string, std::string>>& environment = {}) {
+    process_ = std::make_unique<Process>(command({}), ProcessOptions{environment, dir_ / "log"});
+  }
   /// Waits until it leads and listens.
   void until_leading() {
     const Deadline deadline(std::chrono::seconds(60));

@@ -32,7 +32,10 @@ SharedEtcd::SharedEtcd(const EtcdOptions& options) : etcd_(etcd_of(options.membe
 }
 
 void SharedEtcd::end_lease(const std::string& name) const {
-  if (thorough(true, false)) return;
+  if (!thorough(true, false)) revoke_lease(name);
+}
+
+void SharedEtcd::revoke_lease(const std::string& name) const {
   // Its entry among the members, or the key of the leader if that is all that there is yet, has its lease.
   for (const std::string& key : {"/resourced/members/" + name, std::string("/resourced/leader")}) {
     const auto found = nlohmann::json::parse(etcd_.control({"get", key, "-w", "json"}));

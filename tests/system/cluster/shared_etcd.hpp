@@ -25,6 +25,8 @@ class SharedEtcd {
   /// Ends the lease of a member of the cluster that is killed or stopped, which etcd does itself after
   /// seconds. With RESOURCED_THOROUGH that is waited for, and this does nothing.
   void end_lease(const std::string& name) const;
+  /// Ends the lease of a member now, also one that runs.
+  void revoke_lease(const std::string& name) const;
 
  private:
   Etcd& etcd_;

@@ -51,11 +51,9 @@ struct World {
     }
     return batch;
   }
-  /// One turn of the loop after the other, until all is handed over.
-  void run() {
-    bool is_done = false;
-    intake.when_empty([&is_done] { is_done = true; });
-    while (!is_done && !failure) {
+  /// One turn of the loop after the other, until this event is handed over or an entry is not readable.
+  void run_until(Sequence last) {
+    while ((given.empty() || given.back() < last) && !failure) {
       loop.restart();
       loop.run_one_for(std::chrono::seconds(60));
       if (stores && !given.empty()) intake.on_stored(given.back());
@@ -78,7 +76,7 @@ TEST_CASE_FIXTURE(World, "a small entry is handed over at once, and many come in
   }
   CHECK(given.size() < 100);
   CHECK(is_busy);
-  run();
+  run_until(next - 1);
   CHECK_FALSE(is_busy);
   CHECK(given.size() == next - 11);
   for (std::size_t i = 0; i < given.size(); ++i) CHECK(given[i] == 11 + i);
@@ -90,7 +88,7 @@ TEST_CASE_FIXTURE(World, "of many small entries in one turn of the loop only som
   for (Sequence next = 11; next <= 1010; ++next) intake.take(batch(next, next));
   CHECK(given.size() > 10);
   CHECK(given.size() < 100);
-  run();
+  run_until(1010);
   CHECK(given.size() == 1000);
   intake.take(batch(1011, 1011));
   CHECK(given.size() == 1001);
@@ -100,13 +98,31 @@ TEST_CASE_FIXTURE(World, "it is busy as long as the replica has not stored what 
   stores = false;
   intake.take(batch(11, 8000));
   intake.take(batch(8001, 18000));
-  run();
-  CHECK(given.back() == 18000);
+  run_until(18000);
   CHECK(is_busy);
   intake.on_stored(9000);
   CHECK(is_busy);
   intake.on_stored(10000);
   CHECK_FALSE(is_busy);
+}
+
+TEST_CASE_FIXTURE(World, "who waits for the disk is called when the replica has stored all that was taken") {
+  stores = false;
+  bool is_stored = false;
+  const auto wait = [&] {
+    is_stored = false;
+    intake.when_stored([&] { is_stored = true; });
+  };
+  wait();
+  CHECK(is_stored);
+  intake.take(batch(11, 400));
+  wait();
+  run_until(400);
+  CHECK_FALSE(is_stored);
+  intake.on_stored(399);
+  CHECK_FALSE(is_stored);
+  intake.on_stored(400);
+  CHECK(is_stored);
 }
 
 TEST_CASE_FIXTURE(World, "nothing is handed over after an entry that is not readable") {
@@ -115,7 +131,7 @@ TEST_CASE_FIXTURE(World, "nothing is handed over after an entry that is not read
   garbled.text.resize(garbled.text.size() - 5);
   intake.take(garbled);
   intake.take(batch(411, 420));
-  run();
+  run_until(420);
   REQUIRE(failure);
   CHECK(std::string(failure->what()).find("event 410 in etcd is not readable") != std::string::npos);
   loop.restart();
