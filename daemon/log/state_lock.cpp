@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "os/file.hpp"
 
 namespace resourced::daemon::log {
 namespace {
@@ -45,8 +46,20 @@ bool is_named(int descriptor, const std::string& path) {
 
 }  // namespace
 
+void check_store_files(const std::string& store_path) {
+  const std::string directory = std::filesystem::path(store_path).parent_path().string();
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) os::fail(directory, ENOTDIR);
+  const std::string lock = (std::filesystem::path(directory) / lock_file).string();
+  for (const std::string& path : {store_path, store_path + "-wal", store_path + "-shm", lock}) {
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+      throw Error(EINVAL, fmt::format("{}: is not a regular file", path));
+  }
+}
+
 StateLock::StateLock(const std::string& store_path)
     : path_((std::filesystem::path(store_path).parent_path() / lock_file).string()) {
+  check_store_files(store_path);
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds patience{2};
   constexpr std::chrono::milliseconds between{5};

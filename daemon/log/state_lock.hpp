@@ -15,6 +15,11 @@ namespace resourced::daemon::log {
 /// Its name in a state directory.
 inline constexpr const char* lock_file = "resourced.lock";
 
+/// Throws Error EINVAL that names the first of a store's files, its own, those that SQLite keeps beside it
+/// and the lock file, that is there and no regular file: to open a FIFO would wait for its other end. ENOTDIR
+/// if the state directory is none.
+void check_store_files(const std::string& store_path);
+
 class StateLock {
  public:
   /// The last sequence that was committed to a store, with the number of the store (PresentSum::begin).

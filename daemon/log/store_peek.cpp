@@ -96,6 +96,7 @@ void copy_running(const std::string& path, const std::string& copied) {
 
 std::optional<module::RecordedState> peek_store(const std::string& directory) {
   const std::string path = (fs::path(directory) / store_file).string();
+  check_store_files(path);
   std::error_code error;
   const bool is_there = fs::exists(path, error);
   if (error) os::fail(path, error.value());

@@ -14,6 +14,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "fixture.hpp"
 
@@ -140,6 +141,24 @@ TEST_CASE("a second daemon on one state directory is refused") {
   const Outcome outcome = start_refused(cluster);
   CHECK(outcome.status == 1);
   CHECK(outcome.err.find("in use by another resourced") != std::string::npos);
+}
+
+TEST_CASE("files of a state that are no regular files are refused by name, at a start and by --check") {
+  for (const std::string name : {"resourced.sqlite", "resourced.sqlite-wal", "resourced.lock"}) {
+    CAPTURE(name);
+    Cluster cluster;
+    leave_write_ahead_log(cluster);
+    const std::string path = (cluster.dir / "state" / name).string();
+    std::filesystem::remove(path);
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    const std::string refusal = "resourced: " + path + ": is not a regular file\n";
+    CHECK(start_refused(cluster).err == refusal);
+    const Outcome checked = Process(resourced_command({"--config", cluster.daemon.config_file(), "--state",
+                                                       (cluster.dir / "state").string(), "--check"}))
+                                .finish();
+    CHECK(checked.status == 1);
+    CHECK(checked.err == refusal);
+  }
 }
 
 TEST_CASE("a start that is refused leaves the files of its state as they were") {
