@@ -85,8 +85,8 @@ std::optional<LoggedEvent> Store::last_event() {
 
 void Store::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
-  thread_ = std::thread([this] { work(); });
-  reading_thread_ = std::thread([this] { read(); });
+  thread_ = std::thread([this] { run(&Store::work); });
+  reading_thread_ = std::thread([this] { run(&Store::read); });
 }
 
 void Store::append(Record record) {
@@ -190,13 +190,23 @@ Store::Counters Store::counters() const {
   return counters_;
 }
 
-void Store::work() {
-  try {
-    extend_snapshots();
-    while (turn()) {
-    }
-  } catch (const Error& error) {
+// Whatever ends a thread is a failure of the store, as nothing goes on without it.
+void Store::run(void (Store::*thread)()) {
+  const auto fail = [this](const Error& error) {
     callbacks_.post([this, error] { callbacks_.failed(error); });
+  };
+  try {
+    (this->*thread)();
+  } catch (const Error& error) {
+    fail(error);
+  } catch (const std::exception& error) {
+    fail(Error(EIO, error.what()));
+  }
+}
+
+void Store::work() {
+  extend_snapshots();
+  while (turn()) {
   }
 }
 

@@ -119,6 +119,7 @@ class Store final : public EventLog {
     friend bool operator==(const Trim&, const Trim&) = default;
   };
 
+  void run(void (Store::*thread)());
   void work();
   // One turn of the writing thread: all records that wait, then one step of trimming. False at the end.
   bool turn();

@@ -3,10 +3,13 @@
 #include "daemon/log/store.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <condition_variable>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <mutex>
+#include <new>
 #include <random>
 #include <thread>
 
@@ -86,6 +89,28 @@ TEST_CASE("records wait for no question") {
   lock.unlock();
   store.stop();
   CHECK(store.counters().events == 1);
+}
+
+TEST_CASE("whatever ends a thread of the store is a failure of the store") {
+  const resourced::test::TempDir dir;
+  Store store(dir.path());
+  std::vector<Error> failures;
+  const auto run_out = [](const auto&) { throw std::bad_alloc(); };
+  store.start({[](const std::function<void()>& work) { work(); }, run_out,
+               [&](const Error& error) { failures.push_back(error); }});
+  SUBCASE("of that which writes") { store.append(drain_record(1, 0, "a", "x")); }
+  SUBCASE("of that which reads") {
+    std::promise<void> is_asked;
+    store.find_start({}, 1, [&](const HistoryStart& /*start*/) {
+      is_asked.set_value();
+      throw std::bad_alloc();
+    });
+    is_asked.get_future().wait();
+  }
+  store.stop();
+  REQUIRE(failures.size() == 1);
+  CHECK(failures[0].errnum() == EIO);
+  CHECK(std::string(failures[0].what()) == std::bad_alloc().what());
 }
 
 TEST_CASE("records that are appended together are committed together") {
