@@ -289,6 +289,7 @@ void Module::apply_to(const UpdateEvent& event, Outcome& outcome) {
   if (!event.lost)
     for (auto& [name, ranks] : kept_properties_) ranks -= event.shrink;
   for (const auto& [name, ranks] : event.property_remove) kept_properties_[name] -= ranks;
+  std::erase_if(kept_properties_, [](const auto& property) { return property.second.empty(); });
   delta.property_add = event.property_add;
   delta.property_remove = event.property_remove;
   delta.expiration = event.expiration;

@@ -354,7 +354,19 @@ class Keeper {
   // The service's messages have all been received. It may still write to its store, so wait for its exit.
   void link_ended() {
     link_is_over_ = true;
-    if (child_ < 0) service_ended();
+    if (child_ < 0) return service_ended();
+    if (relay_.state() == State::running) limit_exit();
+  }
+
+  void limit_exit() {
+    timer_.expires_after(options_.stop_within);
+    timer_.async_wait([this](const error_code& error) {
+      if (error || !link_is_over_ || child_ < 0) return;
+      log_error(fmt::format("{} has closed its link, has not ended {} ms later and is killed", name(),
+                            options_.stop_within.count()));
+      flush();
+      ::kill(child_, SIGKILL);
+    });
   }
 
   void service_ended() {

@@ -19,6 +19,8 @@ namespace resourced::flux::module {
 namespace {
 
 constexpr std::size_t most_nesting = 128;
+// The configuration of an instance with an inventory of 16,384 hosts has less than a hundredth of it.
+constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
 std::string read_file(int descriptor) {
   std::string text;
@@ -29,6 +31,8 @@ std::string read_file(int descriptor) {
     if (size < 0) throw Error(errno, fmt::format("welcome: {}", std::strerror(errno)));
     if (size == 0) return text;
     text.append(part.data(), static_cast<std::size_t>(size));
+    if (text.size() > most_bytes)
+      throw Error(EFBIG, fmt::format("welcome: is larger than {} bytes", most_bytes));
     at += size;
   }
 }

@@ -43,7 +43,8 @@ struct Inherited {
 [[nodiscard]] Inherited read_environment();
 
 /// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, also for a
-/// hostlist that has not a host for each rank, or the errno of a read that fails.
+/// hostlist that has not a host for each rank, EFBIG for a file without a reasonable end, or the errno of a
+/// read that fails.
 [[nodiscard]] Welcome read_welcome(int descriptor);
 
 /// The arguments that the module was loaded with, on any rank.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "os/file.hpp"
 #include "temp_dir.hpp"
 
 using namespace resourced;
@@ -44,6 +45,11 @@ std::string refusal(const json& content) {
     CHECK(error.errnum() == EPROTO);
     return error.what();
   }
+}
+
+TEST_CASE("a welcome without an end is refused") {
+  const os::Descriptor endless(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  CHECK_THROWS_WITH_AS((void)read_welcome(endless.get()), "welcome: is larger than 67108864 bytes", Error);
 }
 
 TEST_CASE("a welcome has the place of the module, its hosts and its arguments") {
