@@ -20,6 +20,7 @@
 #include "harness/other_user.hpp"
 #include "loop_payloads.hpp"
 #include "wire/local_client.hpp"
+#include "yardstick.hpp"
 
 namespace resourced::e2e::loop_tests {
 
@@ -27,22 +28,10 @@ using nlohmann::json;
 
 inline constexpr std::uint32_t someone = 61001;
 
-/// Scales a time of a usual machine to this one, but never down. The measure is the fastest parse of 64 KiB
-/// of the costliest JSON.
+/// Scales a time of a usual machine to this one, but never down.
 inline double on_this_machine(double milliseconds) {
-  using Clock = std::chrono::steady_clock;
-  using Milliseconds = std::chrono::duration<double, std::milli>;
-  constexpr Milliseconds usual{0.8};
-  static const double slowness = [&] {
-    const std::string text = small_arrays(R"("a":1)", 64 * kibibyte);
-    Milliseconds least = std::chrono::hours(1);
-    for (int i = 0; i < 50; ++i) {
-      const auto begun = Clock::now();
-      REQUIRE(json::parse(text).size() == 2);
-      least = std::min<Milliseconds>(least, Clock::now() - begun);
-    }
-    return std::max(1.0, least / usual);
-  }();
+  constexpr double usual = 0.125;
+  static const double slowness = std::max(1.0, yardstick() / usual);
   return milliseconds * slowness;
 }
 
@@ -55,8 +44,8 @@ inline std::string role_config(const std::string& role, const std::string& hosts
 
 struct Loop {
   explicit Loop(const std::string& role, const std::string& hosts = "n[0-16383]",
-                const std::string& cores = "0-63")
-      : config(role_config(role, hosts, cores)) {
+                const std::string& cores = "0-63", const std::string& more = "")
+      : config(role_config(role, hosts, cores) + more) {
     std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
   }
 

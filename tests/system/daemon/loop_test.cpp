@@ -1,7 +1,7 @@
 // How long requests block the loop: each topic with its costliest payloads, from each role except the
 // operators', on a cluster of 16,384 targets. The daemon measures how long the loop was held
 // (resource.stats-get). The best of several tries counts, as other programs also cause delays. The bounds
-// apply to a machine that parses JSON as fast as `usual` says, and are scaled for slower ones.
+// apply to a usual machine, and are scaled for slower ones (yardstick.hpp).
 #include "loop_fixture.hpp"
 
 namespace resourced::e2e::loop_tests {
