@@ -133,6 +133,21 @@ void check_size(const ResourceSet& resources, std::uint64_t size, const std::str
   os::log_warning("{}: has ranks of {} and above, beyond the size of this instance", path, size);
 }
 
+void log_discovered(const config::Config& config, const ResourceSet& found) {
+  const text::Hostlist& hosts = found.nodelist();
+  std::size_t counted = hosts.size();
+  text::Hostlist excluded = config::excluded_hosts(config);
+  excluded.unique();
+  excluded.for_each([&](std::string_view host) { counted += hosts.find(std::string(host)) ? 0 : 1; });
+  const std::optional<std::uint32_t>& size = config.resource.size;
+  if (size && counted < *size) {
+    os::log_warning("discovery has timed out: {} of {} nodes have reported, {}", counted, *size,
+                    hosts.encode());
+  } else {
+    os::log_info("discovery is complete: {} nodes have reported, {}", hosts.size(), hosts.encode());
+  }
+}
+
 void log_unreported(const config::Config& config, const ResourceSet& found) {
   constexpr std::size_t most_named = 16;
   for (const config::Queue& queue : config.queues) {

@@ -69,6 +69,9 @@ namespace resourced::daemon {
 /// mistake; with `force` logs it.
 void check_size(const rset::ResourceSet& resources, std::uint64_t size, const std::string& path, bool force);
 
+/// Logs how the discovery has ended, and with which hosts.
+void log_discovered(const config::Config& config, const rset::ResourceSet& found);
+
 /// Logs some hosts of queues that no node agent has reported.
 void log_unreported(const config::Config& config, const rset::ResourceSet& found);
 

@@ -280,6 +280,7 @@ class Server {
     service_.discover({config_.resource.size, config_.resource.discovery_timeout}, recorded_hosts(recorded_),
                       [this](const ResourceSet& found) {
                         try {
+                          log_discovered(config_, found);
                           log_unreported(config_, found);
                           define(DefineMethod::dynamic_discovery,
                                  discovered_inventory(config_, found, absent_));

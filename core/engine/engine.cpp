@@ -162,6 +162,7 @@ void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
 }
 
 void Engine::execute(const Command& command, const Occasion& now, Effects& effects) {
+  if (!module_.has_brokers()) require_inventory();
   std::vector<Event> events = module_.decide(command, now.wall);
   if (const auto* undrain = std::get_if<module::UndrainCommand>(&command)) {
     if (!undrain->keeps_scheduled) check_matching(events);
@@ -334,8 +335,15 @@ void Engine::take(const AgentEnd& input, const Occasion& now, Effects& /*effects
   nodes_.end(input.agent, input.end, now.steady);
 }
 
+void Engine::require_inventory() const {
+  if (module_.defined()) return;
+  const auto progress = nodes_.discovery_progress();
+  throw Error(EAGAIN,
+              fmt::format("the inventory is not known yet{}{}", progress ? ": " : "", progress.value_or("")));
+}
+
 void Engine::take(const ForceDown& input, const Occasion& now, Effects& effects) {
-  if (!module_.defined() && !module_.has_brokers()) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!module_.has_brokers()) require_inventory();
   if (!module_.addressable().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
   module::MonitorCommand command;
   command.offline = input.ranks & module_.online();

@@ -244,6 +244,9 @@ class Engine {
   /// daemon itself. The events that follow from a report of a node agent are by its host.
   [[nodiscard]] Effects step(const Input& input, Now now, std::optional<module::Actor> by = std::nullopt);
 
+  /// Throws Error EAGAIN that says what is waited for, as long as the inventory is not known.
+  void require_inventory() const;
+
   /// When a Tick has something to do if nothing else comes until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
   /// The same for drains that begin or end by themselves, by the wall clock, which may be set meanwhile.

@@ -74,15 +74,18 @@ IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const
   return part->targets & acquirable;
 }
 
+Error Acquisition::busy(const std::string& partition) {
+  return {EBUSY, partition.empty()
+                     ? "resources are acquired by another scheduler already"
+                     : fmt::format("partition {} is acquired by another scheduler already", partition)};
+}
+
 Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<std::string>& partition,
                                            const IdSet& acquirable, bool reports) {
   IdSet resources = targets_of(partition, acquirable);
   const std::string name = partition.value_or("");
   for (const auto& [other, held] : holders_) {
-    if (held.partition != name) continue;
-    throw Error(EBUSY, name.empty()
-                           ? "resources are acquired by another scheduler already"
-                           : fmt::format("partition {} is acquired by another scheduler already", name));
+    if (held.partition == name) throw busy(name);
   }
   IdSet kept = resources - kept_by_anyone();
   const Holder& taken =

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/module/delta.hpp"
 #include "core/text/idset.hpp"
 
@@ -44,6 +45,8 @@ class Acquisition {
     const text::IdSet& resources;
     const text::IdSet& kept;
   };
+  /// The refusal of a partition that another holder has; "" stands for the targets that are in none.
+  [[nodiscard]] static Error busy(const std::string& partition);
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
   /// inventory less exclusions; `reports` says that the holder reports what it allocates. Throws Error EBUSY
   /// if another holder has it, ENOENT for an unknown partition; both name it.

@@ -58,11 +58,35 @@ void Discovery::withdraw(const std::string& hostname) {
   if (nodes_.erase(hostname) > 0 && excluded_.find(hostname)) --excluded_here_;
 }
 
+std::size_t Discovery::counted() const {
+  RESOURCED_INVARIANT(excluded_here_ + excluded_gone_ <= excluded_.size());
+  return nodes_.size() + excluded_.size() - excluded_here_ - excluded_gone_;
+}
+
 bool Discovery::complete(SteadyTime now) const {
   if (nodes_.empty()) return false;
-  RESOURCED_INVARIANT(excluded_here_ + excluded_gone_ <= excluded_.size());
-  const std::size_t excluded_elsewhere = excluded_.size() - excluded_here_ - excluded_gone_;
-  return now >= deadline_ || (settings_.size && nodes_.size() + excluded_elsewhere >= *settings_.size);
+  return now >= deadline_ || (settings_.size && counted() >= *settings_.size);
+}
+
+std::string Discovery::progress() const {
+  constexpr std::size_t most_named = 16;
+  std::string text = settings_.size ? fmt::format("{} of {} nodes have reported", counted(), *settings_.size)
+                                    : fmt::format("{} nodes have reported", nodes_.size());
+  // The hosts of the last inventory; nobody knows the names of new ones.
+  Hostlist missing;
+  std::size_t others = 0;
+  recorded_.hosts.for_each([&](std::string_view host) {
+    const std::string name(host);
+    if (nodes_.contains(name) || recorded_.gone.contains(name) || excluded_.find(name)) return;
+    if (missing.size() < most_named) {
+      missing.append(host);
+    } else {
+      ++others;
+    }
+  });
+  if (missing.size() > 0) text += fmt::format(", waiting for {}", missing.encode());
+  if (others > 0) text += fmt::format(" and {} more", others);
+  return text;
 }
 
 std::optional<SteadyTime> Discovery::next_deadline() const {

@@ -53,14 +53,17 @@ class Discovery {
   [[nodiscard]] bool complete(SteadyTime now) const;
   /// When complete() becomes true by itself, if agents stay as they are.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
-  /// How many nodes have reported.
-  [[nodiscard]] std::size_t count() const noexcept { return nodes_.size(); }
+  /// How many nodes have reported, and which are waited for as far as that is known.
+  [[nodiscard]] std::string progress() const;
 
   /// The inventory of what was reported: a host keeps the rank that it had before, the others get the lowest
   /// free ranks in the natural order of their names (n2 before n10), in whatever order they reported.
   [[nodiscard]] rset::ResourceSet inventory() const;
 
  private:
+  /// The nodes that count towards the size.
+  [[nodiscard]] std::size_t counted() const;
+
   DiscoverySettings settings_;
   RecordedHosts recorded_;
   SteadyTime deadline_;

@@ -93,6 +93,10 @@ class Nodes {
 
   /// Collects agents until they make an inventory. Requires that agents are watched.
   void discover(const DiscoverySettings& settings, RecordedHosts recorded, SteadyTime now);
+  /// The state of the discovery, for people; nothing if there is none.
+  [[nodiscard]] std::optional<std::string> discovery_progress() const {
+    return discovery_ ? std::optional(discovery_->progress()) : std::nullopt;
+  }
   /// Hosts for which the discovery does not wait. Without effect after the discovery.
   void exclude(const text::Hostlist& hosts);
   /// The inventory, once the agents that were waited for are there, or their time has passed; then the

@@ -22,11 +22,9 @@ void AcquireTopics::acquire(const Call& call) {
   }
   wanted.by = call.actor();
   requests_.keep(call, [&](proto::RequestKey key) {
-    if (executor_.module().defined()) {
-      hold(key, wanted);
-    } else {
-      requests_.become(key, wanted);
-    }
+    if (executor_.module().defined()) return hold(key, wanted);
+    check_early(wanted);
+    requests_.become(key, wanted);
   });
 }
 
@@ -51,7 +49,7 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
 
 void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& position) {
   // Not as lost: a scheduler that is told so of all its resources would never get them back.
-  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  executor_.engine().require_inventory();
   requests_.keep(call, [&](proto::RequestKey key) {
     const auto holder = subscribers_.add(key);
     requests_.become(key, streams::Scheduler{holder});
@@ -86,17 +84,32 @@ std::vector<module::PartitionHolder> AcquireTopics::holders() const {
   return holders;
 }
 
-void AcquireTopics::on_defined() {
+template <class Visit>
+void AcquireTopics::for_each_early(Visit visit) {
   for (const proto::RequestKey key : requests_.registry().with_topic("resource.acquire")) {
     const auto* entry = requests_.registry().find(key);
-    const auto* early = entry == nullptr ? nullptr : std::get_if<streams::EarlyScheduler>(&entry->stream);
-    if (early == nullptr) continue;
+    if (entry == nullptr) continue;
+    if (const auto* early = std::get_if<streams::EarlyScheduler>(&entry->stream))
+      visit(key, streams::EarlyScheduler(*early));
+  }
+}
+
+// One scheduler of each partition waits for the inventory: a second one would be refused once it is there.
+void AcquireTopics::check_early(const streams::EarlyScheduler& wanted) {
+  for_each_early([&](proto::RequestKey /*key*/, const streams::EarlyScheduler& early) {
+    if (early.partition.value_or("") == wanted.partition.value_or(""))
+      throw module::Acquisition::busy(wanted.partition.value_or(""));
+  });
+}
+
+void AcquireTopics::on_defined() {
+  for_each_early([&](proto::RequestKey key, const streams::EarlyScheduler& early) {
     try {
-      hold(key, streams::EarlyScheduler(*early));
+      hold(key, early);
     } catch (const Error& error) {
       requests_.end(key, error);
     }
-  }
+  });
 }
 
 void AcquireTopics::release(const streams::Scheduler& scheduler) {

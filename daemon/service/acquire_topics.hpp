@@ -49,6 +49,11 @@ class AcquireTopics {
   void release(const streams::Scheduler& scheduler);
 
  private:
+  /// Visits the acquires that wait for the inventory.
+  template <class Visit>
+  void for_each_early(Visit visit);
+  /// Throws Error EBUSY if another one of the same partition waits.
+  void check_early(const streams::EarlyScheduler& wanted);
   /// Acquires for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, const streams::EarlyScheduler& wanted);
 

@@ -39,6 +39,7 @@ void AllocationTopics::free(const Call& call) {
 }
 
 void AllocationTopics::list(const Call& call) {
+  executor_.engine().require_inventory();
   const auto wanted = proto::topics::parse_allocations_request(call.optional_object());
   const module::Ledger& ledger = executor_.module().ledger();
   std::optional<text::IdSet> targets;

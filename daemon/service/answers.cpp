@@ -33,25 +33,27 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
 // time.
 proto::Payload Answers::status() {
   if (replica_ != nullptr) return replica_->read(LogRead::status);
-  const auto encode = [this] {
-    return proto::topics::encode_status(module_, acquisition_, health_.unchecked());
-  };
+  engine_.require_inventory();
+  const module::Acquisition& acquisition = engine_.acquisition();
+  const nodes::Health& health = engine_.nodes().health();
+  const auto encode = [&] { return proto::topics::encode_status(module_, acquisition, health.unchecked()); };
   // Changes of health are no events, so version() does not show them.
-  if (health_version_ != health_.version()) status_.payload.reset();
-  health_version_ = health_.version();
-  if (!acquisition_.partitions().empty()) return proto::make_payload(encode());
+  if (health_version_ != health.version()) status_.payload.reset();
+  health_version_ = health.version();
+  if (!acquisition.partitions().empty()) return proto::make_payload(encode());
   return cached(status_, version(), encode);
 }
 
 proto::Payload Answers::inventory() {
   if (replica_ != nullptr) return replica_->read(LogRead::inventory);
+  engine_.require_inventory();
   return cached(inventory_, module_.inventory_version(),
                 [this] { return proto::topics::encode_inventory(module_); });
 }
 
 void Answers::require_inventory() const {
   if (replica_ != nullptr) return replica_->require_states();
-  if (!module_.defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  engine_.require_inventory();
 }
 
 proto::Payload Answers::hostlist() {

@@ -8,9 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "core/module/acquisition.hpp"
+#include "core/engine/engine.hpp"
 #include "core/module/module.hpp"
-#include "core/nodes/health.hpp"
 #include "daemon/service/feasibility_checks.hpp"
 #include "daemon/service/replica.hpp"
 #include "proto/message.hpp"
@@ -21,21 +20,17 @@ namespace resourced::daemon::service {
 class Answers {
  public:
   /// `term` is that of the leader of a cluster. The answers are those of the `replica`, if there is one.
-  Answers(const module::Module& module, const module::Acquisition& acquisition, const nodes::Health& health,
-          std::optional<proto::topics::Term> term, Replica* replica)
-      : module_(module),
-        acquisition_(acquisition),
-        health_(health),
-        term_(std::move(term)),
-        replica_(replica) {}
+  Answers(const engine::Engine& engine, std::optional<proto::topics::Term> term, Replica* replica)
+      : engine_(engine), term_(std::move(term)), replica_(replica) {}
 
-  // Of a standby each of these throws as Replica::read() does.
+  // Each of these throws Error EAGAIN while the inventory is not known, and of a standby as Replica::read()
+  // does.
 
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload inventory();
-  /// Throws Error EAGAIN while the inventory is not known, and as proto::encode_hostlist() does.
+  /// Also throws as proto::encode_hostlist() does.
   [[nodiscard]] proto::Payload hostlist();
-  /// The inventory for feasibility checks, which run on another thread. Throws Error EAGAIN likewise.
+  /// The inventory for feasibility checks, which run on another thread.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
   /// The first response to an acquire of these targets. `kept` are those that no other holder keeps,
   /// `allocations` as encode_acquired() takes them.
@@ -62,9 +57,8 @@ class Answers {
   template <class Encode>
   const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
 
-  const module::Module& module_;
-  const module::Acquisition& acquisition_;
-  const nodes::Health& health_;
+  const engine::Engine& engine_;
+  const module::Module& module_ = engine_.module();
   std::optional<proto::topics::Term> term_;
   Replica* replica_;
   Cached status_;

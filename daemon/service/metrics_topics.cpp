@@ -120,7 +120,7 @@ void MetricsTopics::ready(const Call& call) {
   std::optional<std::string> standing = cluster_.standing();
   if (cluster_.role() == ClusterTopics::Role::standby)
     return requests_.respond(call, payload_of(*standing + "\n"));
-  if (!executor_.module().defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  executor_.engine().require_inventory();
   if (const auto why = cluster_.stalled()) throw Error(EAGAIN, *why);
   if (!pending_.empty()) {
     const Seconds waited = uptime_() - pending_.front().since;

@@ -49,8 +49,7 @@ void ReloadTopics::reload(const Call& call) {
 }
 
 void ReloadTopics::check_loadable() const {
-  const bool is_awaited = !executor_.module().defined() && !executor_.module().has_brokers();
-  if (is_awaited) throw Error(EAGAIN, "the inventory is not known yet");
+  if (!executor_.module().has_brokers()) executor_.engine().require_inventory();
   if (executor_.engine().nodes().enclosed()) {
     throw Error(EINVAL, "the enclosing instance assigns the resources of this one");
   }

@@ -52,6 +52,7 @@ void SchedStatus::ask(const Call& call) {
   const module::Module& module = executor_.module();
   if (module.has_brokers() && !module.defined())
     throw Error(EINVAL, "error preparing response: No such file or directory");
+  executor_.engine().require_inventory();
   if (payload_ && encoded_ == version()) return requests_.respond(call, payload_);
   if (allocated_ || module.ledger().work_of_held() <= most_work) {
     encode();

@@ -57,8 +57,7 @@ Service::Service(log::EventLog& log, std::function<WallTime()> now, Settings set
       replica_(settings.following
                    ? std::make_optional<Replica>(std::move(settings.following->states), log.last_sequence())
                    : std::nullopt),
-      answers_(executor_.module(), executor_.engine().acquisition(), executor_.engine().nodes().health(),
-               cluster_.term(), replica_ ? &*replica_ : nullptr),
+      answers_(executor_.engine(), cluster_.term(), replica_ ? &*replica_ : nullptr),
       acquire_(
           executor_, requests_, answers_, subscribers_, [this] { later_(Seconds(0), [this] { flush(); }); },
           [this] { keep_holders(); }),
@@ -432,6 +431,17 @@ void Service::discover(const nodes::DiscoverySettings& settings, nodes::Recorded
                        std::function<void(const rset::ResourceSet&)> define) {
   agents_.discover(settings, std::move(recorded), std::move(define));
   schedule();
+  tell_discovery_later();
+}
+
+void Service::tell_discovery_later() {
+  constexpr Seconds pause{60};
+  later_(pause, [this] {
+    const auto progress = engine().nodes().discovery_progress();
+    if (!progress) return;
+    os::log_info("the inventory is not known yet: {}", *progress);
+    tell_discovery_later();
+  });
 }
 
 void Service::exclude_from_discovery(const text::Hostlist& hosts) {

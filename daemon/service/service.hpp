@@ -179,6 +179,8 @@ class Service final : public transport::Listener {
   void schedule();
   /// Keeps the holders of resources for the next leader.
   void keep_holders();
+  /// Logs from time to time what the discovery waits for.
+  void tell_discovery_later();
   /// Answers what waits for a log that commits nothing, and need not.
   void look_for_stall();
   /// Returns a function by which another thread runs work on the loop, measured in holds() by this name.

@@ -36,7 +36,7 @@ Error WaitTopics::unreported(const text::IdSet& targets) const {
 
 void WaitTopics::wait(const Call& call) {
   const module::Module& module = executor_.module();
-  if (!module.defined()) throw Error(EAGAIN, "the inventory is not known yet");
+  executor_.engine().require_inventory();
   const auto request = proto::topics::parse_wait(call.object());
   module::Wait wait{rset::parse_targets(request.targets, module.inventory()), request.condition,
                     request.unreported};

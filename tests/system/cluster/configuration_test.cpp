@@ -130,9 +130,15 @@ TEST_CASE("a takeover keeps the inventory that was discovered, also with redisco
                                  "--synthetic", "package:1 core:4 pu:1"}));
   }
   client::Connection leader(first.uri());
-  const auto hosts_of = [](client::Connection& connection) {
-    const json status = connection.call("resource.status", json::object(), patience);
-    return status.at("R").at("execution").at("nodelist");
+  const auto hosts_of = [](client::Connection& connection) -> json {
+    try {
+      const json status = connection.call("resource.status", json::object(), patience);
+      return status.at("R").at("execution").at("nodelist");
+    } catch (const Error& error) {
+      // The agents have not reported yet.
+      if (error.errnum() != EAGAIN) throw;
+      return nullptr;
+    }
   };
   const json before{"n[0-1]"};
   const Deadline deadline(patience);

@@ -1,6 +1,8 @@
 // The hardware that agents report: verified against the inventory, or used as the inventory (discovery). Real
 // agents on synthetic hwloc nodes, and a real daemon.
+#include <ranges>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -126,17 +128,61 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   Watched cluster(discovery("size = 3"));
   WatchingScheduler scheduler(cluster.daemon.uri());
   CHECK_FALSE(scheduler.has_heard());
-  const RawResponse unknown = cluster.operator_client.call("attr.get", {{"name", "hostlist"}});
-  CHECK(unknown.errnum == wire_errno::again);
-  CHECK(unknown.text() == "the inventory is not known yet");
+  const auto refuses_all = [&](const std::string& reason) {
+    const std::vector<std::pair<std::string, json>> requests{
+        {"attr.get", {{"name", "hostlist"}}},
+        {"resource.get", json::object()},
+        {"resource.status", json::object()},
+        {"resource.sched-status", json::object()},
+        {"resource.allocations", json::object()},
+        {"resource.ready", json::object()},
+        {"resource.wait", {{"targets", "all"}}},
+        {"resource.monitor-waitup", {{"up", 1}}},
+        {"resource.drain", {{"targets", "n2"}}},
+        {"resource.property", {{"op", "add"}, {"targets", "n2"}, {"name", "p"}}},
+        {"resource.expiration-update", {{"expiration", 0}}},
+        {"resource.reload", {{"path", "/dev/null"}, {"xml", false}, {"force", false}}},
+    };
+    for (const auto& [topic, payload] : requests) {
+      CAPTURE(topic);
+      const RawResponse unknown = cluster.operator_client.call(topic, payload);
+      CHECK(unknown.errnum == wire_errno::again);
+      CHECK(unknown.text() == reason);
+    }
+  };
+  refuses_all("the inventory is not known yet: 0 of 3 nodes have reported");
+  // What does not tell of the inventory is served.
+  for (const char* topic :
+       {"resource.ping", "resource.stats-get", "resource.metrics", "resource.peers", "config.get"}) {
+    CAPTURE(topic);
+    CHECK(cluster.operator_client.call(topic).errnum == 0);
+  }
   const Agents first = cluster.agents({"n10", "n2"});
   for (const auto& agent : first) agent->expect_log("the rank is not known yet");
+  refuses_all("the inventory is not known yet: 2 of 3 nodes have reported");
+  for (const std::string command : {"status", "list", "info", "drain", "show n2", "R show"}) {
+    CAPTURE(command);
+    std::vector<std::string> words;
+    for (const auto word : std::views::split(command, ' ')) words.emplace_back(word.begin(), word.end());
+    const Outcome told = cluster.ctl.run(words);
+    CHECK(told.status == 1);
+    CHECK(told.out.empty());
+    CHECK(told.err == "resourcectl: the inventory is not known yet: 2 of 3 nodes have reported\n");
+  }
+  // A second scheduler is told at once that it is the second one.
+  RawClient second(cluster.daemon.uri());
+  const RawResponse busy =
+      second.receive(second.send("resource.acquire", json::object(), wire::flag_streaming));
+  CHECK(busy.errnum == wire_errno::busy);
+  CHECK(busy.text() == "resources are acquired by another scheduler already");
   CHECK_FALSE(scheduler.has_heard());
   NodeAgent gpus(cluster.daemon.uri(), "n1", {"--xml", RESOURCED_VECTORS "/hwloc/four_gpus.xml"});
   scheduler.until_up({0, 1, 2});
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[1-2,10]"])"));
   CHECK(cluster.ctl.output({"list", "-n", "-s", "up", "-o", "{ncores} {ngpus}"}) == "24 4\n");
   first[0]->expect_log("online as rank 2");
+  CHECK(cluster.daemon.log().find("info: discovery is complete: 3 nodes have reported, n[1-2,10]\n") !=
+        std::string::npos);
   const json define = EventFollower(cluster.daemon.uri()).expect("resource-define");
   CHECK(define["context"]["method"] == "dynamic-discovery");
 
@@ -156,6 +202,8 @@ TEST_CASE("after discovery-timeout the agents that have come are the inventory")
   NodeAgent only(cluster.daemon.uri(), "n7");
   scheduler.until_up({0});
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n7"])"));
+  CHECK(cluster.daemon.log().find("warning: discovery has timed out: 1 of 3 nodes have reported, n7\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("what was discovered is taken up again from the store, with every node offline until it is back") {

@@ -94,6 +94,20 @@ TEST_CASE("a node is held against the inventory") {
   CHECK_THROWS_AS((void)nodes::verify_node(inventory, 9, report("n9"), {}), Error);
 }
 
+TEST_CASE("a discovery says how many nodes have reported, and which are missing as far as it knows") {
+  nodes::Discovery discovery({4, forever}, {IdSet::parse("0-3"), Hostlist::parse("a,b,c,d"), {"b"}},
+                             steady_time(100));
+  discovery.exclude(Hostlist::parse("c,x"));
+  discovery.report(report("a"));
+  // Excluded hosts count, whether they report or not, and one that has left for good is not waited for.
+  CHECK(discovery.progress() == "3 of 4 nodes have reported, waiting for d");
+  nodes::Discovery of_unknown({std::nullopt, Seconds(60)}, {}, steady_time(100));
+  CHECK(of_unknown.progress() == "0 nodes have reported");
+  nodes::Discovery of_many({20, forever}, {IdSet::range(0, 19), Hostlist::parse("n[0-19]"), {}},
+                           steady_time(100));
+  CHECK(of_many.progress() == "0 of 20 nodes have reported, waiting for n[0-15] and 4 more");
+}
+
 TEST_CASE("discovery is over when enough agents have come, or in time") {
   SUBCASE("enough") {
     nodes::Discovery discovery({2, forever}, {}, steady_time(100));
