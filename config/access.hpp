@@ -23,6 +23,10 @@ struct AccessRule {
   std::vector<std::uint32_t> users;   ///< uids: of `users`, and of the members of `groups`
   std::vector<std::uint32_t> groups;  ///< gids: those whose primary group it is
   Roles roles;
+  std::vector<std::string> user_names = {};   ///< as the configuration has them
+  std::vector<std::string> group_names = {};  ///< likewise
+  /// What the user database lacks, as `user "x"` and `group "y"`. The rule applies to nobody of these names.
+  std::vector<std::string> unknown = {};
   friend bool operator==(const AccessRule&, const AccessRule&) = default;
 };
 
@@ -49,8 +53,7 @@ struct Access {
 [[nodiscard]] Role parse_role(std::string_view text);
 [[nodiscard]] std::string_view to_text(Role role) noexcept;
 
-// Users and groups of this machine by name or number, as its user database has them now. A membership that
-// changes later is seen when the configuration is read again.
+// Users and groups of this machine by name or number, as its user database has them now.
 
 /// Throws Error EINVAL that names the user, or the errno of the failed look-up.
 [[nodiscard]] std::uint32_t find_user(const std::string& name);
@@ -62,5 +65,9 @@ struct GroupAccount {
 };
 /// Throws Error as find_user() does. A listed member that does not exist is passed over.
 [[nodiscard]] GroupAccount find_group(const std::string& name);
+
+/// The rule with its names as the user database has them now; as it was if the database does not answer. May
+/// take as long as a server of accounts does.
+[[nodiscard]] AccessRule looked_up(const AccessRule& rule);
 
 }  // namespace resourced::config

@@ -61,28 +61,19 @@ std::vector<std::string> account_names(const TableReader& table, std::string_vie
   return names;
 }
 
-template <class Find>
-void for_accounts(const TableReader& table, std::string_view key, const Find& find) {
-  for (const std::string& name : account_names(table, key)) {
-    try {
-      find(name);
-    } catch (const Error& error) {
-      table.fail(key, error.what());
-    }
-  }
+std::string described(std::string_view kind, const std::string& name) {
+  return fmt::format("{} {}", kind, text::quoted(name));
 }
 
 AccessRule read_rule(const TableReader& table) {
   if (!table.has("users") && !table.has("groups")) table.fail("", "must have users or groups");
   AccessRule rule;
-  for_accounts(table, "users", [&](const std::string& name) { rule.users.push_back(find_user(name)); });
-  for_accounts(table, "groups", [&](const std::string& name) {
-    const GroupAccount group = find_group(name);
-    rule.groups.push_back(group.id);
-    rule.users.insert(rule.users.end(), group.members.begin(), group.members.end());
-  });
+  rule.user_names = account_names(table, "users");
+  rule.group_names = account_names(table, "groups");
+  for (const std::string& name : rule.user_names) rule.unknown.push_back(described("user", name));
+  for (const std::string& name : rule.group_names) rule.unknown.push_back(described("group", name));
   rule.roles = required_roles(table);
-  return rule;
+  return looked_up(rule);
 }
 
 AccessKey read_key(const TableReader& table) {
@@ -205,6 +196,33 @@ std::uint32_t find_user(const std::string& name) {
   if (const auto id = number(name)) return *id;
   if (const auto id = user_id(name)) return *id;
   throw Error(EINVAL, fmt::format("unknown user: {}", text::quoted(name)));
+}
+
+AccessRule looked_up(const AccessRule& rule) {
+  AccessRule now{{}, {}, rule.roles, rule.user_names, rule.group_names};
+  const auto look_up_all = [&](std::string_view kind, const std::vector<std::string>& names,
+                               const auto& take) {
+    for (const std::string& name : names) {
+      try {
+        take(name);
+      } catch (const Error& error) {
+        if (error.errnum() != EINVAL) throw;
+        now.unknown.push_back(described(kind, name));
+      }
+    }
+  };
+  try {
+    look_up_all("user", rule.user_names,
+                [&](const std::string& name) { now.users.push_back(find_user(name)); });
+    look_up_all("group", rule.group_names, [&](const std::string& name) {
+      const GroupAccount group = find_group(name);
+      now.groups.push_back(group.id);
+      now.users.insert(now.users.end(), group.members.begin(), group.members.end());
+    });
+  } catch (const Error&) {
+    return rule;
+  }
+  return now;
 }
 
 GroupAccount find_group(const std::string& name) {

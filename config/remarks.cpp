@@ -69,6 +69,7 @@ class Remarks {
   Remarks(const Config& config, const ResourceSet& resources) : config_(config), resources_(resources) {}
 
   std::vector<std::string> take() {
+    look_at_rules();
     look_at_entries();
     look_at_partitions();
     look_at_queues();
@@ -79,6 +80,15 @@ class Remarks {
  private:
   void add(std::string_view key, std::string_view text) {
     lines_.emplace_back(config_.fault(key, text).what());
+  }
+
+  void look_at_rules() {
+    for (std::size_t i = 0; i < config_.access.rules.size(); ++i) {
+      for (const std::string& account : config_.access.rules[i].unknown) {
+        add(fmt::format("access.rule[{}]", i),
+            fmt::format("there is no {}: the rule applies to nobody of that name until there is", account));
+      }
+    }
   }
 
   void look_at_entries() {

@@ -22,7 +22,7 @@ namespace resourced::config {
 
 /// A line `FILE:LINE: KEY: ...` for each value that is valid and probably a mistake: partitions and queues
 /// without nodes, properties that no node has, a number of cores that stands where their numbers belong, and
-/// ranks that are also names of other hosts.
+/// ranks that are also names of other hosts, and accounts that do not exist.
 [[nodiscard]] std::vector<std::string> remarks(const Config& config, const rset::ResourceSet& resources);
 
 }  // namespace resourced::config

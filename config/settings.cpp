@@ -272,9 +272,13 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"access", "key", live, if_written, stored<&Config::access, &Access::keys, read_keys>(Type::entries), "",
      ""},
     {"access.rule", "users", live, if_written, part(Type::list),
-     "Names or numbers of users that get these roles.", ""},
+     "Names or numbers of users that get these roles. A name that does not exist stands for nobody, with a "
+     "line of the log.",
+     ""},
     {"access.rule", "groups", live, if_written, part(Type::list),
-     "Names or numbers of groups whose members get these roles.", ""},
+     "Names or numbers of groups whose members get these roles. Who joins or leaves a group counts within a "
+     "minute, without a reload.",
+     ""},
     {"access.rule", "roles", live, if_written, part(Type::list), "The roles that they get.", ""},
     {"access.key", "name", live, if_written, part(Type::text), "A name for log lines, unique among keys.",
      ""},

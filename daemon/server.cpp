@@ -23,6 +23,7 @@
 #include "core/engine/engine.hpp"
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
+#include "daemon/account_watch.hpp"
 #include "daemon/instance/host.hpp"
 #include "daemon/instance/parent_link.hpp"
 #include "daemon/inventory.hpp"
@@ -101,6 +102,7 @@ class Server {
         flush_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, [this](int number) { take_signal(number); }),
         upkeep_(loop_, store_, listeners_, service_.holds(), config_.store.history),
+        accounts_(loop_, config_.access.rules, [this] { service_.set_access_rules(config_.access.rules); }),
         agent_timer_(loop_),
         watchdog_(loop_) {
     if (member != nullptr) require_all(*member);
@@ -494,6 +496,7 @@ class Server {
   std::unique_ptr<instance::ParentLink> parent_;
   os::Signals signals_;
   Upkeep upkeep_;
+  AccountWatch accounts_;
   asio::steady_timer agent_timer_;
   os::Watchdog watchdog_;
   /// The last event of the start: clients are told where to connect once it is on disk.

@@ -18,6 +18,7 @@
 #include "core/cluster/member.hpp"
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
+#include "daemon/account_watch.hpp"
 #include "daemon/inventory.hpp"
 #include "daemon/listeners.hpp"
 #include "daemon/log/etcd/file_digests.hpp"
@@ -104,6 +105,7 @@ struct Standby::State {
         flush(loop, listeners, [this] { return service.unsent(); }),
         signals(loop, [this](int number) { take_signal(number); }),
         watchdog(loop),
+        accounts(loop, config.access.rules, [this] { service.set_access_rules(config.access.rules); }),
         intake(loop, store.last_sequence(),
                {[this](log::Record record) {
                   service.follow(record);
@@ -358,6 +360,7 @@ struct Standby::State {
   ResponseFlush flush;
   os::Signals signals;
   os::Watchdog watchdog;
+  AccountWatch accounts;
   log::etcd::Intake intake;
   /// Digests of the files of this daemon, and of those of the leader as far as it tells them.
   FileDigests files;

@@ -87,6 +87,18 @@ Access::Access(const config::Access& rules, std::uint32_t owner, Tokens tokens)
   }
 }
 
+Access Access::with_rules(std::vector<config::AccessRule> rules) const {
+  Access access = *this;
+  access.rules_ = std::move(rules);
+  return access;
+}
+
+std::size_t Access::unknown_accounts() const noexcept {
+  std::size_t count = 0;
+  for (const config::AccessRule& rule : rules_) count += rule.unknown.size();
+  return count;
+}
+
 config::Roles Access::local_roles(const transport::Credentials& credentials) const {
   if (credentials.userid == owner_ || credentials.userid == root) return {config::Role::owner};
   config::Roles roles;

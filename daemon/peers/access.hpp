@@ -80,6 +80,10 @@ class Access {
   [[nodiscard]] Principal judge(const transport::Credentials& credentials) const;
   /// Whether a public key (Z85) is one of the configured ones.
   [[nodiscard]] bool knows_key(std::string_view key) const { return keys_.contains(std::string(key)); }
+  /// The same with these rules for users of this machine.
+  [[nodiscard]] Access with_rules(std::vector<config::AccessRule> rules) const;
+  /// How many names in rules the user database lacks.
+  [[nodiscard]] std::size_t unknown_accounts() const noexcept;
 
  private:
   [[nodiscard]] config::Roles token_roles(Principal& principal, const std::string& digest) const;

@@ -87,11 +87,12 @@ proto::Payload payload_of(const std::string& text) {
 }  // namespace
 
 MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
-                             const JournalTopics& journal, const ClusterTopics& cluster,
+                             const Gate& gate, const JournalTopics& journal, const ClusterTopics& cluster,
                              std::function<SteadyTime()> uptime, std::function<log::Sequence()> last_event)
     : executor_(executor),
       requests_(requests),
       stats_(stats),
+      gate_(gate),
       journal_(journal),
       cluster_(cluster),
       uptime_(std::move(uptime)),
@@ -242,6 +243,9 @@ void MetricsTopics::add_requests(MetricsText& text) const {
     text.sample(static_cast<double>(succeeded), {{"topic", topic}, {"outcome", "succeeded"}});
     text.sample(static_cast<double>(failed), {{"topic", topic}, {"outcome", "failed"}});
   });
+  text.one("resourced_access_unknown_accounts", gauge,
+           "Users and groups that access rules name and that do not exist on this machine.",
+           static_cast<double>(gate_.access().unknown_accounts()));
   text.begin("resourced_request_duration_seconds", histogram,
              "How long the daemon worked on a request, without the wait for the commit of its change.");
   text.sample(requests_taken_);

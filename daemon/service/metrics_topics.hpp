@@ -20,13 +20,14 @@
 #include "daemon/service/node_counts.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/stats.hpp"
+#include "daemon/service/topics.hpp"
 
 namespace resourced::daemon::service {
 
 class MetricsTopics {
  public:
   /// `uptime` is the steady time, `last_event` the last event that this daemon knows.
-  MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
+  MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats, const Gate& gate,
                 const JournalTopics& journal, const ClusterTopics& cluster,
                 std::function<SteadyTime()> uptime, std::function<log::Sequence()> last_event);
 
@@ -57,6 +58,7 @@ class MetricsTopics {
   const Executor& executor_;
   Requests& requests_;
   const Stats& stats_;
+  const Gate& gate_;
   const JournalTopics& journal_;
   const ClusterTopics& cluster_;
   std::function<SteadyTime()> uptime_;

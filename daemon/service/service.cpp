@@ -70,7 +70,8 @@ Service::Service(log::EventLog& log, std::function<WallTime()> now, Settings set
       wait_(executor_, requests_, poster("resource.wait")),
       query_(executor_, requests_, answers_, stats_, holds_, [this] { return gauges(); }),
       past_(requests_, log, std::move(now)),
-      metrics_(executor_, requests_, stats_, journal_, cluster_, uptime_, [this] { return told_event(); }),
+      metrics_(executor_, requests_, stats_, gate_, journal_, cluster_, uptime_,
+               [this] { return told_event(); }),
       sched_status_(executor_, requests_, replica_ ? &*replica_ : nullptr, poster("resource.sched-status")),
       feasibility_(requests_, answers_, poster("feasibility.check")),
       reload_(executor_, requests_, gate_, std::move(settings.reload), std::move(settings.load),
@@ -385,6 +386,10 @@ bool Service::welcomes(const transport::Credentials& credentials) const {
 
 bool Service::may_read(const transport::Credentials& credentials) const {
   return gate_.access().judge(credentials).rights.has(peers::Right::read);
+}
+
+void Service::set_access_rules(std::vector<config::AccessRule> rules) {
+  set_access(gate_.access().with_rules(std::move(rules)));
 }
 
 void Service::set_access(peers::Access access) {

@@ -92,6 +92,8 @@ class Service final : public transport::Listener {
   /// Ends kept requests whose clients have lost the right for them, and disconnects clients without any
   /// right.
   void set_access(peers::Access access);
+  /// The same with other rules for users of this machine.
+  void set_access_rules(std::vector<config::AccessRule> rules);
   void set_limits(const config::Limits& limits);
   void set_agents(const nodes::Settings& settings);
   /// Begins to discover the inventory from the agents' reports. `define` passes the result to the engine.

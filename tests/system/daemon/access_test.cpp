@@ -68,6 +68,23 @@ std::uint32_t mode_of(const std::filesystem::path& path) {
 
 TEST_SUITE_BEGIN("access");
 
+TEST_CASE("a rule for an account that is gone refuses no start, and is told in the log and as a metric") {
+  const Open open(
+      std::string(eight_nodes) +
+      "[[access.rule]]\nusers = [\"nosuchuser\"]\ngroups = [\"nosuchgroup\"]\nroles = [\"admin\"]\n");
+  const std::string log = open.daemon.log();
+  for (const char* account : {R"(user "nosuchuser")", R"(group "nosuchgroup")"}) {
+    CAPTURE(account);
+    CHECK(
+        log.find(fmt::format("access.rule[0]: there is no {}: the rule applies to nobody of that name until "
+                             "there is\n",
+                             account)) != std::string::npos);
+  }
+  RawClient client(open.daemon.uri());
+  const std::string metrics = client.call("resource.metrics").json()["text"];
+  CHECK(metrics.find("\nresourced_access_unknown_accounts 2\n") != std::string::npos);
+}
+
 TEST_CASE("by default other users read and change nothing, over either transport") {
   if (!can_be_other_users()) return;
   Open cluster(shared_bus);
