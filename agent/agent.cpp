@@ -10,6 +10,7 @@
 
 #include "core/invariant.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/node_name.hpp"
 
 namespace resourced::agent {
 
@@ -24,11 +25,12 @@ std::optional<Milliseconds> interval_of(const proto::topics::AgentAnswer& answer
 
 }  // namespace
 
-Agent::Agent(client::Connection& connection, const std::string& hostname, Probe probe, AgentOptions options,
-             Random random, Report report)
+Agent::Agent(client::Connection& connection, Name name, Probe probe, AgentOptions options, Random random,
+             Report report)
     : connection_(connection),
-      hostname_(hostname),
+      name_(std::move(name)),
       probe_(std::move(probe)),
+      hostname_(name_()),
       options_(options),
       random_(random),
       report_(std::move(report)),
@@ -44,7 +46,7 @@ Agent::~Agent() {
 }
 
 void Agent::look(bool norestrict) {
-  resources_ = probe_(norestrict);
+  resources_ = probe_(hostname_, norestrict);
   norestrict_ = norestrict;
 }
 
@@ -69,6 +71,18 @@ void Agent::finish() {
 }
 
 void Agent::say_hello() {
+  try {
+    std::string hostname = name_();
+    if (text::is_localhost(hostname))
+      throw Error(EINVAL, fmt::format("this host has no name yet, it is {}", hostname));
+    if (hostname != hostname_) {
+      report_(Severity::info, fmt::format("this host is {} now, it was {}", hostname, hostname_));
+      hostname_ = std::move(hostname);
+      look(norestrict_);
+    }
+  } catch (const Error& error) {
+    return try_again(error.what(), refused_);
+  }
   const auto handler = [this](const client::Response& response) { on_response(response); };
   client::SendOptions options;
   options.streaming = true;

@@ -1,7 +1,7 @@
-// Keeps a node online: sends a hello with the node's name and R to the daemon, sends beats as long as the
-// daemon keeps the stream of the hello open, and sends the hello again, for ever, when the stream has ended
-// or the daemon cannot be reached. The connection does the input and output; texts for the operator go to a
-// Report function.
+// Keeps a node online: sends a hello with the node's name, which may change, and R to the daemon, sends beats
+// as long as the daemon keeps the stream of the hello open, and sends the hello again, for ever, when the
+// stream has ended or the daemon cannot be reached. The connection does the input and output; texts for the
+// operator go to a Report function.
 //
 // The hello is `resource.agent` {"hostname", "R", "norestrict"}, a streaming request; norestrict tells
 // whether R includes the cores that this process may not use. A daemon that wants the other value answers
@@ -56,12 +56,15 @@ class Agent {
   enum class Severity { repeated, info, warning };
   using Report = std::function<void(Severity, const std::string&)>;
 
-  /// The resources of this host alone; with true also those that this process may not use. May throw Error.
-  using Probe = std::function<rset::ResourceSet(bool norestrict)>;
+  /// The name of this host now. May throw Error.
+  using Name = std::function<std::string()>;
+  /// The resources of this host alone, by this name; with true also those that this process may not use. May
+  /// throw Error.
+  using Probe = std::function<rset::ResourceSet(const std::string& hostname, bool norestrict)>;
 
   /// Probes at once, restricted, and throws what that throws. The connection must outlive the agent.
-  Agent(client::Connection& connection, const std::string& hostname, Probe probe, AgentOptions options,
-        Random random, Report report);
+  Agent(client::Connection& connection, Name name, Probe probe, AgentOptions options, Random random,
+        Report report);
   ~Agent();
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
@@ -92,8 +95,9 @@ class Agent {
   void finish();
 
   client::Connection& connection_;
-  std::string hostname_;
+  Name name_;
   Probe probe_;
+  std::string hostname_;
   bool norestrict_ = false;
   rset::ResourceSet resources_;
   AgentOptions options_;

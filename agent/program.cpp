@@ -85,8 +85,7 @@ int check_once(const Options& options) {
   return run_check(options.check, report, pipe) ? 0 : 1;
 }
 
-void serve(const Options& options, const std::string& hostname, const Agent::Probe& probe,
-           std::ostream& err) {
+void serve(const Options& options, const Agent::Name& name, const Agent::Probe& probe, std::ostream& err) {
   os::SignalLoop loop;
   os::log_to("resource-agent", err);
   os::set_log_level(options.log_level);
@@ -109,13 +108,13 @@ void serve(const Options& options, const std::string& hostname, const Agent::Pro
     if (severity == Agent::Severity::warning) os::log_warning("{}", text);
     if (severity == Agent::Severity::repeated) os::log_debug("{}", text);
   };
-  const auto logged_probe = [&](bool norestrict) {
-    rset::ResourceSet resources = probe(norestrict);
+  const auto logged_probe = [&](const std::string& hostname, bool norestrict) {
+    rset::ResourceSet resources = probe(hostname, norestrict);
     const auto counts = resources.counts();
     os::log_info("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
     return resources;
   };
-  Agent agent(connection, hostname, logged_probe, options.agent, seeded(), report);
+  Agent agent(connection, name, logged_probe, options.agent, seeded(), report);
   os::log_info("the daemon is at {}", connection.uri());
   agent.start();
   HealthSource health;
@@ -140,17 +139,19 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   if (exit_status) return *exit_status;
   try {
     if (options.check_once) return check_once(options);
-    const auto hostname = options.hostname.empty() ? hw::local_hostname() : options.hostname;
-    const auto probe = [&hostname, &probed = options.probe](bool norestrict) {
+    const auto name = [&options] {
+      return options.hostname.empty() ? hw::local_hostname() : options.hostname;
+    };
+    const auto probe = [&probed = options.probe](const std::string& hostname, bool norestrict) {
       auto what = probed;
       what.norestrict = norestrict;
       return hw::node_resources(hostname, hw::probe(what));
     };
     if (!options.print) {
-      serve(options, hostname, probe, err);
+      serve(options, name, probe, err);
       return 0;
     }
-    out << probe(false).encode() << '\n' << std::flush;
+    out << probe(name(), false).encode() << '\n' << std::flush;
     if (!out) throw Error(EIO, "cannot write to standard output");
     return 0;
   } catch (const std::exception& error) {

@@ -17,6 +17,10 @@ NodeReport read_node_report(const std::string& hostname, const ResourceSet& foun
   named.append(hostname);
   text::check_node_names(named);
   text::check_node_names(found.nodelist());
+  if (text::is_localhost(hostname)) {
+    throw Error(EINVAL, fmt::format("{} is the name of no node: name the host, or give its agent --hostname",
+                                    hostname));
+  }
   const std::size_t nodes = found.ranks().count();
   if (nodes != 1) {
     throw Error(EINVAL, fmt::format("the R of the agent on {} describes {} nodes, not one", hostname, nodes));

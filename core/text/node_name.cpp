@@ -53,4 +53,9 @@ void check_node_names(const Hostlist& hosts) {
   }
 }
 
+bool is_localhost(std::string_view name) noexcept {
+  return name == "localhost" || name.starts_with("localhost.") || name == "localhost4" ||
+         name == "localhost6" || name.starts_with("localhost4.") || name.starts_with("localhost6.");
+}
+
 }  // namespace resourced::text

@@ -3,6 +3,8 @@
 // runs $(...).
 #pragma once
 
+#include <string_view>
+
 #include "core/text/hostlist.hpp"
 
 namespace resourced::text {
@@ -11,5 +13,8 @@ namespace resourced::text {
 /// digits, `.`, `-` and `_`, or that begins with another character than a letter or digit. The cost follows
 /// the expressions of the list.
 void check_node_names(const Hostlist& hosts);
+
+/// Whether a host that has no name of its own yet, or for good, calls itself so.
+[[nodiscard]] bool is_localhost(std::string_view name) noexcept;
 
 }  // namespace resourced::text

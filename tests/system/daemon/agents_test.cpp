@@ -19,6 +19,39 @@ namespace {
 using nlohmann::json;
 TEST_SUITE_BEGIN("agents");
 
+TEST_CASE("an agent waits for the name of its host, and follows it") {
+  // A host name of its own, which only root and an unconfined user may have.
+  if (Process({"/bin/sh", "-c", "unshare --uts true 2>/dev/null"}).finish().status != 0) {
+    MESSAGE("skipped: unshare --uts is not allowed");
+    return;
+  }
+  Watched cluster("[resource]\nsize = 1\n[monitor]\nmode = \"agents\"\n");
+  Process agent({"/usr/bin/unshare", "--uts", "/bin/sh", "-c",
+                 fmt::format("hostname localhost && exec {}/resource-agent --uri {} --synthetic '{}' 2>&1",
+                             RESOURCED_BIN, cluster.daemon.uri(), four_cores)});
+  const auto until = [&](const std::string& text) {
+    for (const Deadline deadline; agent.expect_line(deadline).find(text) == std::string::npos;) continue;
+  };
+  const auto rename = [&](const std::string& name) {
+    const Outcome done =
+        Process({"/usr/bin/nsenter", "--uts", fmt::format("--target={}", agent.pid()), "hostname", name})
+            .finish();
+    REQUIRE(done.status == 0);
+  };
+  until("this host has no name yet, it is localhost");
+  rename("n1");
+  until("this host is n1 now, it was localhost");
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({0});
+  CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n1"])"));
+  // Each name that a hello may not have is refused by the daemon, too.
+  RawClient stranger(cluster.daemon.uri());
+  const RawResponse refused =
+      stranger.receive(stranger.send("resource.agent", hello("localhost"), wire::flag_streaming));
+  CHECK(refused.errnum == wire_errno::inval);
+  CHECK(refused.text() == "localhost is the name of no node: name the host, or give its agent --hostname");
+}
+
 TEST_CASE("a node is offline until its agent says hello, and the scheduler hears of it") {
   Watched cluster(three_nodes());
   WatchingScheduler scheduler(cluster.daemon.uri());

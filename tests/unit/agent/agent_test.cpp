@@ -58,16 +58,22 @@ struct Fixture {
   FakeBus bus{uri};
   client::Connection connection{uri};
   std::vector<Said> said;
+  std::string hostname = "node7";
+  int probes = 0;
   ResourceSet resources = agent::hw::node_resources("node7", {16, 4});
   ResourceSet all_resources = agent::hw::node_resources("node7", {32, 4});
   std::optional<Agent> agent;
 
   void start(const AgentOptions& options) {
-    const auto probe = [this](bool norestrict) { return norestrict ? all_resources : resources; };
-    agent.emplace(connection, "node7", probe, options, Random(1),
-                  [this](Agent::Severity severity, const std::string& text) {
-                    said.push_back({severity, text});
-                  });
+    const auto probe = [this](const std::string& /*name*/, bool norestrict) {
+      ++probes;
+      return norestrict ? all_resources : resources;
+    };
+    agent.emplace(
+        connection, [this] { return hostname; }, probe, options, Random(1),
+        [this](Agent::Severity severity, const std::string& text) {
+          said.push_back({severity, text});
+        });
     agent->start();
   }
 
@@ -105,6 +111,24 @@ TEST_SUITE("agent") {
     CHECK(payload.at("norestrict") == false);
     CHECK(payload.at("hostname") == "node7");
     CHECK(ResourceSet::from_json(payload.at("R")) == resources);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "each hello has the name that the host has then, and none is of localhost") {
+    hostname = "localhost.localdomain";
+    start(fast_options());
+    CHECK(wait_for("no name yet")
+              .starts_with("this host has no name yet, it is localhost.localdomain; trying"));
+    hostname = "node7";
+    auto hello = bus.receive(connection);
+    CHECK(json::parse(hello.payload()).at("hostname") == "node7");
+    CHECK(probes == 2);
+    // Renamed while the daemon refuses the old name.
+    hostname = "node8";
+    bus.fail(hello, EINVAL, "host node7 is not in the inventory");
+    hello = bus.receive(connection);
+    CHECK(json::parse(hello.payload()).at("hostname") == "node8");
+    CHECK(wait_for("now") == "this host is node8 now, it was node7");
+    CHECK(probes == 3);
   }
 
   TEST_CASE_FIXTURE(Fixture, "once accepted it beats, again and again, and asks for nothing") {
