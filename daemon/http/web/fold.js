@@ -196,6 +196,9 @@ const drain = (model, context, event, change) => {
       if (overwrite === NOTHING && present.reason) return;
       if (overwrite === NOTHING || overwrite === REASON) next.timestamp = present.timestamp;
       if (overwrite === NOTHING) next.until ??= present.until;
+      const isSame = next.timestamp === present.timestamp && next.reason === present.reason && next.until === present.until;
+      const isOfOperator = present.by && !("host" in present.by);
+      if (isSame && (overwrite === NOTHING || isOfOperator)) next.by = present.by;
     }
     model.drains.set(index, next);
     if (context.scheduled) model.scheduled.delete(index);

@@ -6,6 +6,7 @@ import { fold, wants } from "./fold.js";
 import { Live } from "./live.js";
 import { Model } from "./model.js";
 
+const ENOSYS = 38; // The daemon does not serve the topic.
 const RECENT = 500; // Events to show at the start.
 const MAX_RECENT = 2000;
 const RELOAD_MS = 5000; // The least time between two questions for the status, however many events want one.
@@ -143,6 +144,8 @@ export class Store {
       this.failures_[topic] = 0;
       if (topic === "status") this.failure = "";
     } catch (error) {
+      // A Flux instance keeps no ledger: there is nothing to wait for.
+      if (topic === "allocations" && error.errno === ENOSYS) return this.take_({ page: { allocations: [] } });
       ++this.failures_[topic];
       if (topic === "status") this.failure = error.message;
     }

@@ -41,6 +41,17 @@ test("drains keep what the mode of the request keeps", () => {
   assert.equal(model.drains.get(2).timestamp, 120);
 });
 
+test("a drain that changes nothing remains the drain of its first operator", () => {
+  const model = loaded();
+  apply(model, event("drain", { idset: "2", reason: "old", overwrite: 1, by: { userid: 9 } }));
+  assert.deepEqual(model.drains.get(2).by, { userid: 7 });
+  apply(model, event("drain", { idset: "3", reason: "health: fan", overwrite: 0, by: { host: "node3" } }));
+  apply(model, event("drain", { idset: "3", reason: "health: fan", overwrite: 1, by: { userid: 9 } }));
+  assert.deepEqual(model.drains.get(3).by, { userid: 9 });
+  apply(model, event("drain", { idset: "2", reason: "old", overwrite: 1, until: 900, by: { userid: 9 } }));
+  assert.deepEqual(model.drains.get(2).by, { userid: 9 });
+});
+
 test("events change the nodes that they name, and tell which", () => {
   const model = loaded();
   assert.deepEqual(apply(model, event("offline", { idset: "3-5" })).nodes, [3, 4, 5]);

@@ -117,6 +117,15 @@ test("a status that cannot be loaded is asked for again after a pause, and the p
   store.live.stop("end");
 });
 
+test("where no ledger is kept, it is asked for once", async () => {
+  const { store } = await started({ keepsLedger: true });
+  const missing = { status: 404, headers: { "Content-Type": "application/json" } };
+  (await request("resource.allocations")).answer(new Response(JSON.stringify({ errno: 38, text: "unknown topic" }), missing));
+  await new Promise((next) => setTimeout(next, 20));
+  assert.equal(store.model.ledgerKnown, true);
+  assert.deepEqual(requests.filter(({ url }) => url.startsWith("/api/resource.allocations")), []);
+});
+
 test("one status is asked for at a time", async () => {
   const { store, stream } = await started();
   store.askedAt_.status = -Infinity;
