@@ -41,14 +41,14 @@ std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
   return arguments;
 }
 
-/// CLI11 reads `-host:a` as -h and more, and would print the help: such a word, if none asks for the help.
+/// CLI11 reads `-host:a` as -h and more, and would print the help: such a word, if none asks for the help. Other
+/// letters before the h are flags, so `-nh` asks for it.
 /// The last argument comes first.
 std::optional<std::string> word_taken_for_help(const std::vector<std::string>& arguments) {
   std::optional<std::string> found;
   for (auto word = arguments.rbegin(); word != arguments.rend() && *word != "--"; ++word) {
     if (*word == "-h" || *word == "--help") return std::nullopt;
-    const bool has_short_options = word->size() > 2 && word->front() == '-' && word->at(1) != '-';
-    if (!found && has_short_options && word->find('h') != std::string::npos) found = *word;
+    if (!found && word->size() > 2 && word->starts_with("-h")) found = *word;
   }
   return found;
 }

@@ -249,6 +249,9 @@ TEST_SUITE("tool kit") {
     CHECK(taken_for_options.status == 2);
     CHECK(taken_for_options.out.empty());
     CHECK(taken_for_options.err.find("write -- before a word that begins with -") != std::string::npos);
+    const auto asks_for_help = run({"status", "-nh"});
+    CHECK(asks_for_help.status == 0);
+    CHECK(asks_for_help.out.find("Usage: resourcectl status") != std::string::npos);
     CHECK(json::parse(output({"constraint", "--", "-host:a"}, "")) ==
           json::parse(R"({"not":[{"hostlist":["a"]}]})"));
     const auto r = encode({"-r", "0-3", "-H", "n[0-3]", "-p", "fast:2-3"});
