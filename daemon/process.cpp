@@ -24,8 +24,8 @@ std::size_t raise_descriptor_limit() noexcept {
 
 void write_change(const service::ChangeLine& line) {
   std::vector<os::JournalField> fields{{"MESSAGE_ID", "fe04ea30c9034f33bd338923486ba8f7"},
-                                       {"RESOURCED_EVENT", line.event},
-                                       {"RESOURCED_BY", line.by}};
+                                       {"RESOURCED_EVENT", line.event}};
+  if (!line.by.empty()) fields.push_back({"RESOURCED_BY", line.by});
   if (!line.hosts.empty()) fields.push_back({"RESOURCED_HOSTS", line.hosts});
   if (!line.reason.empty()) fields.push_back({"RESOURCED_REASON", line.reason});
   os::log_with_fields(line.text, fields);

@@ -38,16 +38,18 @@ class TokenBucket {
   std::optional<SteadyTime> last_;
 };
 
-/// Limits log lines that clients can cause without end to one a second.
+/// Limits log lines that clients can cause without end, to one a second as a rule.
 class RateLimit {
  public:
+  explicit RateLimit(TokenBucket::Rate rate = {1, 1}) : rate_(rate) {}
+
   /// Whether to write the line now, and then how many lines were left out before it.
   [[nodiscard]] std::optional<std::uint64_t> admit(SteadyTime now) {
-    if (lines_.left(now, rate) < 1) {
+    if (lines_.left(now, rate_) < 1) {
       ++suppressed_;
       return std::nullopt;
     }
-    lines_.take(now, rate, 1);
+    lines_.take(now, rate_, 1);
     return std::exchange(suppressed_, 0);
   }
   [[nodiscard]] std::optional<std::uint64_t> admit() {
@@ -55,8 +57,7 @@ class RateLimit {
   }
 
  private:
-  static constexpr TokenBucket::Rate rate{1, 1};
-
+  TokenBucket::Rate rate_;
   TokenBucket lines_;
   std::uint64_t suppressed_ = 0;
 };

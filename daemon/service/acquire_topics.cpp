@@ -4,8 +4,11 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "daemon/service/change_log.hpp"
+#include "os/log.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/peers.hpp"
@@ -37,6 +40,8 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
   const auto acquired = executor_.step(
       engine::Acquire{holder, wanted.partition, wanted.allocations || wanted.of_instance}, wanted.by);
   origins_[holder] = {executor_.now().wall, wanted.by, wanted.allocations};
+  tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
+                              wanted.partition ? " of partition " + *wanted.partition : ""));
   held_();
   std::optional<std::string> allocations;
   if (wanted.allocations) {
@@ -112,8 +117,21 @@ void AcquireTopics::on_defined() {
   });
 }
 
-void AcquireTopics::release(const streams::Scheduler& scheduler) {
+// In a Flux instance the broker's log has the lines of Flux's own module and no others.
+void AcquireTopics::tell(const std::optional<module::Actor>& who, const std::string& what) {
+  if (executor_.module().has_brokers()) return;
+  if (const auto before = lines_.admit()) {
+    os::log_info("the scheduler {} {} ({} more since the last such line)",
+                 who ? name_of(*who) : "without a name", what, *before);
+  }
+}
+
+void AcquireTopics::release(const streams::Scheduler& scheduler, End end) {
   subscribers_.remove(scheduler.holder);
+  if (const auto origin = origins_.find(scheduler.holder); origin != origins_.end()) {
+    tell(origin->second.by, end == End::cancelled ? "has given its nodes back"
+                                                  : "is gone, and its nodes are free for another one");
+  }
   origins_.erase(scheduler.holder);
   executor_.step(engine::Release{scheduler.holder});
   held_();

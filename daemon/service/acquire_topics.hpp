@@ -12,6 +12,7 @@
 #include "core/module/actor.hpp"
 #include "core/module/reservations.hpp"
 #include "core/time.hpp"
+#include "daemon/peers/limits.hpp"
 #include "daemon/service/answers.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
@@ -46,7 +47,7 @@ class AcquireTopics {
   /// The holders with an identity, and the former ones whose partitions are kept for them.
   [[nodiscard]] std::vector<module::PartitionHolder> holders() const;
   /// A scheduler is gone: its resources are free again.
-  void release(const streams::Scheduler& scheduler);
+  void release(const streams::Scheduler& scheduler, End end);
 
  private:
   /// Visits the acquires that wait for the inventory.
@@ -56,6 +57,9 @@ class AcquireTopics {
   void check_early(const streams::EarlyScheduler& wanted);
   /// Acquires for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, const streams::EarlyScheduler& wanted);
+
+  /// Writes a line of the log.
+  void tell(const std::optional<module::Actor>& who, const std::string& what);
 
   /// How a holder came to its resources.
   struct Origin {
@@ -73,6 +77,8 @@ class AcquireTopics {
   std::function<void()> held_;
   /// Of each holder of the engine.
   std::map<engine::HolderId, Origin> origins_;
+  /// Several schedulers may come or go at once.
+  peers::RateLimit lines_{{1, 20}};
 };
 
 }  // namespace resourced::daemon::service

@@ -1,11 +1,17 @@
 #include "daemon/service/change_log.hpp"
 
+#include <algorithm>
+#include <ctime>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "core/invariant.hpp"
 #include "core/json/utf8.hpp"
 #include "core/module/actor.hpp"
 #include "core/module/event.hpp"
@@ -15,19 +21,51 @@
 namespace resourced::daemon::service {
 namespace {
 
-/// `uid 1000`, `key login1`: as the names of clients in the other lines of the log (peers::Principal).
-std::string name_of(const module::Actor& actor) {
-  const bool is_user = std::holds_alternative<module::ByUser>(actor);
-  return fmt::format("{} {}", is_user ? "uid" : proto::actor_key(actor), proto::actor_name(actor));
-}
-
 std::string reason_of(const module::EventBody& body) {
   if (const auto* drain = std::get_if<module::DrainEvent>(&body)) return drain->reason.value_or("");
   if (const auto* undrain = std::get_if<module::UndrainEvent>(&body)) return undrain->reason.value_or("");
+  if (const auto* schedule = std::get_if<module::ScheduleEvent>(&body)) return schedule->reason.value_or("");
   return {};
 }
 
+bool is_seen(const module::EventBody& body) {
+  return std::holds_alternative<module::OnlineEvent>(body) ||
+         std::holds_alternative<module::OfflineEvent>(body) ||
+         std::holds_alternative<module::TorpidEvent>(body) ||
+         std::holds_alternative<module::LivelyEvent>(body);
+}
+
+/// Whether the daemon causes such events by itself, and not only as it starts.
+bool is_of_daemon(const module::EventBody& body) {
+  return std::holds_alternative<module::DrainEvent>(body) ||
+         std::holds_alternative<module::UndrainEvent>(body) ||
+         std::holds_alternative<module::UpdateEvent>(body);
+}
+
+/// ` from 2026-01-01T00:00:00Z until ...`, as far as there are times.
+std::string times_of(const module::EventBody& body) {
+  std::string text;
+  const auto add = [&text](std::string_view word, const std::optional<WallTime>& time) {
+    if (!time) return;
+    const auto seconds = static_cast<std::time_t>(to_number(*time));
+    std::tm utc{};
+    if (gmtime_r(&seconds, &utc) != nullptr) text += fmt::format(" {} {:%Y-%m-%dT%H:%M:%SZ}", word, utc);
+  };
+  if (const auto* schedule = std::get_if<module::ScheduleEvent>(&body)) {
+    add("from", schedule->from);
+    add("until", schedule->until);
+  }
+  if (const auto* drain = std::get_if<module::DrainEvent>(&body)) add("until", drain->until);
+  return text;
+}
+
 }  // namespace
+
+std::string name_of(const module::Actor& actor) {
+  const bool is_user = std::holds_alternative<module::ByUser>(actor);
+  return json_text::printable_line(
+      fmt::format("{} {}", is_user ? "uid" : proto::actor_key(actor), proto::actor_name(actor)));
+}
 
 std::optional<std::uint64_t> ChangeLog::Budget::admit(SteadyTime now) {
   if (lines.left(now, rate) < 1) {
@@ -40,26 +78,60 @@ std::optional<std::uint64_t> ChangeLog::Budget::admit(SteadyTime now) {
 
 void ChangeLog::add(const engine::Record& record, SteadyTime now) {
   if (!write_) return;
-  RESOURCED_INVARIANT(record.event.by.has_value());
-  const module::Actor& actor = *record.event.by;
-  Budget& budget = std::holds_alternative<module::ByHost>(actor) ? of_agents_ : of_others_;
+  if (is_seen(record.event.body)) return see(proto::event_name(record.event.body), record);
+  const std::optional<module::Actor>& actor = record.event.by;
+  if (!actor && !is_of_daemon(record.event.body)) return;
+  Budget& budget = !actor || std::holds_alternative<module::ByHost>(*actor) ? of_agents_ : of_others_;
   const auto before = budget.admit(now);
   if (!before) return;
   ChangeLine line;
   line.event = proto::event_name(record.event.body);
   line.hosts = json_text::printable_line(record.hosts.encode());
-  line.by = json_text::printable_line(name_of(actor));
+  if (actor) line.by = name_of(*actor);
   line.reason = json_text::printable_line(reason_of(record.event.body));
   line.text = line.event;
   if (!line.hosts.empty()) line.text += " " + line.hosts;
-  line.text += " by " + line.by;
+  line.text += times_of(record.event.body);
+  line.text += " by " + (actor ? line.by : "the daemon");
   if (!line.reason.empty()) line.text += ": " + line.reason;
   line.text = json_text::printable_line(line.text);
   if (*before > 0) line.text += fmt::format(" ({} more since the last such line)", *before);
   waiting_.emplace_back(record.sequence, std::move(line));
 }
 
+void ChangeLog::see(std::string_view event, const engine::Record& record) {
+  if (seen_.empty()) tell_seen_later();
+  auto found = std::ranges::find(seen_, event, &Seen::event);
+  if (found == seen_.end()) found = seen_.insert(seen_.end(), {std::string(event), {}, 0});
+  found->hosts.append(record.hosts);
+  found->last = record.sequence;
+}
+
+void ChangeLog::tell_seen_later() {
+  constexpr Seconds together{1};
+  later_(together, [this] { tell_seen(); });
+}
+
+void ChangeLog::tell_seen() {
+  const auto not_stored =
+      std::ranges::stable_partition(seen_, [this](const Seen& seen) { return seen.last <= committed_; });
+  std::vector<Seen> rest(std::make_move_iterator(not_stored.begin()),
+                         std::make_move_iterator(not_stored.end()));
+  seen_.erase(not_stored.begin(), not_stored.end());
+  for (Seen& seen : std::exchange(seen_, std::move(rest))) {
+    seen.hosts.unique();
+    ChangeLine line;
+    line.event = seen.event;
+    line.hosts = json_text::printable_line(seen.hosts.encode());
+    line.text = json_text::printable_line(fmt::format(
+        "{} node{} {}: {}", seen.hosts.size(), seen.hosts.size() == 1 ? "" : "s", seen.event, line.hosts));
+    write_(line);
+  }
+  if (!seen_.empty()) tell_seen_later();
+}
+
 void ChangeLog::on_committed(engine::Sequence last) {
+  committed_ = last;
   while (!waiting_.empty() && waiting_.front().first <= last) {
     write_(waiting_.front().second);
     waiting_.pop_front();

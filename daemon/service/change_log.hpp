@@ -1,6 +1,7 @@
-// Lines of the daemon's log for changes that have an actor: one for each event, once it is in the store.
-// Clients can cause changes without end, so lines are limited, and the next one says how many were left out.
-// The event log has all of them.
+// Lines of the daemon's log for changes, once they are in the store: one for each event that somebody, or the
+// daemon itself, has caused. Clients can cause changes without end, so lines are limited, and the next one
+// says how many were left out. What agents tell of a whole cluster within a second is one line: `1865 nodes
+// torpid: cn[...]`. The event log has all of them.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/engine/record.hpp"
+#include "core/text/hostlist.hpp"
 #include "core/time.hpp"
 #include "daemon/peers/limits.hpp"
 
@@ -24,25 +28,41 @@ struct ChangeLine {
   std::string event;
   /// The hosts that it concerns; empty for a change of the whole inventory.
   std::string hosts;
-  /// `uid 1000`, `key login1`, `address 10.0.0.1`, `host node3`, `signal HUP`.
+  /// `uid 1000`, `key login1`, `address 10.0.0.1`, `host node3`, `signal HUP`; empty for the daemon.
   std::string by;
   /// Empty for none.
   std::string reason;
 };
 
+/// `uid 1000`, `key login1`: as the names of clients in the other lines of the log (peers::Principal).
+[[nodiscard]] std::string name_of(const module::Actor& actor);
+
 class ChangeLog {
  public:
   using Write = std::function<void(const ChangeLine&)>;
+  /// Calls a function after a time.
+  using Later = std::function<void(Seconds, std::function<void()>)>;
 
   /// `write` writes a line; null where no lines are wanted.
-  explicit ChangeLog(Write write) : write_(std::move(write)) {}
+  ChangeLog(Write write, Later later) : write_(std::move(write)), later_(std::move(later)) {}
 
-  /// An event with an actor.
+  /// Any event but the allocations and frees of a scheduler.
   void add(const engine::Record& record, SteadyTime now);
   /// Writes the lines of the events up to this one.
   void on_committed(engine::Sequence last);
 
  private:
+  /// Nodes that came online, or the like, since the last line of it.
+  struct Seen {
+    std::string event;
+    text::Hostlist hosts;
+    engine::Sequence last = 0;
+  };
+
+  void see(std::string_view event, const engine::Record& record);
+  void tell_seen_later();
+  void tell_seen();
+
   /// A site may drain its nodes one by one within a second, and each of them has its line.
   static constexpr peers::TokenBucket::Rate rate{10, 1000};
 
@@ -54,10 +74,14 @@ class ChangeLog {
   };
 
   Write write_;
+  Later later_;
   /// Agents have one of their own, so that failing nodes do not hide the changes of users.
   Budget of_agents_;
   Budget of_others_;
   std::deque<std::pair<engine::Sequence, ChangeLine>> waiting_;
+  /// In the order of their first events.
+  std::vector<Seen> seen_;
+  engine::Sequence committed_ = 0;
 };
 
 }  // namespace resourced::daemon::service

@@ -45,7 +45,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   std::vector<log::Record> rows;
   for (engine::Record& record : effects.records) {
     listeners_.applied(record);
-    if (record.event.by && !is_of_scheduler) listeners_.caused(record);
+    if (!is_of_scheduler) listeners_.caused(record);
     text::IdSet ranks = std::move(record.ranks);
     const auto* definition = std::get_if<module::DefineEvent>(&record.event.body);
     const bool defines = definition != nullptr;

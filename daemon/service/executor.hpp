@@ -21,7 +21,7 @@ class Executor {
     std::function<void(const engine::Record&)> applied;
     /// An event for the journal, and the targets that it concerns. Must not take a step.
     std::function<void(log::LoggedEvent, text::IdSet)> logged;
-    /// An event with an actor, except the allocations and frees of a scheduler.
+    /// Any event except the allocations and frees of a scheduler.
     std::function<void(const engine::Record&)> caused;
     /// The state, or the health of nodes, has changed. Called after the log and the outbox have the records
     /// and updates of the step.

@@ -23,7 +23,8 @@ Service::Service(log::EventLog& log, std::function<WallTime()> now, Settings set
       wake_at_(std::move(settings.wake_at)),
       log_(log),
       gate_(std::move(settings.access), settings.limits, stats_),
-      changes_(std::move(settings.write_change)),
+      changes_(std::move(settings.write_change),
+               [this](Seconds pause, auto work) { later_(pause, std::move(work)); }),
       outbox_(clients_, {[this](log::Sequence after, const streams::Update& update) {
                            subscribers_.update(after, update.holder, update.delta);
                          },
@@ -187,7 +188,7 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
     End end;
     void operator()(const std::monostate& /*nothing*/) const {}
     void operator()(const streams::EarlyScheduler& /*holds nothing*/) const {}
-    void operator()(const streams::Scheduler& scheduler) const { service.acquire_.release(scheduler); }
+    void operator()(const streams::Scheduler& scheduler) const { service.acquire_.release(scheduler, end); }
     void operator()(const streams::JournalConsumer& consumer) const { service.journal_.release(consumer); }
     void operator()(const streams::NodeAgent& agent) const {
       service.agents_.release(agent, end);

@@ -19,6 +19,28 @@ namespace {
 using nlohmann::json;
 TEST_SUITE_BEGIN("agents");
 
+TEST_CASE("the log tells of nodes that come and go, and of schedulers") {
+  Watched cluster("[[resource.config]]\nhosts = \"n[0-1]\"\ncores = \"0-3\"\n[monitor]\nmode = \"agents\"\n");
+  const auto until_logged = [&](const std::string& line) {
+    std::string log;
+    for (const Deadline deadline; log.find(line) == std::string::npos && !deadline.passed();) {
+      (void)cluster.operator_client.call("resource.ping");
+      log = cluster.daemon.log();
+    }
+    INFO(log);
+    REQUIRE(log.find(line) != std::string::npos);
+  };
+  NodeAgent agent(cluster.daemon.uri(), "n0");
+  until_logged("info: 1 node online: n0\n");
+  {
+    const WatchingScheduler scheduler(cluster.daemon.uri());
+    until_logged("info: the scheduler uid 0 has acquired 2 nodes (0 more since the last such line)\n");
+  }
+  until_logged("info: the scheduler uid 0 is gone, and its nodes are free for another one");
+  CHECK(agent.terminate() == 0);
+  until_logged("info: 1 node offline: n0\n");
+}
+
 TEST_CASE("an agent waits for the name of its host, and follows it") {
   // A host name of its own, which only root and an unconfined user may have.
   if (Process({"/bin/sh", "-c", "unshare --uts true 2>/dev/null"}).finish().status != 0) {

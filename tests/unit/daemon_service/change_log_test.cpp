@@ -1,7 +1,11 @@
 // The lines of the daemon's log for changes: what they say, when they are written, and how many there may be.
 #include "daemon/service/change_log.hpp"
 
+#include <deque>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -20,10 +24,71 @@ engine::Record drained(engine::Sequence sequence, const std::string& hosts, std:
   return record;
 }
 
+engine::Record seen(engine::Sequence sequence, const std::string& hosts, module::EventBody body,
+                    std::optional<module::Actor> by = std::nullopt) {
+  engine::Record record;
+  record.sequence = sequence;
+  record.hosts = text::Hostlist::parse(hosts);
+  record.event = {wall_time(1), std::move(body), std::move(by)};
+  return record;
+}
+
 struct Written {
   std::vector<ChangeLine> lines;
-  ChangeLog log{[this](const ChangeLine& line) { lines.push_back(line); }};
+  std::deque<std::function<void()>> later;
+  ChangeLog log{[this](const ChangeLine& line) { lines.push_back(line); },
+                [this](Seconds /*pause*/, std::function<void()> work) { later.push_back(std::move(work)); }};
+  /// The time that lines wait for others has passed.
+  void pass() {
+    const auto work = std::move(later.front());
+    later.pop_front();
+    work();
+  }
 };
+
+TEST_CASE("what agents tell within a second is one line for each kind, once the store has it") {
+  Written written;
+  written.log.add(seen(1, "n1", module::TorpidEvent{}), steady_time(1));
+  written.log.add(seen(2, "n[2-3]", module::TorpidEvent{}), steady_time(1));
+  written.log.add(seen(3, "n7", module::OnlineEvent{}, module::ByHost{"n7"}), steady_time(1));
+  written.log.add(seen(4, "n2", module::TorpidEvent{}), steady_time(1));
+  written.log.add(seen(5, "n9", module::OfflineEvent{}), steady_time(1));
+  CHECK(written.lines.empty());
+  written.log.on_committed(4);
+  CHECK(written.lines.empty());
+  REQUIRE(written.later.size() == 1);
+  written.pass();
+  REQUIRE(written.lines.size() == 2);
+  CHECK(written.lines[0].text == "3 nodes torpid: n[1-3]");
+  CHECK(written.lines[0].event == "torpid");
+  CHECK(written.lines[0].hosts == "n[1-3]");
+  CHECK(written.lines[0].by.empty());
+  CHECK(written.lines[1].text == "1 node online: n7");
+  written.log.on_committed(5);
+  REQUIRE(written.later.size() == 1);
+  written.pass();
+  CHECK(written.lines[2].text == "1 node offline: n9");
+  CHECK(written.later.empty());
+}
+
+TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
+  Written written;
+  written.log.add(seen(1, "n1", module::DrainEvent{{}, {}, "flapping"}), steady_time(1));
+  written.log.add(seen(2, "n1", module::UndrainEvent{}), steady_time(1));
+  written.log.add(
+      seen(3, "n2", module::ScheduleEvent{{}, {}, wall_time(1767225600), wall_time(1767229200), "power"},
+           module::ByUser{7}),
+      steady_time(1));
+  // A start is told elsewhere.
+  written.log.add(seen(4, "n[1-2]", module::RestartEvent{}), steady_time(1));
+  written.log.on_committed(4);
+  REQUIRE(written.lines.size() == 3);
+  CHECK(written.lines[0].text == "drain n1 by the daemon: flapping");
+  CHECK(written.lines[0].by.empty());
+  CHECK(written.lines[1].text == "undrain n1 by the daemon");
+  CHECK(written.lines[2].text ==
+        "drain-schedule n2 from 2026-01-01T00:00:00Z until 2026-01-01T01:00:00Z by uid 7: power");
+}
 
 TEST_CASE("a line says what happened, where, by whom and why, once the store has the event") {
   Written written;
@@ -86,7 +151,7 @@ TEST_CASE("lines are limited, the next one says how many are missing, and agents
 }
 
 TEST_CASE("without a log nothing is kept") {
-  ChangeLog log(nullptr);
+  ChangeLog log(nullptr, nullptr);
   log.add(drained(1, "n1", std::nullopt, module::ByUser{7}), steady_time(1));
   log.on_committed(1);
 }
