@@ -1,4 +1,4 @@
-// What a valid configuration names among the nodes of an inventory, for people: the nodes of partitions and
+// The nodes that a valid configuration names, for people: the nodes of partitions and
 // queues, and remarks on values that are probably not meant.
 #pragma once
 

@@ -115,8 +115,8 @@ std::string with_quotes(std::string_view list) {
   return quoted;
 }
 
-/// What a line `KEY = VALUE` that is not TOML should be, where its text lacks quotes; empty for any other
-/// line.
+/// The line as it should be, for a line `KEY = VALUE` that is not TOML as its text lacks quotes; empty for
+/// any other line.
 std::string quoting_hint(std::string_view text, std::size_t line_number) {
   constexpr std::size_t longest = 200;
   constexpr std::string_view quotes = "\"'";

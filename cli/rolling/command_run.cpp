@@ -79,7 +79,7 @@ std::optional<std::string> outcome(const CommandFiles& files) {
   return why;
 }
 
-/// What exec() takes: pointers to the texts, which must outlive them, and null.
+/// Pointers to the texts, which must outlive them, and null, as exec(3) takes them.
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);

@@ -99,7 +99,7 @@ class YamlEvents : public YAML::EventHandler {
   struct Size {
     // Values and the bytes of their texts.
     std::size_t weight = 0;
-    // Of arrays and objects.
+    // How deep its arrays and objects nest.
     std::size_t levels = 0;
   };
   struct Anchored {

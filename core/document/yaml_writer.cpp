@@ -113,7 +113,7 @@ std::optional<json> read_other_base(std::string_view text) {
   refuse(text, "does not fit in 64 bits");
 }
 
-// Nothing for an integer beyond 64 bits, which is read as a floating point number.
+// An integer in decimal digits. One beyond 64 bits is left to the reader of floating point numbers.
 std::optional<json> read_decimal(std::string_view text) {
   const bool negative = text.starts_with('-');
   const std::string_view digits = negative || text.starts_with('+') ? text.substr(1) : text;

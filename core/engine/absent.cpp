@@ -1,5 +1,5 @@
-// States of targets that the present inventory lacks: what is set aside as an inventory takes the place of
-// another one, and what comes back with the hosts.
+// States of targets that the present inventory lacks: they are set aside as an inventory takes the place of
+// another one, and come back with the hosts.
 #include <algorithm>
 #include <iterator>
 #include <map>

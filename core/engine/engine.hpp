@@ -237,8 +237,8 @@ class Engine {
   /// overlap, and EPERM for an Alloc or Free without holders, and what Module::decide(),
   /// Acquisition::acquire(), Reservations::check() and nodes::Nodes::hello() throw.
   ///
-  /// What is due, and what is past, goes by `now`. Events are stamped with it, or with the time of the last
-  /// one while the clock is behind that.
+  /// The clock `now` decides which drains are due and which times have passed. Events are stamped with it, or
+  /// with the time of the last one while the clock is behind that.
   ///
   /// `by` is the actor that caused the input, and so of its events; nothing for time and for inputs of the
   /// daemon itself. The events that follow from a report of a node agent are by its host.

@@ -135,7 +135,7 @@ struct FreeCommand {
   std::vector<std::string> ids;
   /// Only these targets of the allocation. Requires that it is one.
   std::optional<text::IdSet> ranks = std::nullopt;
-  /// What the scheduler holds that frees them; nothing for an operator, who may free any.
+  /// The holdings of the scheduler that frees them; nothing for an operator, who may free any.
   std::optional<std::vector<Holding>> holdings = std::nullopt;
 };
 

@@ -87,7 +87,7 @@ struct PropertyChanges {
 [[nodiscard]] rset::ResourceSet targets_of_brokers(const text::Hostlist& brokers,
                                                    const rset::ResourceSet& inventory);
 
-/// What is due in drains that end, and in those that begin later.
+/// Drains that end now, and scheduled ones that begin.
 struct DueDrains {
   std::vector<Event> events;
   /// Targets whose scheduled drain waits from now on: an operator has drained them.
@@ -174,7 +174,7 @@ class Module {
   /// The targets of configured() that left for good and are not back yet. With brokers such targets are only
   /// lost, and not counted.
   [[nodiscard]] text::IdSet shrunk() const;
-  /// Those of them that will return (UnshrinkEvent).
+  /// The shrunk targets that will return (UnshrinkEvent).
   [[nodiscard]] const text::IdSet& returning() const noexcept { return returning_; }
   /// How the properties of the recorded inventory differ from the configured ones.
   [[nodiscard]] PropertyChanges property_changes() const;

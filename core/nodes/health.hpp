@@ -107,7 +107,7 @@ class Health {
   text::IdSet unchecked_;
   std::uint64_t version_ = 0;
   text::IdSet held_;
-  /// Those of them that are torpid.
+  /// The held targets that are torpid.
   text::IdSet held_torpid_;
 };
 

@@ -150,7 +150,7 @@ class Nodes {
   /// target, so the caller checks targets here once they are no longer excluded.
   [[nodiscard]] std::vector<UnfitNode> unfit_among(const text::IdSet& ranks,
                                                    const module::Module& module) const;
-  /// Those of them that do not match the inventory.
+  /// The same, only those that do not match the inventory.
   [[nodiscard]] std::vector<UnfitNode> mismatched_among(const text::IdSet& ranks,
                                                         const module::Module& module) const;
 

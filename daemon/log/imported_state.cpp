@@ -50,7 +50,7 @@ ImportedState::Translated ImportedState::translate(const RestartEvent& event) {
   if (!back.empty() && !reloadable_.empty()) forget_before_load();
   take_back(back);
   reloadable_.clear();
-  // What is recorded of targets that the restart does not have waits for them, as in the daemon.
+  // Drains of targets that the restart does not have wait for these targets, as in the daemon.
   return {RestartEvent{states_.drains.ranks() | states_.scheduled.ranks(), {}, {}}, event.nodelist};
 }
 

@@ -73,7 +73,7 @@ class NodeCounts {
     std::uint32_t part = 0;
     std::uint32_t cores = 0;
     std::uint32_t gpus = 0;
-    /// Those of them that are allocated.
+    /// The cores and gpus that are allocated.
     std::uint32_t held_cores = 0;
     std::uint32_t held_gpus = 0;
     /// When it became unavailable, and when it began to drain; meaningful while it is so.
