@@ -35,7 +35,7 @@ nlohmann::json fetch_allocations(Context& context, const std::string& targets) {
 
 void register_allocations(usage::Command& app, Context& context) {
   struct Options {
-    std::string targets;
+    NamedTargets targets;
     views::OutputOptions output;
   };
   auto options = std::make_shared<Options>();
@@ -45,8 +45,8 @@ void register_allocations(usage::Command& app, Context& context) {
   list->callback([options, &context] {
     fit_output(context, options->output);
     (void)views::render(views::allocation_columns(), options->output);
-    context.out() << views::render(views::allocation_view(fetch_allocations(context, options->targets)),
-                                   options->output);
+    context.out() << views::render(
+        views::allocation_view(fetch_allocations(context, options->targets.text(context))), options->output);
   });
 
   struct FreeOptions {

@@ -13,6 +13,7 @@
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/queue_targets.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
@@ -66,6 +67,7 @@ void add_expiration_command(usage::Command& group, Context& context) {
 
 struct ShrinkOptions {
   std::string targets;
+  std::string queue;
   bool yes = false;
   ReportOptions report;
 };
@@ -101,7 +103,9 @@ void add_shrink_command(usage::Command& app, Context& context) {
   shrink->add_flag("-y,--yes", options->yes,
                    "Remove several targets without a question; required without a terminal");
   add_report_options(*shrink, options->report);
+  add_queue_option(*shrink, options->queue);
   shrink->callback([options, &context] {
+    options->targets = within_queue(context, options->queue, options->targets);
     // The request names the targets that the question named, whatever happens to ranks in the meantime.
     Snapshot snapshot(context);
     if (will_return(options->targets, snapshot.status().returning)) {

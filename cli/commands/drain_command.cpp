@@ -15,6 +15,7 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/drain_wait.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/queue_targets.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/commands/user_name.hpp"
@@ -42,7 +43,7 @@ struct DrainOptions {
   bool update = false;
   views::OutputOptions output;
   ReportOptions report;
-  std::string include;
+  NamedTargets include;
   DrainWaitOptions wait;
   std::string from;
   std::string until;
@@ -225,7 +226,7 @@ void list_drains(Context& context, DrainOptions& options) {
   const auto view = options.scheduled ? views::schedule_view : views::drain_view;
   (void)views::render(columns(), options.output);
   views::ViewFilter filter;
-  filter.targets = options.include;
+  filter.targets = options.include.text(context);
   // Names can come from a directory on the network, so they are looked up only where they are shown.
   const bool shows_users = options.output.json || options.output.format.find("{user") != std::string::npos;
   const views::Listing drains =
@@ -262,6 +263,7 @@ void register_drain(usage::Command& app, Context& context) {
       list_drains(context, *options);
       return;
     }
+    options->targets = within_queue(context, options->include.queue, options->targets, Excluded::left_out);
     if (options->scheduled) throw UsageError("drain: --scheduled lists, and takes no TARGETS: see -i");
     options->report.json = options->output.json;
     run_drain_change<module::DrainCommand>(context, drain_change, *options, Excluded::left_out,
@@ -277,7 +279,10 @@ void register_drain(usage::Command& app, Context& context) {
   undrain->add_flag("-u,--update", undrain_options->update, "Skip targets that are not drained")
       ->excludes(undrain_force);
   add_report_options(*undrain, undrain_options->report);
+  add_queue_option(*undrain, undrain_options->include.queue);
   undrain->callback([undrain_options, &context] {
+    undrain_options->targets =
+        within_queue(context, undrain_options->include.queue, undrain_options->targets);
     run_drain_change<module::UndrainCommand>(context, undrain_change, *undrain_options, Excluded::kept,
                                              "resource.undrain", proto::topics::encode_undrain);
   });

@@ -44,7 +44,7 @@ struct EventlogOptions {
   bool follow = false;
   std::string wait_for;
   std::string timeout;
-  std::string targets;
+  NamedTargets targets;
   std::string since;
   std::string until;
   std::size_t newest = 0;
@@ -254,16 +254,17 @@ class PastWatch {
   client::Connection::TimerId timer_ = 0;
 };
 
-JournalRequest request_of(const EventlogOptions& options, WallTime now) {
+JournalRequest request_of(Context& context, const EventlogOptions& options, WallTime now) {
   JournalRequest request;
   if (!options.since.empty()) request.since = parse_time(options.since, now, Unsigned::back);
-  if (!options.targets.empty()) request.targets = options.targets;
+  if (std::string targets = options.targets.text(context); !targets.empty())
+    request.targets = std::move(targets);
   request.allocations = options.allocations;
   return request;
 }
 
 void read_journal(Context& context, const EventlogOptions& options) {
-  const JournalRequest request = request_of(options, context.now());
+  const JournalRequest request = request_of(context, options, context.now());
   std::optional<WallTime> until;
   if (!options.until.empty()) until = parse_time(options.until, context.now(), Unsigned::back);
   const auto timeout = parse_timeout(options.timeout);
@@ -338,7 +339,7 @@ void register_eventlog(usage::Command& app, Context& context) {
       "Print the whole history in the store as an event log (RFC 18) for resourced --import");
   add_targets_option(*command, options->targets);
   // An import needs the whole log: a part of it does not determine the present state.
-  for (const char* part : {"--follow", "--wait", "--since", "--until", "--last", "--cursor", "-i"}) {
+  for (const char* part : {"--follow", "--wait", "--since", "--until", "--last", "--cursor", "-i", "-q"}) {
     whole->excludes(command->get_option(part));
   }
   // With these, events of a response are left out, and the number of the last one is not that of the last

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/context.hpp"
+#include "cli/commands/queue_targets.hpp"
 #include "cli/usage/command.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
@@ -37,14 +38,17 @@ void fit_output(const Context& context, views::OutputOptions& options) {
   options.columns = able.columns;
 }
 
-void add_targets_option(usage::Command& command, std::string& targets) {
-  command.add_option("-i,--include", targets, "Only these targets: ranks as an idset, or hosts");
+void add_targets_option(usage::Command& command, NamedTargets& targets) {
+  command.add_option("-i,--include", targets.include, "Only these targets: ranks as an idset, or hosts");
+  add_queue_option(command, targets.queue);
 }
+
+std::string NamedTargets::text(Context& context) const { return within_queue(context, queue, include); }
 
 void add_report_options(usage::Command& command, ReportOptions& options) {
   auto* json = command.find_option("--json");
   if (json == nullptr) json = command.add_flag("--json", options.json, "Print the change as one JSON object");
-  command.add_flag("-q,--quiet", options.quiet, "Print nothing if it succeeds")->excludes(json);
+  command.add_flag("--quiet", options.quiet, "Print nothing if it succeeds")->excludes(json);
 }
 
 void require_count(usage::Option& option) {

@@ -30,15 +30,23 @@ void add_output_options(usage::Command& command, views::OutputOptions& options);
 [[nodiscard]] screen::Abilities abilities(const Context& context);
 /// Fits the output to the terminal, if it goes to one.
 void fit_output(const Context& context, views::OutputOptions& options);
-/// -i
-void add_targets_option(usage::Command& command, std::string& targets);
+/// The targets of a listing.
+struct NamedTargets {
+  std::string include;
+  std::string queue;
+
+  /// As a request names them; empty for all. Asks the daemon for the queue, and throws as within_queue().
+  [[nodiscard]] std::string text(Context& context) const;
+};
+/// -i and -q
+void add_targets_option(usage::Command& command, NamedTargets& targets);
 
 /// What a change prints on standard output.
 struct ReportOptions {
   bool quiet = false;
   bool json = false;
 };
-/// -q and, unless the command has it already, --json.
+/// --quiet and, unless the command has it already, --json.
 void add_report_options(usage::Command& command, ReportOptions& options);
 
 /// Refuses everything but a whole number from 1 on.

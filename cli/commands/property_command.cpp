@@ -12,6 +12,7 @@
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/queue_targets.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/views.hpp"
@@ -67,6 +68,7 @@ void add_property_command(usage::Command& group, Context& context, PropertyComma
     std::string first;
     std::string second;
     std::string name;
+    std::string queue;
     ReportOptions report;
   };
   auto options = std::make_shared<Options>();
@@ -76,11 +78,13 @@ void add_property_command(usage::Command& group, Context& context, PropertyComma
   command->add_option("--name", options->name, "The property, where its name could be read as targets, too")
       ->excludes(second);
   add_report_options(*command, options->report);
+  add_queue_option(*command, options->queue);
   command->callback([options, op, texts, &context] {
     if (options->name.empty() && options->second.empty()) throw UsageError("TARGETS is required");
     Snapshot snapshot(context);
-    const PropertyWords words = options->name.empty() ? tell_apart(options->first, options->second, snapshot)
-                                                      : PropertyWords{options->name, options->first};
+    PropertyWords words = options->name.empty() ? tell_apart(options->first, options->second, snapshot)
+                                                : PropertyWords{options->name, options->first};
+    words.targets = within_queue(context, options->queue, words.targets);
     const auto targets = read_targets(words.targets, snapshot, Excluded::kept, !options->report.quiet);
     change_targets(context, "resource.property",
                    proto::topics::encode_property({op, words.name, targets.request}), words.targets,
@@ -98,16 +102,18 @@ void add_property_command(usage::Command& group, Context& context, PropertyComma
 void add_property_list(usage::Command& group, Context& context) {
   struct Options {
     views::OutputOptions output;
-    views::ViewFilter filter;
+    NamedTargets targets;
   };
   auto options = std::make_shared<Options>();
   auto* list = group.add_subcommand("list", "List the properties, and the targets that have them");
   add_output_options(*list, options->output);
-  add_targets_option(*list, options->filter.targets);
+  add_targets_option(*list, options->targets);
   list->callback([options, &context] {
     fit_output(context, options->output);
     (void)views::render(views::property_columns(), options->output);
-    context.out() << views::render(views::property_view(context.call("resource.status"), options->filter),
+    views::ViewFilter filter;
+    filter.targets = options->targets.text(context);
+    context.out() << views::render(views::property_view(context.call("resource.status"), filter),
                                    options->output);
   });
 }

@@ -17,6 +17,7 @@
 #include "cli/commands/drain_wait.hpp"
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/queue_targets.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/rolling/command_run.hpp"
 #include "cli/rolling/driver.hpp"
@@ -41,6 +42,7 @@ namespace {
 
 struct RollingOptions {
   std::string targets;
+  std::string queue;
   std::vector<std::string> command;
   std::string most;
   std::vector<std::string> by;
@@ -229,10 +231,14 @@ void roll(Context& context, const RollingOptions& options) {
   driver_options.assume_idle = options.assume_idle;
   driver_options.now = context.now();
 
-  const rolling::Work work{context.connection().uri(), options.targets, options.command};
+  const std::string named =
+      options.queue.empty() ? options.targets : options.targets + " of the queue " + options.queue;
+  const rolling::Work work{context.connection().uri(), named, options.command};
   rolling::StateFile state(options.state.empty() ? rolling::default_state_path(work) : options.state, work);
   Snapshot snapshot(context);
-  const auto selection = select_targets(options.targets, snapshot.status(), Excluded::left_out);
+  const auto selection =
+      select_targets(within_queue(context, options.queue, options.targets, Excluded::left_out),
+                     snapshot.status(), Excluded::left_out);
   std::vector<Node> nodes = nodes_of(selection, snapshot.status(), state);
   // Excluded targets, if they are named, are never drained.
   const auto drainable =
@@ -263,6 +269,7 @@ void register_rolling(usage::Command& app, Context& context) {
       "Work on nodes, some at a time: drain, wait until idle, run a command, wait until the node is online "
       "and healthy, undrain. Goes on where it was when it is run again");
   command->add_option("TARGETS", options->targets, targets_help)->required();
+  add_queue_option(*command, options->queue);
   command
       ->add_option(
           "COMMAND", options->command,

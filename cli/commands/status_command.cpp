@@ -35,6 +35,7 @@ void register_status(usage::Command& app, Context& context) {
   struct Options {
     views::OutputOptions output;
     views::ViewFilter filter;
+    NamedTargets targets;
     std::string states;
     std::string at;
     bool watch = false;
@@ -43,7 +44,7 @@ void register_status(usage::Command& app, Context& context) {
   auto* command = app.add_subcommand(
       "status", "Show the targets by state: available, drained, excluded, torpid, offline");
   add_output_options(*command, options->output);
-  add_targets_option(*command, options->filter.targets);
+  add_targets_option(*command, options->targets);
   command->add_option(
       "-s,--states", options->states,
       "Only these states, separated by commas: avail, drained, exclude, torpid, offline (all that are not "
@@ -67,6 +68,7 @@ void register_status(usage::Command& app, Context& context) {
     }
     // Check the format first, so that an unknown field is reported without a request to the daemon.
     (void)views::render(views::status_columns(), options->output);
+    options->filter.targets = options->targets.text(context);
     if (options->watch) return watch_status(context, options->output, options->filter);
     const nlohmann::json status =
         at->count() == 0
@@ -85,12 +87,12 @@ constexpr const char* topic = "resource.sched-status";
 struct FilterOptions {
   views::OutputOptions output;
   std::string states;
-  std::string targets;
+  NamedTargets targets;
 
-  [[nodiscard]] views::ViewFilter filter() const {
+  [[nodiscard]] views::ViewFilter filter(Context& context) const {
     views::ViewFilter filter;
     if (!states.empty()) filter.states = views::parse_sched_states(states);
-    filter.targets = targets;
+    filter.targets = targets.text(context);
     return filter;
   }
 };
@@ -115,9 +117,9 @@ void register_inventory(usage::Command& app, Context& context) {
   auto list_options = add_filter_options(*list);
   add_output_options(*list, list_options->output);
   list->callback([list_options, &context] {
-    const auto filter = list_options->filter();
     fit_output(context, list_options->output);
     (void)views::render(views::sched_columns(), list_options->output);
+    const auto filter = list_options->filter(context);
     const bool by_properties = list_options->output.format.find("{properties") != std::string::npos;
     context.out() << views::render(views::sched_view(context.call(topic), filter, by_properties),
                                    list_options->output);
@@ -127,7 +129,7 @@ void register_inventory(usage::Command& app, Context& context) {
   auto info_options = add_filter_options(*info);
   info->add_flag("--json", info_options->output.json, "One JSON object");
   info->callback([info_options, &context] {
-    const auto filter = info_options->filter();
+    const auto filter = info_options->filter(context);
     const auto counts = views::sched_resources(context.call(topic), filter).counts();
     if (info_options->output.json) {
       const nlohmann::ordered_json object = {
@@ -143,7 +145,7 @@ void register_r_show(usage::Command& r, Context& context) {
   auto* show = r.add_subcommand("show", "Print the resources that the daemon holds as an R");
   auto options = add_filter_options(*show);
   show->callback([options, &context] {
-    const auto filter = options->filter();
+    const auto filter = options->filter(context);
     context.print_line(views::sched_resources(context.call(topic), filter).encode());
   });
 }

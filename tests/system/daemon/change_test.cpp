@@ -1,6 +1,7 @@
 // Changes by resourcectl: what they print, the targets that they name, and the ones that they refuse.
 #include <cerrno>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -26,6 +27,38 @@ const std::string divided =
 
 TEST_SUITE_BEGIN("changes");
 
+TEST_CASE("-q selects the targets of a queue in listings and changes") {
+  const std::string config =
+      "[[resource.config]]\nhosts = \"n[0-7]\"\ncores = \"0-3\"\n"
+      "[[resource.config]]\nhosts = \"n[0-3]\"\nproperties = [\"gpu\"]\n"
+      "[queues.batch]\nhosts = \"n[4-7]\"\n[queues.gpus]\nrequires = [\"gpu\"]\n"
+      "[queues.virtual]\nparent = \"gpus\"\n[queues.every]\n";
+  const Cluster cluster{DaemonOptions{.config = config}};
+  const auto ctl = [&](const std::vector<std::string>& words) { return cluster.ctl.output(words); };
+  for (const auto& [queue, hosts] : std::vector<std::pair<std::string, std::string>>{
+           {"batch", "n[4-7]"}, {"gpus", "n[0-3]"}, {"virtual", "n[0-3]"}, {"every", "n[0-7]"}}) {
+    CAPTURE(queue);
+    CHECK(ctl({"status", "-n", "-q", queue, "-o", "{nodelist}"}) == hosts + "\n");
+    CHECK(ctl({"list", "-n", "-q", queue, "-s", "up", "-o", "{nodelist}"}) == hosts + "\n");
+    CHECK(ctl({"info", "--queue", queue}).starts_with(queue == "every" ? "8 Nodes" : "4 Nodes"));
+  }
+  CHECK(ctl({"drain", "-q", "batch", "all", "power"}) == "drained 4 nodes: n[4-7] (power)\n");
+  CHECK(ctl({"drain", "-n", "-q", "gpus", "-o", "{nodelist}"}).empty());
+  CHECK(ctl({"drain", "-n", "-q", "batch", "-o", "{nodelist}"}) == "n[4-7]\n");
+  CHECK(ctl({"undrain", "-q", "batch", "4-5"}) == "undrained 2 nodes: n[4-5]\n");
+  CHECK(ctl({"property", "add", "-q", "gpus", "slow", "all"}) == "added property slow to 4 nodes: n[0-3]\n");
+  CHECK(ctl({"property", "list", "-n", "-q", "gpus", "-o", "{property}"}) == "gpu\nslow\n");
+  CHECK(ctl({"eventlog", "-q", "gpus", "-n", "1"}).find("property-add") != std::string::npos);
+  const auto refusal = [&](const std::vector<std::string>& words) {
+    const Outcome outcome = cluster.ctl.run(words);
+    CHECK(outcome.status == 1);
+    return outcome.err;
+  };
+  CHECK(refusal({"undrain", "-q", "batch", "n1"}) == "resourcectl: no target of n1 is in the queue batch\n");
+  CHECK(refusal({"drain", "-q", "nosuch", "n1"}) ==
+        "resourcectl: unknown queue \"nosuch\": known are batch, every, gpus, virtual\n");
+}
+
 TEST_CASE("a change prints what it did") {
   Cluster cluster;
   const auto ctl = [&](const std::vector<std::string>& arguments) { return cluster.ctl.output(arguments); };
@@ -38,7 +71,7 @@ TEST_CASE("a change prints what it did") {
                                                                          {"ranks", "2"},
                                                                          {"nodelist", "test2"},
                                                                          {"reason", "repaired"}});
-  CHECK(ctl({"undrain", "-q", "3"}).empty());
+  CHECK(ctl({"undrain", "--quiet", "3"}).empty());
   CHECK(cluster.status()["drain"].empty());
   CHECK(ctl({"property", "add", "fast", "0-1"}) == "added property fast to 2 nodes: test[0-1]\n");
   CHECK(ctl({"property", "remove", "fast", "test1"}) == "removed property fast from 1 node: test1\n");
@@ -58,7 +91,7 @@ TEST_CASE("an error names hosts, and all that are unknown") {
     return outcome.err;
   };
   CHECK(refusal({"undrain", "5"}) == "resourcectl: rank 5 not drained (test5)\n");
-  CHECK(refusal({"undrain", "-q", "0,4-5"}) == "resourcectl: ranks 0,4-5 not drained (test[0,4-5])\n");
+  CHECK(refusal({"undrain", "--quiet", "0,4-5"}) == "resourcectl: ranks 0,4-5 not drained (test[0,4-5])\n");
   CHECK(refusal({"drain", "4,6-7"}) == "resourcectl: ranks 6-7 excluded (test[6-7])\n");
   CHECK(refusal({"drain", "test1,nosuch1,nosuch2,test2"}) == "resourcectl: unknown hosts: nosuch[1-2]\n");
   CHECK(refusal({"drain", "nosuch1"}) == "resourcectl: unknown host: nosuch1\n");
@@ -160,7 +193,7 @@ TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a 
         "restart\n");
   CHECK(cluster.status()["shrunk"] == "test[2-3]");
   CHECK(cluster.status()["returning"] == "test2");
-  cluster.ctl.done({"unshrink", "-q", "test3"});
+  cluster.ctl.done({"unshrink", "--quiet", "test3"});
   CHECK(cluster.ctl.output({"shrink", "test3"}) == "test3: will not return\n");
   CHECK(cluster.status()["returning"] == "test2");
   cluster.daemon.kill();
@@ -171,7 +204,7 @@ TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a 
   {
     const auto scheduler = cluster.ctl.start({"acquire"});
     scheduler->expect_line();
-    cluster.ctl.done({"unshrink", "-q", "test3"});
+    cluster.ctl.done({"unshrink", "--quiet", "test3"});
     cluster.ctl.done({"reload"});
     CHECK(cluster.ctl.output({"info"}) == "7 Nodes, 28 Cores, 0 GPUs\n");
     until_logged(cluster.daemon, "test3: not back yet");

@@ -67,7 +67,7 @@ TEST_CASE("drain --wait ends when the last allocation on its targets is freed") 
   CHECK(cluster.ctl.output({"drain", "--wait", "--json", "6"}) ==
         "{\"change\":\"drain\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n"
         "{\"wait\":\"idle\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n");
-  CHECK(cluster.ctl.output({"drain", "--wait", "-q", "7"}).empty());
+  CHECK(cluster.ctl.output({"drain", "--wait", "--quiet", "7"}).empty());
 }
 
 TEST_CASE("drain --wait --timeout says which targets are still allocated, and the drain stays") {

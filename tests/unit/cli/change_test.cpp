@@ -182,13 +182,13 @@ TEST_SUITE("changes") {
         return with_option;
       };
       CHECK(change_output(arguments, topic, payload) == printed + "\n");
-      CHECK(change_output(after_name("-q"), topic, payload).empty());
+      CHECK(change_output(after_name("--quiet"), topic, payload).empty());
       CHECK(json::parse(change_output(after_name("--json"), topic, payload)) == described);
     }
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "a quiet change of hosts is one request") {
-    const auto outcome = run_with({"drain", "-q", "node1"}, [&] {
+    const auto outcome = run_with({"drain", "--quiet", "node1"}, [&] {
       const auto request = bus.receive();
       CHECK(request.topic() == "resource.drain");
       bus.respond(request, "");
@@ -244,7 +244,7 @@ TEST_SUITE("changes") {
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "a refusal is status 1 and the daemon's text in one line, with hosts") {
-    for (const char* option : {"--force", "-q"}) {
+    for (const char* option : {"--force", "--quiet"}) {
       const auto outcome = run_with({"drain", "1", option},
                                     [&] { bus.fail(receive_change(), EEXIST, "rank 1 already drained\n"); });
       CHECK(outcome.status == 1);

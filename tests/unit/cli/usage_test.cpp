@@ -181,7 +181,7 @@ TEST_SUITE("usage") {
   TEST_CASE_FIXTURE(ProgramFixture, "property add takes its arguments in either order, where that is clear") {
     const auto request = [&](const std::vector<std::string>& words) {
       json payload;
-      std::vector<std::string> arguments{"property", "add", "-q"};
+      std::vector<std::string> arguments{"property", "add", "--quiet"};
       arguments.insert(arguments.end(), words.begin(), words.end());
       const Outcome outcome = run_with(arguments, [&] {
         const auto change = receive_change();
