@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "os/log.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/liveness.hpp"
 
@@ -20,7 +21,20 @@ proto::Payload answer_of(const proto::topics::AgentAnswer& answer) {
 
 }  // namespace
 
+// Its agent has the reason in its own log, on a node that nobody may look at.
 void AgentTopics::hello(const Call& call) {
+  try {
+    admit(call);
+  } catch (const Error& error) {
+    if (const auto before = refused_.admit()) {
+      os::log_warning("refused an agent of {}: {} ({} more since the last such line)", call.sender.name,
+                      error.what(), *before);
+    }
+    throw;
+  }
+}
+
+void AgentTopics::admit(const Call& call) {
   nodes::NodeReport report = proto::topics::parse_agent_hello(call.object());
   const nodes::Settings& settings = executor_.engine().nodes().watched();
   call.sender.check_speaks_for(report.hostname);

@@ -10,6 +10,7 @@
 #include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
 #include "daemon/peers/access.hpp"
+#include "daemon/peers/limits.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
@@ -38,6 +39,8 @@ class AgentTopics {
   void release(const streams::NodeAgent& gone, End end);
 
  private:
+  void admit(const Call& call);
+
   Executor& executor_;
   Requests& requests_;
   struct Agent {
@@ -47,6 +50,7 @@ class AgentTopics {
   std::unordered_map<nodes::AgentId, Agent> agents_;
   nodes::AgentId last_ = 0;
   std::function<void(const rset::ResourceSet&)> define_;
+  peers::RateLimit refused_;
 };
 
 }  // namespace resourced::daemon::service
