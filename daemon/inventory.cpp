@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/json/utf8.hpp"
 #include "core/module/partition.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/settings.hpp"
@@ -135,16 +136,17 @@ void check_size(const ResourceSet& resources, std::uint64_t size, const std::str
 
 void log_discovered(const config::Config& config, const ResourceSet& found) {
   const text::Hostlist& hosts = found.nodelist();
+  const std::string names = json_text::printable_line(hosts.encode());
   std::size_t counted = hosts.size();
   text::Hostlist excluded = config::excluded_hosts(config);
   excluded.unique();
   excluded.for_each([&](std::string_view host) { counted += hosts.find(std::string(host)) ? 0 : 1; });
   const std::optional<std::uint32_t>& size = config.resource.size;
   if (size && counted < *size) {
-    os::log_warning("discovery has timed out: {} of {} nodes have reported, {}", counted, *size,
-                    hosts.encode());
+    os::log_warning("discovery has timed out: {} of {} nodes have reported, {}", counted, *size, names);
   } else {
-    os::log_info("discovery is complete: {} nodes have reported, {}", hosts.size(), hosts.encode());
+    os::log_info("discovery is complete: {} reported, {}",
+                 hosts.size() == 1 ? "1 node has" : fmt::format("{} nodes have", hosts.size()), names);
   }
 }
 

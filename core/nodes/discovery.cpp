@@ -71,7 +71,8 @@ bool Discovery::complete(SteadyTime now) const {
 std::string Discovery::progress() const {
   constexpr std::size_t most_named = 16;
   std::string text = settings_.size ? fmt::format("{} of {} nodes have reported", counted(), *settings_.size)
-                                    : fmt::format("{} nodes have reported", nodes_.size());
+                                    : fmt::format("{} node{} reported", nodes_.size(),
+                                                  nodes_.size() == 1 ? " has" : "s have");
   // The hosts of the last inventory; nobody knows the names of new ones.
   Hostlist missing;
   std::size_t others = 0;
