@@ -41,9 +41,8 @@ std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
   return arguments;
 }
 
-/// CLI11 reads `-host:a` as -h and more, and would print the help: such a word, if none asks for the help. Other
-/// letters before the h are flags, so `-nh` asks for it.
-/// The last argument comes first.
+/// CLI11 reads `-host:a` as -h and more, and would print the help: such a word, if none asks for the help.
+/// Other letters before the h are flags, so `-nh` asks for it. The last argument comes first.
 std::optional<std::string> word_taken_for_help(const std::vector<std::string>& arguments) {
   std::optional<std::string> found;
   for (auto word = arguments.rbegin(); word != arguments.rend() && *word != "--"; ++word) {
