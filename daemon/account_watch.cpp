@@ -16,7 +16,7 @@ namespace resourced::daemon {
 
 /// Shared by the loop and the thread: the thread may outlive the watch.
 struct AccountWatch::LookUp {
-  const Rules asked;
+  Rules asked;
   std::mutex mutex;
   std::optional<Rules> found;
 };
@@ -75,7 +75,8 @@ void AccountWatch::take() {
 
 void AccountWatch::begin() {
   if (rules_.empty()) return;
-  auto look_up = std::make_shared<LookUp>(rules_);
+  auto look_up = std::make_shared<LookUp>();
+  look_up->asked = rules_;
   try {
     std::thread([look_up, ask = ask_] {
       Rules found;
