@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -113,12 +112,12 @@ void ChangeLog::tell_seen_later() {
 }
 
 void ChangeLog::tell_seen() {
-  const auto not_stored =
-      std::ranges::stable_partition(seen_, [this](const Seen& seen) { return seen.last <= committed_; });
-  std::vector<Seen> rest(std::make_move_iterator(not_stored.begin()),
-                         std::make_move_iterator(not_stored.end()));
-  seen_.erase(not_stored.begin(), not_stored.end());
-  for (Seen& seen : std::exchange(seen_, std::move(rest))) {
+  std::vector<Seen> rest;
+  for (Seen& seen : std::exchange(seen_, {})) {
+    if (seen.last > committed_) {
+      rest.push_back(std::move(seen));
+      continue;
+    }
     seen.hosts.unique();
     ChangeLine line;
     line.event = seen.event;
@@ -127,6 +126,7 @@ void ChangeLog::tell_seen() {
         "{} node{} {}: {}", seen.hosts.size(), seen.hosts.size() == 1 ? "" : "s", seen.event, line.hosts));
     write_(line);
   }
+  seen_ = std::move(rest);
   if (!seen_.empty()) tell_seen_later();
 }
 

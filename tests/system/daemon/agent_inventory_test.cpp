@@ -1,6 +1,5 @@
 // The hardware that agents report: verified against the inventory, or used as the inventory (discovery). Real
 // agents on synthetic hwloc nodes, and a real daemon.
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -160,10 +159,9 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   const Agents first = cluster.agents({"n10", "n2"});
   for (const auto& agent : first) agent->expect_log("the rank is not known yet");
   refuses_all("the inventory is not known yet: 2 of 3 nodes have reported");
-  for (const std::string command : {"status", "list", "info", "drain", "show n2", "R show"}) {
-    CAPTURE(command);
-    std::vector<std::string> words;
-    for (const auto word : std::views::split(command, ' ')) words.emplace_back(word.begin(), word.end());
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"status"}, {"list"}, {"info"}, {"drain"}, {"show", "n2"}, {"R", "show"}}) {
+    CAPTURE(words.front());
     const Outcome told = cluster.ctl.run(words);
     CHECK(told.status == 1);
     CHECK(told.out.empty());
