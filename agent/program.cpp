@@ -139,9 +139,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   if (exit_status) return *exit_status;
   try {
     if (options.check_once) return check_once(options);
-    const auto name = [&options] {
-      return options.hostname.empty() ? hw::local_hostname() : options.hostname;
-    };
+    const auto name = [&given = options.hostname] { return given.empty() ? hw::local_hostname() : given; };
     const auto probe = [&probed = options.probe](const std::string& hostname, bool norestrict) {
       auto what = probed;
       what.norestrict = norestrict;
