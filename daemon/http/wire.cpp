@@ -113,10 +113,14 @@ TlsThread::TlsThread()
       work_(context_->get_executor()),
       thread_([this] { context_->run(); }) {}
 
-// Handlers that were left in the context would keep their wires, and these the context, for ever.
+// Handlers that were left in the context would keep their wires, and these the context, for ever. They run
+// here, and none is waited for.
 TlsThread::~TlsThread() {
   work_.reset();
+  context_->stop();
   thread_.join();
+  context_->restart();
+  context_->poll();
 }
 
 std::shared_ptr<Wire> TlsThread::wire(Wire::Socket socket, std::shared_ptr<asio::ssl::context> tls) {

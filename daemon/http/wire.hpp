@@ -42,8 +42,8 @@ class Wire {
 
 [[nodiscard]] std::shared_ptr<Wire> plain_wire(Wire::Socket socket);
 
-/// The thread for TLS. All its wires must be closed before its end, which waits for their handlers; they may
-/// be destroyed later.
+/// The thread for TLS. All its wires must be closed before its end, which runs what their handlers have left;
+/// they may be destroyed later.
 class TlsThread {
  public:
   TlsThread();
