@@ -1,6 +1,7 @@
 // A standby whose disk stands still when it wins.
 #include <chrono>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -16,13 +17,20 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
-/// The revision of etcd at which this daemon has won, and 0 if it is not the leader.
+/// The revision of etcd at which this daemon has won, and 0 if it is not the leader. Both come from one
+/// answer of etcd, as the leader may change between two.
 std::int64_t won(const Etcd& etcd, const std::string& name) {
-  const json found = json::parse(etcd.control({"get", "/resourced/leader", "-w", "json"}));
-  if (!found.contains("kvs")) return 0;
-  const std::string value = etcd.control({"get", "/resourced/leader", "--print-value-only"});
-  if (value.empty() || json::parse(value).at("name") != name) return 0;
-  return found.at("kvs").at(0).at("create_revision").get<std::int64_t>();
+  std::istringstream fields(etcd.control({"get", "/resourced/leader", "-w", "fields"}));
+  std::int64_t revision = 0;
+  std::string leader;
+  for (std::string line; std::getline(fields, line);) {
+    if (const std::string key = "\"CreateRevision\" : "; line.starts_with(key)) {
+      revision = std::stoll(line.substr(key.size()));
+    } else if (const std::string value = "\"Value\" : "; line.starts_with(value)) {
+      leader = json::parse(json::parse(line.substr(value.size())).get<std::string>()).at("name");
+    }
+  }
+  return leader == name ? revision : 0;
 }
 
 std::int64_t until_won(const Etcd& etcd, const std::string& name) {
