@@ -2,10 +2,14 @@
 #include "client/reachability.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -53,19 +57,44 @@ int try_path(const std::string& path) {
   return try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
 }
 
-/// Nothing if the host could not be looked up, which `why` then explains.
-std::optional<int> try_host(const proto::Endpoint& endpoint, std::string& why) {
+struct Addresses {
+  /// An error of getaddrinfo(3), or 0.
+  int failure = 0;
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list{nullptr, &freeaddrinfo};
+};
+
+Addresses look_up(const proto::Endpoint& endpoint) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int failure =
+  Addresses addresses;
+  addresses.failure =
       getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
-  if (failure != 0) {
-    why = fmt::format("{}: {}", endpoint.host, gai_strerror(failure));
+  if (addresses.failure == 0) addresses.list.reset(found);
+  return addresses;
+}
+
+/// Nothing if the host could not be looked up, which `why` then explains. A server of names may not answer
+/// for long, so the look-up has a thread, which may outlive this call.
+std::optional<int> try_host(const proto::Endpoint& endpoint, std::string& why) {
+  auto promise = std::make_shared<std::promise<Addresses>>();
+  std::future<Addresses> answer = promise->get_future();
+  try {
+    std::thread([promise, endpoint] { promise->set_value(look_up(endpoint)); }).detach();
+  } catch (const std::system_error& error) {
+    why = fmt::format("{}: {}", endpoint.host, error.what());
     return std::nullopt;
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, &freeaddrinfo);
-  return try_connect(list->ai_family, list->ai_addr, list->ai_addrlen);
+  if (answer.wait_for(std::chrono::milliseconds(patience_ms)) != std::future_status::ready) {
+    why = fmt::format("{}: the server of names has not answered yet", endpoint.host);
+    return std::nullopt;
+  }
+  const Addresses addresses = answer.get();
+  if (addresses.failure != 0) {
+    why = fmt::format("{}: {}", endpoint.host, gai_strerror(addresses.failure));
+    return std::nullopt;
+  }
+  return try_connect(addresses.list->ai_family, addresses.list->ai_addr, addresses.list->ai_addrlen);
 }
 
 /// Nothing if a plain socket can connect.
