@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
+#include <iostream>
 #include <optional>
 #include <ostream>
 #include <random>
@@ -87,7 +88,11 @@ int check_once(const Options& options) {
 
 void serve(const Options& options, const Agent::Name& name, const Agent::Probe& probe, std::ostream& err) {
   os::SignalLoop loop;
-  os::log_to("resource-agent", err);
+  if (&err == &std::cerr) {
+    os::log_to_stderr("resource-agent");
+  } else {
+    os::log_to("resource-agent", err);
+  }
   os::set_log_level(options.log_level);
   client::ConnectionOptions connection_options;
   // The daemon finds lost agents by their beats, so it needs no ZeroMQ timers for ten thousand agents.

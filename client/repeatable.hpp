@@ -16,12 +16,13 @@ namespace resourced::client {
 /// A request that changes nothing and has one response. Not resource.wait: its sender asks for something else
 /// after a loss.
 [[nodiscard]] inline bool is_question(std::string_view topic) noexcept {
-  constexpr std::array<std::string_view, 15> questions{
+  constexpr std::array<std::string_view, 16> questions{
       "resource.allocations",  "resource.peers",     "feasibility.check",
       "resource.status",       "resource.status-at", "resource.report",
       "resource.sched-status", "resource.get",       "resource.stats-get",
       "resource.ready",        "resource.metrics",   "resource.ping",
-      "resource.cluster",      "config.get",         "attr.get"};
+      "resource.cluster",      "config.get",         "attr.get",
+      "resource.user-names"};
   return std::ranges::find(questions, topic) != questions.end();
 }
 

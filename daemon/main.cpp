@@ -8,6 +8,7 @@
 #include "daemon/instance/instance.hpp"
 #include "daemon/membership.hpp"
 #include "daemon/server.hpp"
+#include "os/log.hpp"
 
 int main(int argc, char** argv) {
   const auto [options, exit_status] = resourced::daemon::parse_options(argc, argv);
@@ -31,9 +32,11 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
     return options.instance ? resourced::daemon::instance::run() : resourced::daemon::run(options);
   } catch (const resourced::config::Faults& faults) {
+    resourced::os::flush_log();
     for (const std::string& line : faults.lines()) std::fprintf(stderr, "resourced: %s\n", line.c_str());
     return 1;
   } catch (const std::exception& error) {
+    resourced::os::flush_log();
     std::fprintf(stderr, "resourced: %s\n", error.what());
     return 1;
   }

@@ -1,6 +1,7 @@
 #include "daemon/process.hpp"
 
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include <sys/resource.h>
@@ -25,10 +26,10 @@ std::size_t raise_descriptor_limit() noexcept {
 void write_change(const service::ChangeLine& line) {
   std::vector<os::JournalField> fields{{"MESSAGE_ID", "fe04ea30c9034f33bd338923486ba8f7"},
                                        {"RESOURCED_EVENT", line.event}};
-  if (!line.by.empty()) fields.push_back({"RESOURCED_BY", line.by});
+  if (line.by) fields.push_back({"RESOURCED_BY", service::name_of(*line.by)});
   if (!line.hosts.empty()) fields.push_back({"RESOURCED_HOSTS", line.hosts});
   if (!line.reason.empty()) fields.push_back({"RESOURCED_REASON", line.reason});
-  os::log_with_fields(line.text, fields);
+  os::log_made([line, fields = std::move(fields)] { return os::LogLine{service::text_of(line), fields}; });
 }
 
 void set_up_logging(config::LogLevel level) {

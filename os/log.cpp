@@ -1,13 +1,19 @@
 #include "os/log.hpp"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include <spdlog/pattern_formatter.h>
@@ -17,6 +23,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -67,7 +74,7 @@ class Writer final : public spdlog::sinks::base_sink<std::mutex> {
   std::function<void(Level, std::string_view)> write_;
 };
 
-void log_lines_to(const std::string& program, spdlog::sink_ptr sink) {
+std::shared_ptr<spdlog::logger> make_logger(const std::string& program, spdlog::sink_ptr sink) {
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
   // systemd sets JOURNAL_STREAM for services whose output it collects.
   if (std::getenv("JOURNAL_STREAM") != nullptr) {
@@ -77,7 +84,133 @@ void log_lines_to(const std::string& program, spdlog::sink_ptr sink) {
   }
   auto logger = std::make_shared<spdlog::logger>(program, std::move(sink));
   logger->set_formatter(std::move(formatter));
-  spdlog::set_default_logger(std::move(logger));
+  return logger;
+}
+
+void send_to_journal(const LogLine& line) {
+  std::vector<std::string> entry{"MESSAGE=" + line.text, "PRIORITY=6"};
+  for (const JournalField& field : line.fields) entry.push_back(field.name + "=" + field.value);
+  std::vector<iovec> parts;
+  parts.reserve(entry.size());
+  for (std::string& part : entry) parts.push_back({part.data(), part.size()});
+  if (sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) < 0) log_info("{}", line.text);
+}
+
+/// Lines on their way to standard error or to systemd's journal, and the thread that writes them. It is never
+/// destroyed: the thread may be in a write that nobody ends when the process does.
+class Queue {
+ public:
+  explicit Queue(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {
+    // Signals are for the threads that wait for them.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread([this] { write_lines(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void push(Level level, std::string text) {
+    const std::size_t size = text.size();
+    push({std::chrono::system_clock::now(), level, std::move(text), nullptr, size});
+  }
+  void push(std::function<LogLine()> make) {
+    constexpr std::size_t usual_size = 256;
+    push({std::chrono::system_clock::now(), Level::info, {}, std::move(make), usual_size});
+  }
+
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
+  [[nodiscard]] bool is_empty() const noexcept { return unwritten_ == 0; }
+  [[nodiscard]] bool is_own_thread() const noexcept { return std::this_thread::get_id() == writer_; }
+
+ private:
+  struct Entry {
+    std::chrono::system_clock::time_point time;
+    Level level;
+    std::string text;
+    /// Makes the line, if it is not `text`.
+    std::function<LogLine()> make;
+    std::size_t size;
+  };
+  static constexpr std::size_t most_bytes = std::size_t{4} << 20U;
+  /// What an entry takes beside its text.
+  static constexpr std::size_t overhead = 128;
+
+  void push(Entry entry) {
+    entry.size += overhead;
+    const std::lock_guard lock(mutex_);
+    if (bytes_ + entry.size > most_bytes) {
+      ++dropped_;
+      ++untold_;
+      return;
+    }
+    tell_dropped();
+    add(std::move(entry));
+  }
+
+  // Requires the lock.
+  void tell_dropped() {
+    if (untold_ == 0) return;
+    add({std::chrono::system_clock::now(), Level::warning,
+         fmt::format("{} lines of the log are left out here, as those before them were not read in time",
+                     std::exchange(untold_, 0)),
+         nullptr, overhead});
+  }
+
+  // Requires the lock.
+  void add(Entry entry) {
+    bytes_ += entry.size;
+    ++unwritten_;
+    entries_.push_back(std::move(entry));
+    more_.notify_one();
+  }
+
+  void write_lines() {
+    writer_ = std::this_thread::get_id();
+    std::unique_lock lock(mutex_);
+    while (true) {
+      more_.wait(lock, [this] { return !entries_.empty(); });
+      Entry entry = std::move(entries_.front());
+      entries_.pop_front();
+      lock.unlock();
+      try {
+        write(entry);
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "a line of the log is lost: %s\n", error.what());
+      }
+      lock.lock();
+      bytes_ -= entry.size;
+      if (entries_.empty()) tell_dropped();
+      --unwritten_;
+    }
+  }
+
+  void write(const Entry& entry) {
+    static const bool to_journal = logs_to_journal();
+    const LogLine line = entry.make ? entry.make() : LogLine{entry.text};
+    if (to_journal && !line.fields.empty()) return send_to_journal(line);
+    logger_->log(entry.time, spdlog::source_loc{}, in_spdlog(entry.level), line.text);
+  }
+
+  std::shared_ptr<spdlog::logger> logger_;
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::deque<Entry> entries_;
+  std::size_t bytes_ = 0;
+  std::uint64_t untold_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0;
+  /// Lines that wait or are being written.
+  std::atomic<std::uint64_t> unwritten_ = 0;
+  std::atomic<std::thread::id> writer_;
+};
+
+std::atomic<Queue*> queue = nullptr;
+
+void flush_before_abort(int /*signal*/) { flush_log(); }
+
+void leave_queue() {
+  flush_log();
+  queue = nullptr;
 }
 
 }  // namespace
@@ -92,14 +225,23 @@ Level parse_level(const std::string& text) {
 }
 
 void log_to_stderr(const std::string& program) {
-  log_lines_to(program, std::make_shared<spdlog::sinks::stderr_sink_st>());
+  if (queue != nullptr) return;
+  auto logger = make_logger(program, std::make_shared<spdlog::sinks::stderr_sink_st>());
+  spdlog::set_default_logger(logger);
+  queue = new Queue(std::move(logger));
+  std::atexit([] { flush_log(); });
+  // The lines before a broken invariant may tell why.
+  std::signal(SIGABRT, flush_before_abort);
 }
 
 void log_to(const std::string& program, std::ostream& out) {
-  log_lines_to(program, std::make_shared<spdlog::sinks::ostream_sink_st>(out, true));
+  leave_queue();
+  spdlog::set_default_logger(
+      make_logger(program, std::make_shared<spdlog::sinks::ostream_sink_st>(out, true)));
 }
 
 void log_to(const std::string& program, std::function<void(Level, std::string_view)> write) {
+  leave_queue();
   spdlog::set_default_logger(
       std::make_shared<spdlog::logger>(program, std::make_shared<Writer>(std::move(write))));
 }
@@ -111,7 +253,9 @@ void log(Level level, fmt::string_view format, fmt::format_args args) {
   spdlog::logger& logger = *spdlog::default_logger_raw();
   if (!logger.should_log(in_spdlog(level))) return;
   try {
-    logger.log(in_spdlog(level), spdlog::string_view_t(fmt::vformat(format, args)));
+    std::string text = fmt::vformat(format, args);
+    if (Queue* const lines = queue) return lines->push(level, std::move(text));
+    logger.log(in_spdlog(level), spdlog::string_view_t(text));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "a line of the log is lost: %s\n", error.what());
   }
@@ -124,16 +268,24 @@ bool logs_to_journal() {
   return stream == std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
 }
 
-void log_with_fields(const std::string& message, const std::vector<JournalField>& fields) {
+void log_made(std::function<LogLine()> make) {
   if (!spdlog::should_log(spdlog::level::info)) return;
-  static const bool to_journal = logs_to_journal();
-  if (!to_journal) return log_info("{}", message);
-  std::vector<std::string> entry{"MESSAGE=" + message, "PRIORITY=6"};
-  for (const JournalField& field : fields) entry.push_back(field.name + "=" + field.value);
-  std::vector<iovec> parts;
-  parts.reserve(entry.size());
-  for (std::string& part : entry) parts.push_back({part.data(), part.size()});
-  if (sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) < 0) log_info("{}", message);
+  if (Queue* const lines = queue) return lines->push(std::move(make));
+  log_info("{}", make().text);
+}
+
+std::uint64_t log_lines_dropped() noexcept {
+  const Queue* const lines = queue;
+  return lines == nullptr ? 0 : lines->dropped();
+}
+
+// Called in a handler of SIGABRT, too, where nothing may be locked.
+void flush_log() noexcept {
+  const Queue* const lines = queue;
+  if (lines == nullptr || lines->is_own_thread()) return;
+  constexpr int turns = 1000;
+  constexpr timespec turn{0, 1'000'000};
+  for (int i = 0; i < turns && !lines->is_empty(); ++i) ::nanosleep(&turn, nullptr);
 }
 
 }  // namespace resourced::os

@@ -19,9 +19,11 @@ enum class Level : std::uint8_t { trace, debug, info, warning, error, critical, 
 [[nodiscard]] Level parse_level(const std::string& text);
 
 /// From here on lines go to standard error, each with its time, or with the priority prefix of journald if
-/// systemd collects them. `program` is for failures of the log itself.
+/// systemd collects them. A thread writes them, so nobody waits for a reader of the log: of lines that are
+/// not read, 4 MiB wait, and those beyond are counted, and left out. The last ones are written at the end of
+/// the process, which waits a second for it. `program` is for failures of the log itself.
 void log_to_stderr(const std::string& program);
-/// The same to a stream, which must outlive the use of the log.
+/// Lines go to a stream at once; it must outlive the use of the log.
 void log_to(const std::string& program, std::ostream& out);
 /// Lines without time and level go to `write`, also those of other threads, one at a time.
 void log_to(const std::string& program, std::function<void(Level, std::string_view)> write);
@@ -61,10 +63,22 @@ struct JournalField {
   std::string value;
 };
 
+struct LogLine {
+  std::string text;
+  /// In systemd's journal the entry of the line has them, too.
+  std::vector<JournalField> fields = {};
+};
+
 /// Whether standard error goes to systemd's journal (JOURNAL_STREAM).
 [[nodiscard]] bool logs_to_journal();
 
-/// Logs a line as log_info() does. In systemd's journal its entry has the fields, too.
-void log_with_fields(const std::string& message, const std::vector<JournalField>& fields);
+/// Logs the line that `make` returns as log_info() does. With log_to_stderr() `make` is called on the thread
+/// of the log, where it may ask the user database.
+void log_made(std::function<LogLine()> make);
+
+/// How many lines were left out because nobody read those before them.
+[[nodiscard]] std::uint64_t log_lines_dropped() noexcept;
+/// Waits until all lines are written, for a second at most.
+void flush_log() noexcept;
 
 }  // namespace resourced::os

@@ -1,11 +1,11 @@
-#include "cli/commands/user_name.hpp"
+#include "os/user_name.hpp"
 
 #include <cerrno>
 #include <vector>
 
 #include <pwd.h>
 
-namespace resourced::cli::commands {
+namespace resourced::os {
 
 std::optional<std::string> user_name(std::uint32_t id) {
   constexpr std::size_t first_buffer = 1024;
@@ -20,4 +20,4 @@ std::optional<std::string> user_name(std::uint32_t id) {
   }
 }
 
-}  // namespace resourced::cli::commands
+}  // namespace resourced::os

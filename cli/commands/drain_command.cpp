@@ -18,7 +18,6 @@
 #include "cli/commands/queue_targets.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/commands/time_argument.hpp"
-#include "cli/commands/user_name.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/schedule.hpp"
@@ -26,6 +25,7 @@
 #include "core/error.hpp"
 #include "core/module/command.hpp"
 #include "core/time.hpp"
+#include "os/user_name.hpp"
 #include "proto/topics/operate.hpp"
 #include "proto/topics/status.hpp"
 
@@ -230,7 +230,7 @@ void list_drains(Context& context, DrainOptions& options) {
   // Names can come from a directory on the network, so they are looked up only where they are shown.
   const bool shows_users = options.output.json || options.output.format.find("{user") != std::string::npos;
   const views::Listing drains =
-      view(context.call("resource.status"), filter, shows_users ? views::UserName(user_name) : nullptr);
+      view(context.call("resource.status"), filter, shows_users ? views::UserName(os::user_name) : nullptr);
   context.out() << views::render(drains, options.output);
 }
 

@@ -28,6 +28,7 @@
 #include "core/text/duration.hpp"
 #include "core/time.hpp"
 #include "os/loop.hpp"
+#include "os/user_name.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/journal.hpp"
 #include "proto/topics/status.hpp"
@@ -86,6 +87,7 @@ class Reader {
         wanted_(std::move(wanted)),
         until_(until),
         times_(time_format(options, context.terminal())),
+        names_(context.terminal() ? views::UserName(os::user_name) : nullptr),
         clip_(std::move(clip)),
         follower_(context.connection(), options.follow,
                   {.events = [this](const json& events, auto last) { take(events, last); },
@@ -160,7 +162,7 @@ class Reader {
 
   void show(const json& event) {
     // Throws if it is not an event.
-    const auto line = views::format_event(event, times_);
+    const auto line = views::format_event(event, times_, names_);
     context_.print_line(options_.json ? event.dump(-1, ' ', false, json::error_handler_t::replace) : line);
     if (!options_.wait_for.empty() && proto::read_event_entry(event).name == options_.wait_for) done_ = true;
   }
@@ -190,6 +192,8 @@ class Reader {
   JournalRequest wanted_;
   std::optional<WallTime> until_;
   views::EventTimes times_;
+  /// On a terminal users have their names.
+  views::UserName names_;
   std::optional<views::TargetClip> clip_;
   std::optional<CursorFile> cursor_;
   /// For -n: whether newest_ is known, the number of the last event at the beginning, and how many events

@@ -15,13 +15,13 @@
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/journal_follower.hpp"
 #include "cli/commands/selection.hpp"
-#include "cli/commands/user_name.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/event_text.hpp"
 #include "cli/views/node_page.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "os/loop.hpp"
+#include "os/user_name.hpp"
 #include "proto/topics/allocations.hpp"
 #include "proto/topics/journal.hpp"
 #include "proto/topics/peers.hpp"
@@ -36,9 +36,9 @@ using text::IdSet;
 namespace {
 
 /// The answer to a topic that a daemon may not serve, or not for this user; nothing then.
-std::optional<json> call_if_served(Context& context, std::string_view topic) {
+std::optional<json> call_if_served(Context& context, std::string_view topic, const json& payload = nullptr) {
   try {
-    return context.call(topic);
+    return context.call(topic, payload);
   } catch (const Error& error) {
     if (error.errnum() == ENOSYS || error.errnum() == EPERM || error.errnum() == ENOENT) return std::nullopt;
     throw;
@@ -85,7 +85,8 @@ views::NodeHistory read_history(Context& context, const std::string& host, const
 void show(Context& context, const std::string& targets, bool as_json) {
   const Status status = proto::topics::parse_status(context.call("resource.status"));
   const IdSet ranks = select_targets(targets, status).ranks;
-  const auto peers = call_if_served(context, "resource.peers");
+  const auto peers =
+      call_if_served(context, "resource.peers", proto::topics::encode_peers_request({ranks.encode()}));
   std::map<IdSet::Id, double> memory;
   if (const auto inventory = call_if_served(context, "resource.get"); inventory && inventory->contains("R"))
     memory = views::memory_of_graph(inventory->at("R"));
@@ -114,7 +115,7 @@ void show(Context& context, const std::string& targets, bool as_json) {
     if (as_json) {
       context.print_line(views::node_json(facts).dump(-1, ' ', false, json::error_handler_t::replace));
     } else {
-      context.out() << (is_first ? "" : "\n") << views::node_page(facts, context.now(), user_name)
+      context.out() << (is_first ? "" : "\n") << views::node_page(facts, context.now(), os::user_name)
                     << std::flush;
     }
     is_first = false;

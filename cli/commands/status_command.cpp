@@ -42,13 +42,14 @@ void register_status(usage::Command& app, Context& context) {
   };
   auto options = std::make_shared<Options>();
   auto* command = app.add_subcommand(
-      "status", "Show the targets by state: available, drained, excluded, torpid, offline");
+      "status", "Show the targets by state: available, draining, drained, excluded, torpid, offline");
   add_output_options(*command, options->output);
   add_targets_option(*command, options->targets);
-  command->add_option(
-      "-s,--states", options->states,
-      "Only these states, separated by commas: avail, drained, exclude, torpid, offline (all that are not "
-      "online, whatever else they are), shrunk (removed from the inventory)");
+  command->add_option("-s,--states", options->states,
+                      "Only these states, separated by commas: avail, draining (drained, with allocations), "
+                      "drained, drain (both), exclude, "
+                      "torpid, offline (all that are not online, whatever else they are), shrunk (removed "
+                      "from the inventory)");
   const auto* at = command->add_option(
       "--at", options->at,
       "The states as they were at this time: 2026-11-22T18:30, a duration such as 2h for that long ago, or "

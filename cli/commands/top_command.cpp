@@ -8,9 +8,9 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/live_cluster.hpp"
 #include "cli/commands/live_display.hpp"
-#include "cli/commands/user_name.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/overview.hpp"
+#include "os/user_name.hpp"
 #include "proto/topics/peers.hpp"
 #include "proto/topics/status.hpp"
 
@@ -33,7 +33,7 @@ std::vector<views::Line> render(Context& context, const LiveCluster& cluster,
   std::optional<proto::topics::Status> status;
   if (!cluster.status().is_null()) status = proto::topics::parse_status(cluster.status());
   overview.status = status ? &*status : nullptr;
-  return views::render_overview(overview, size.value_or(paper), user_name);
+  return views::render_overview(overview, size.value_or(paper), os::user_name);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -39,9 +42,17 @@ json* find_string(json& object, const char* key) {
   return found != object.end() && found->is_string() ? &*found : nullptr;
 }
 
+std::optional<std::string> name_of(const json& by, const UserName& user_name) {
+  const auto user = by.is_object() ? by.find("userid") : by.end();
+  if (user == by.end() || !user->is_number_unsigned()) return std::nullopt;
+  const auto id = user->get<std::uint64_t>();
+  if (id > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
+  return user_name(static_cast<std::uint32_t>(id));
+}
+
 }  // namespace
 
-std::string format_event(const json& event, EventTimes times) {
+std::string format_event(const json& event, EventTimes times, const UserName& user_name) {
   const proto::EventEntry entry = read_entry(event);
   const bool is_iso = times == EventTimes::iso;
   auto line = is_iso ? fmt::format("{} {}", format_time(entry.timestamp), entry.name)
@@ -57,7 +68,10 @@ std::string format_event(const json& event, EventTimes times) {
     for (const auto& [key, value] : entry.context->items()) {
       if (key != "by") append(key, value);
     }
-    if (const auto by = entry.context->find("by"); by != entry.context->end()) append("by", *by);
+    if (const auto by = entry.context->find("by"); by != entry.context->end()) {
+      const auto name = user_name ? name_of(*by, user_name) : std::nullopt;
+      append("by", name ? json(*name) : *by);
+    }
   }
   return json_text::printable(line);
 }

@@ -1,6 +1,9 @@
 // Events of the journal as lines for people and scripts, and events with fewer targets. Pure functions.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -13,6 +16,9 @@
 
 namespace resourced::cli::views {
 
+/// The name of a user id; nothing for one that is not known on this machine.
+using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
+
 enum class EventTimes {
   /// `1700000000.250000`, seconds since the epoch
   raw,
@@ -21,8 +27,10 @@ enum class EventTimes {
 };
 
 /// `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context, `by` last, with
-/// its values as JSON. Throws Error EPROTO if it is not an event (RFC 18).
-[[nodiscard]] std::string format_event(const nlohmann::json& event, EventTimes times = EventTimes::raw);
+/// its values as JSON, but a user whose name is known as `by="alice"`. Throws Error EPROTO if it is not an
+/// event (RFC 18).
+[[nodiscard]] std::string format_event(const nlohmann::json& event, EventTimes times = EventTimes::raw,
+                                       const UserName& user_name = {});
 
 /// Takes the targets that a user did not name out of the sets of events: of `idset`, `nodelist`, `ranks`,
 /// `online`, `property-add` and `property-remove`. The R of an allocation stays whole.

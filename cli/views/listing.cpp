@@ -113,7 +113,8 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 
 /// Colours the states that need the attention of an operator.
 std::string coloured(const std::string& cell, std::string_view word) {
-  if (word == "drained") return "\033[33m" + cell + "\033[0m";
+  if (word.ends_with('*')) word.remove_suffix(1);
+  if (word == "drained" || word == "draining") return "\033[33m" + cell + "\033[0m";
   if (word == "offline" || word == "down" || word == "torpid") return "\033[31m" + cell + "\033[0m";
   return cell;
 }

@@ -140,11 +140,17 @@ struct Node {
         if (entry.targets.contains(rank)) holder = &entry;
       }
     }
-    since = facts.history.since(state);
+    if (facts.peers && facts.peers->unfit) {
+      if (const auto found = facts.peers->unfit->find(rank); found != facts.peers->unfit->end())
+        fault = &found->second;
+    }
+    since = facts.history.since(state == "draining" ? "drained" : state);
     // The time of a drain may be later than that of its first event: force-overwrite replaces it. The answer
-    // has it in whole seconds.
-    const bool is_rounded = drain != nullptr && since && std::abs(to_number(drain->timestamp - *since)) <= 1;
-    if (state == "drained" && !is_rounded) since = drain->timestamp;
+    // has it in whole seconds, rounded down.
+    const bool is_rounded =
+        drain != nullptr && since && drain->timestamp <= *since && *since < drain->timestamp + Seconds(1);
+    if (drain != nullptr && (state == "drained" || state == "draining") && !is_rounded)
+      since = drain->timestamp;
   }
 
   const Status& status;
@@ -160,6 +166,8 @@ struct Node {
   IdSet cores;
   IdSet gpus;
   const Peers::Holder* holder = nullptr;
+  /// What is wrong with it by the report of its agent.
+  const std::string* fault = nullptr;
 };
 
 ordered_json drain_json(const Status::Drain& drain, const char* time_key) {
@@ -255,7 +263,8 @@ ordered_json node_json(const NodeFacts& facts) {
   const Node node(facts);
   ordered_json page{{"host", node.host}, {"rank", node.rank}, {"state", node.state}};
   page["since"] = node.since ? ordered_json(to_number(*node.since)) : ordered_json();
-  page["up"] = node.status.online.contains(node.rank);
+  page["up"] = node.state == "avail";
+  page["online"] = node.status.online.contains(node.rank);
   page["drain"] = node.drain == nullptr ? ordered_json() : drain_json(*node.drain, "timestamp");
   page["scheduled"] = ordered_json::array();
   for (const Status::Drain* drain : node.scheduled) page["scheduled"].push_back(drain_json(*drain, "from"));
@@ -283,6 +292,7 @@ ordered_json node_json(const NodeFacts& facts) {
   }
   page["agent"] = facts.peers ? ordered_json(facts.peers->agents.contains(node.rank)) : ordered_json();
   page["unchecked"] = node.status.unchecked.contains(node.rank);
+  page["fault"] = node.fault == nullptr ? ordered_json() : ordered_json(*node.fault);
   page["events"] = facts.history.last();
   return page;
 }
@@ -291,10 +301,10 @@ std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user
   const Node node(facts);
   Page page(user_name, now);
   page.text = fmt::format("{} (rank {})\n", json_text::printable(node.host), node.rank);
-  const bool is_up = node.status.online.contains(node.rank);
+  const bool is_online = node.status.online.contains(node.rank);
   std::string state(node.state);
   if (node.since) state += " since " + page.time(*node.since);
-  if (node.state != "offline" && !is_up) state += ", offline";
+  if (node.state != "offline" && !is_online) state += ", offline";
   page.add("state", state);
   add_drains(page, node);
   page.add("cores", count_and_ids(node.cores));
@@ -306,11 +316,16 @@ std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user
   add_use(page, node, facts);
   if (facts.peers && facts.takes_agents)
     page.add("agent", facts.peers->agents.contains(node.rank) ? "connected" : "not connected");
-  if (node.status.unchecked.contains(node.rank))
-    page.add("health", "the last check has failed, or none has ended");
+  if (node.fault != nullptr) {
+    if (node.drain == nullptr || node.drain->reason != *node.fault) page.add("fault", *node.fault);
+  } else if (node.status.unchecked.contains(node.rank)) {
+    page.add("health", facts.peers ? "no check has ended since its agent's hello"
+                                   : "the last check has failed, or none has ended");
+  }
   for (const json& event : facts.history.last()) {
     try {
-      page.add(&event == &facts.history.last().front() ? "events" : "", format_event(event, EventTimes::iso));
+      page.add(&event == &facts.history.last().front() ? "events" : "",
+               format_event(event, EventTimes::iso, user_name));
     } catch (const Error&) {
       page.add("", "an event that cannot be read");
     }

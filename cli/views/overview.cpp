@@ -85,12 +85,7 @@ class Pages {
                              style_of(state)});
     };
     for (const auto& [state, ranks] : targets_by_state(status_, status_.inventory.ranks())) {
-      if (state == "drained") {
-        add("draining", ranks & status_.allocated);
-        add("drained", ranks - status_.allocated);
-      } else {
-        add(state, ranks);
-      }
+      add(state, ranks);
     }
     return part;
   }

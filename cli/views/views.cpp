@@ -36,26 +36,29 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 5> status_states = {"avail", "drained", "exclude", "torpid",
-                                                           "offline"};
+constexpr std::array<std::string_view, 6> status_states = {"avail",   "draining", "drained",
+                                                           "exclude", "torpid",   "offline"};
 /// Of hosts that are in the inventory no more, so it is not among `all`.
 constexpr std::string_view shrunk_state = "shrunk";
 constexpr std::array<std::string_view, 4> sched_states = {"free", "up", "allocated", "down"};
 
+/// A word that stands for states.
+using Alias = std::pair<std::string_view, std::vector<std::string>>;
+
 /// `further` is a state that `all` does not stand for.
 template <std::size_t N>
-std::vector<std::string> parse_states(
-    const std::string& text, const std::array<std::string_view, N>& known,
-    const std::vector<std::pair<std::string_view, std::string_view>>& aliases,
-    std::optional<std::string_view> further = std::nullopt) {
+std::vector<std::string> parse_states(const std::string& text, const std::array<std::string_view, N>& known,
+                                      const std::vector<Alias>& aliases,
+                                      std::optional<std::string_view> further = std::nullopt) {
   std::vector<std::string> states;
   std::size_t start = 0;
   while (start <= text.size()) {
     const auto comma = std::min(text.find(',', start), text.size());
-    std::string_view state = std::string_view(text).substr(start, comma - start);
+    const std::string_view state = std::string_view(text).substr(start, comma - start);
     start = comma + 1;
-    for (const auto& [alias, name] : aliases) {
-      if (state == alias) state = name;
+    if (const auto alias = std::ranges::find(aliases, state, &Alias::first); alias != aliases.end()) {
+      states.insert(states.end(), alias->second.begin(), alias->second.end());
+      continue;
     }
     if (state == "all") {
       states.insert(states.end(), known.begin(), known.end());
@@ -136,11 +139,12 @@ std::vector<std::pair<std::string_view, IdSet>> targets_by_state(const proto::to
     return taken;
   };
   const auto exclude = take(status.exclude);
+  const auto draining = take(drained & status.allocated);
   drained = take(drained);
   const auto torpid = take(status.torpid);
   const auto avail = take(status.online);
-  return {
-      {"avail", avail}, {"drained", drained}, {"exclude", exclude}, {"torpid", torpid}, {"offline", left}};
+  return {{"avail", avail},     {"draining", draining}, {"drained", drained},
+          {"exclude", exclude}, {"torpid", torpid},     {"offline", left}};
 }
 
 IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
@@ -148,7 +152,8 @@ IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
 }
 
 std::vector<std::string> parse_status_states(const std::string& text) {
-  return parse_states(text, status_states, {{"drain", "drained"}, {"excluded", "exclude"}}, shrunk_state);
+  return parse_states(text, status_states, {{"drain", {"draining", "drained"}}, {"excluded", {"exclude"}}},
+                      shrunk_state);
 }
 
 std::vector<std::string> parse_sched_states(const std::string& text) {
@@ -157,9 +162,10 @@ std::vector<std::string> parse_sched_states(const std::string& text) {
 
 Listing status_columns() {
   Listing listing;
-  listing.columns = {{"state", "STATE", true},   {"up", "UP"},
-                     {"nnodes", "NNODES", true}, {"ranks", "RANKS", false, true},
-                     {"nodelist", "NODELIST"},   {"moves", "MOVES", false, true}};
+  listing.columns = {{"state", "STATE", true},         {"up", "UP"},
+                     {"nnodes", "NNODES", true},       {"ranks", "RANKS", false, true},
+                     {"nodelist", "NODELIST"},         {"moves", "MOVES", false, true},
+                     {"online", "ONLINE", false, true}};
   return listing;
 }
 
@@ -169,9 +175,11 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   const auto& online = status.online;
   const auto moves = find_moves(status);
   Listing listing = status_columns();
-  const auto add_row = [&](std::string_view state, bool up, const IdSet& ranks) {
-    listing.rows.push_back({std::string(state), up, ranks.count(), ranks.encode(), all.hosts(ranks).encode(),
-                            moves_cell(moves, ranks)});
+  const auto add_row = [&](std::string_view state, bool is_online, const IdSet& ranks) {
+    const std::string name(state);
+    listing.rows.push_back({Cell(name, is_online || state == "offline" ? name : name + '*'), state == "avail",
+                            ranks.count(), ranks.encode(), all.hosts(ranks).encode(),
+                            moves_cell(moves, ranks), is_online});
   };
   std::size_t offline_rows = 0;
   for (const auto& [state, ranks] : targets_by_state(status, wanted_targets(filter, all))) {
@@ -191,7 +199,7 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   if (wants(filter, shrunk_state)) {
     const auto hosts = filter.targets.empty() ? status.shrunk : text::Hostlist();
     listing.rows.push_back(
-        {std::string(shrunk_state), false, hosts.size(), "", hosts.encode(), moves_cell(moves, {})});
+        {std::string(shrunk_state), false, hosts.size(), "", hosts.encode(), moves_cell(moves, {}), false});
   }
   return listing;
 }

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/views/event_text.hpp"
 #include "cli/views/listing.hpp"
 #include "core/module/actor.hpp"
 #include "core/rset/resource_set.hpp"
@@ -31,8 +32,9 @@ struct ViewFilter {
 /// The targets that pass the filter. Throws Error as parse_targets() does.
 [[nodiscard]] text::IdSet wanted_targets(const ViewFilter& filter, const rset::ResourceSet& all);
 
-/// Each of these targets in the first state that applies of exclude, drained, torpid, offline and avail; the
-/// pairs are in the order avail, drained, exclude, torpid, offline.
+/// The health of each of these targets: the first state that applies of exclude, drained (draining while
+/// something of it is allocated), torpid, offline and avail. The pairs are in the order avail, draining,
+/// drained, exclude, torpid, offline.
 [[nodiscard]] std::vector<std::pair<std::string_view, text::IdSet>> targets_by_state(
     const proto::topics::Status& status, const text::IdSet& targets);
 
@@ -41,16 +43,15 @@ struct ViewFilter {
 [[nodiscard]] std::vector<std::string> parse_sched_states(const std::string& text);
 
 /// The operator's view of a resource.status payload. Each target is in one state, the first that applies of
-/// exclude, drained, torpid, offline, avail. The column `up` tells whether it is online, so a state may have
-/// two rows. The filter `offline` means every target that is not online, whatever its state. A state named in
-/// the filter has a row even without targets. The state `shrunk` has the hosts that left the inventory, which
-/// have no ranks; it is listed only if it is named, and is empty if the filter has targets. The column
-/// `moves`, not in the standard table, lists the targets of the row that move to another partition once their
-/// holder releases them: `[{"ranks", "from", "to"}]`, with null for targets outside of all partitions.
+/// targets_by_state(). The column `up` tells whether it is available. A state may have two rows: targets of
+/// it that are not online have a row of their own, in which the text of the state ends with `*`, as in Flux;
+/// the column `online`, not in the standard table, says the same. The filter `offline` means every target
+/// that is not online, whatever its state. A state named in the filter has a row even without targets. The
+/// state `shrunk` has the hosts that left the inventory, which have no ranks; it is listed only if it is
+/// named, and is empty if the filter has targets. The column `moves`, not in the standard table, lists the
+/// targets of the row that move to another partition once their holder releases them: `[{"ranks", "from",
+/// "to"}]`, with null for targets outside of all partitions.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
-
-/// The name of a user id; nothing for one that is not known on this machine.
-using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
 
 /// The cells of the columns `user` and `by` of an actor.
 [[nodiscard]] std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by,

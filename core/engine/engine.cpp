@@ -370,17 +370,17 @@ void Engine::check_matching(const std::vector<Event>& events) const {
     if (end == nullptr) continue;
     const std::vector<nodes::UnfitNode> unfit = nodes_.mismatched_among(end->ranks, module_);
     if (unfit.empty()) continue;
-    const auto first = std::ranges::min_element(unfit, {}, &nodes::UnfitNode::rank);
-    const std::string host = module_.inventory().host(first->rank);
+    const nodes::UnfitNode& first = unfit.front();
+    const std::string host = module_.inventory().host(first.rank);
     constexpr std::string_view way_out = "correct the inventory or relax [resource.verify]";
     if (unfit.size() == 1) {
       throw Error(EINVAL, fmt::format("{} does not match the inventory: {}; repair it, {}", host,
-                                      first->reason, way_out));
+                                      first.reason, way_out));
     }
     IdSet ranks;
     for (const nodes::UnfitNode& node : unfit) ranks.insert(node.rank);
     throw Error(EINVAL, fmt::format("{} do not match the inventory, {}: {}; repair them, {}",
-                                    module_.inventory().hosts(ranks).encode(), host, first->reason, way_out));
+                                    module_.inventory().hosts(ranks).encode(), host, first.reason, way_out));
   }
 }
 

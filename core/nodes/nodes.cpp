@@ -169,12 +169,15 @@ void Nodes::verify(IdSet::Id rank, const NodeReport& report, const Module& modul
 
 std::vector<UnfitNode> Nodes::mismatched_among(const IdSet& ranks, const Module& module) const {
   std::vector<UnfitNode> unfit;
+  if (doubtful_.empty()) return unfit;
   const ResourceSet& inventory = module.inventory();
-  for (const auto& [rank, report] : doubtful_) {
-    if (!ranks.contains(rank) || !inventory.ranks().contains(rank)) continue;
+  (ranks & inventory.ranks()).for_each([&](IdSet::Id rank) {
+    const auto found = doubtful_.find(rank);
+    if (found == doubtful_.end()) return;
+    const NodeReport& report = found->second;
     if (std::string reason = verify_node(inventory, rank, report, settings_->verify); !reason.empty())
       unfit.push_back({rank, report.hostname, std::move(reason)});
-  }
+  });
   return unfit;
 }
 

@@ -22,6 +22,8 @@ namespace {
 constexpr std::string_view api = "/api/";
 
 constexpr auto allocation_keys = std::to_array<Key>({{"targets", KeyType::text}, {"after", KeyType::text}});
+constexpr auto peer_keys = std::to_array<Key>({{"targets", KeyType::text}});
+constexpr auto user_keys = std::to_array<Key>({{"userids", KeyType::text}});
 constexpr auto attribute_keys = std::to_array<Key>({{"name", KeyType::text}});
 constexpr auto journal_keys = std::to_array<Key>({{"targets", KeyType::text},
                                                   {"since", KeyType::number},
@@ -41,13 +43,14 @@ constexpr auto topics = std::to_array<ServedTopic>({
     {"resource.sched-status", {}},
     {"resource.get", {}},
     {"resource.allocations", allocation_keys},
-    {"resource.peers", {}},
+    {"resource.peers", peer_keys},
     {"resource.stats-get", {}},
     {"resource.journal", journal_keys, stream},
     {"resource.metrics", metrics_keys},
     {"resource.ready", {}},
     {"config.get", {}},
     {"attr.get", attribute_keys},
+    {"resource.user-names", user_keys},
 });
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(EINVAL, text); }

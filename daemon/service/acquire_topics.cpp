@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/rset/targets.hpp"
 #include "daemon/service/change_log.hpp"
 #include "os/log.hpp"
 #include "proto/message.hpp"
@@ -70,12 +71,20 @@ void AcquireTopics::mute(const Call& call) {
 }
 
 void AcquireTopics::peers(const Call& call) {
+  const auto wanted = proto::topics::parse_peers_request(call.optional_object());
   proto::topics::Peers peers;
   for (const auto& [holder, origin] : origins_) {
     const auto held = executor_.engine().acquisition().held_by(holder);
     if (held) peers.holders.push_back({held->kept, origin.since, origin.by, held->partition, origin.reports});
   }
   peers.agents = executor_.engine().nodes().with_agent();
+  if (wanted.targets) {
+    const module::Module& module = executor_.module();
+    peers.unfit.emplace();
+    const text::IdSet ranks = rset::parse_targets(*wanted.targets, module.configured());
+    for (nodes::UnfitNode& node : executor_.engine().nodes().unfit_among(ranks, module))
+      peers.unfit->emplace(node.rank, std::move(node.reason));
+  }
   requests_.respond(call, proto::make_payload(proto::topics::encode_peers(peers)));
 }
 
@@ -121,8 +130,10 @@ void AcquireTopics::on_defined() {
 void AcquireTopics::tell(const std::optional<module::Actor>& who, const std::string& what) {
   if (executor_.module().has_brokers()) return;
   if (const auto before = lines_.admit()) {
-    os::log_info("the scheduler {} {} ({} more since the last such line)",
-                 who ? name_of(*who) : "without a name", what, *before);
+    os::log_made([who, what, left_out = *before] {
+      return os::LogLine{fmt::format("the scheduler {} {} ({} more since the last such line)",
+                                     who ? full_name_of(*who) : "without a name", what, left_out)};
+    });
   }
 }
 

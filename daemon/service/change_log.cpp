@@ -14,6 +14,7 @@
 #include "core/json/utf8.hpp"
 #include "core/module/actor.hpp"
 #include "core/module/event.hpp"
+#include "os/user_name.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
 
@@ -66,6 +67,21 @@ std::string name_of(const module::Actor& actor) {
       fmt::format("{} {}", is_user ? "uid" : proto::actor_key(actor), proto::actor_name(actor)));
 }
 
+std::string full_name_of(const module::Actor& actor) {
+  const auto* const user = std::get_if<module::ByUser>(&actor);
+  const auto name = user == nullptr ? std::nullopt : os::user_name(user->id);
+  return name ? json_text::printable_line(fmt::format("{} (uid {})", *name, user->id)) : name_of(actor);
+}
+
+std::string text_of(const ChangeLine& line) {
+  std::string text = line.what;
+  if (line.has_author) text += " by " + (line.by ? full_name_of(*line.by) : "the daemon");
+  if (!line.reason.empty()) text += ": " + line.reason;
+  text = json_text::printable_line(text);
+  if (line.left_out > 0) text += fmt::format(" ({} more since the last such line)", line.left_out);
+  return text;
+}
+
 std::optional<std::uint64_t> ChangeLog::Budget::admit(SteadyTime now) {
   if (lines.left(now, rate) < 1) {
     ++suppressed;
@@ -86,15 +102,12 @@ void ChangeLog::add(const engine::Record& record, SteadyTime now) {
   ChangeLine line;
   line.event = proto::event_name(record.event.body);
   line.hosts = json_text::printable_line(record.hosts.encode());
-  if (actor) line.by = name_of(*actor);
+  line.by = actor;
   line.reason = json_text::printable_line(reason_of(record.event.body));
-  line.text = line.event;
-  if (!line.hosts.empty()) line.text += " " + line.hosts;
-  line.text += times_of(record.event.body);
-  line.text += " by " + (actor ? line.by : "the daemon");
-  if (!line.reason.empty()) line.text += ": " + line.reason;
-  line.text = json_text::printable_line(line.text);
-  if (*before > 0) line.text += fmt::format(" ({} more since the last such line)", *before);
+  line.what = line.event;
+  if (!line.hosts.empty()) line.what += " " + line.hosts;
+  line.what += times_of(record.event.body);
+  line.left_out = *before;
   waiting_.emplace_back(record.sequence, std::move(line));
 }
 
@@ -122,8 +135,9 @@ void ChangeLog::tell_seen() {
     ChangeLine line;
     line.event = seen.event;
     line.hosts = json_text::printable_line(seen.hosts.encode());
-    line.text = json_text::printable_line(fmt::format(
-        "{} node{} {}: {}", seen.hosts.size(), seen.hosts.size() == 1 ? "" : "s", seen.event, line.hosts));
+    line.what = fmt::format("{} node{} {}: {}", seen.hosts.size(), seen.hosts.size() == 1 ? "" : "s",
+                            seen.event, line.hosts);
+    line.has_author = false;
     write_(line);
   }
   seen_ = std::move(rest);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/engine/record.hpp"
+#include "core/module/actor.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/time.hpp"
 #include "daemon/peers/limits.hpp"
@@ -22,20 +23,29 @@ namespace resourced::daemon::service {
 
 /// Each text is one line of at most json_text::max_printable_line bytes without control characters.
 struct ChangeLine {
-  /// The whole line.
-  std::string text;
+  /// The line without its author and reason.
+  std::string what;
   /// The name of the event.
   std::string event;
   /// The hosts that it concerns; empty for a change of the whole inventory.
   std::string hosts;
-  /// `uid 1000`, `key login1`, `address 10.0.0.1`, `host node3`, `signal HUP`; empty for the daemon.
-  std::string by;
+  /// Nothing for the daemon.
+  std::optional<module::Actor> by;
   /// Empty for none.
   std::string reason;
+  /// Whether the line ends with its author.
+  bool has_author = true;
+  /// How many lines were left out before it.
+  std::uint64_t left_out = 0;
 };
+
+/// `drain n3 by alice (uid 1000): bad memory`. Asks the user database, so it is for the thread of the log.
+[[nodiscard]] std::string text_of(const ChangeLine& line);
 
 /// `uid 1000`, `key login1`: as the names of clients in the other lines of the log (peers::Principal).
 [[nodiscard]] std::string name_of(const module::Actor& actor);
+/// The same with the name of a user before the number, `alice (uid 1000)`. Asks the user database.
+[[nodiscard]] std::string full_name_of(const module::Actor& actor);
 
 class ChangeLog {
  public:

@@ -19,6 +19,7 @@
 
 #include "core/cluster/files.hpp"
 #include "core/error.hpp"
+#include "os/log.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/metrics.hpp"
 
@@ -246,6 +247,9 @@ void MetricsTopics::add_requests(MetricsText& text) const {
   text.one("resourced_access_unknown_accounts", gauge,
            "Users and groups that access rules name and that do not exist on this machine.",
            static_cast<double>(gate_.access().unknown_accounts()));
+  text.one("resourced_log_lines_dropped_total", counter,
+           "Lines of the daemon's log that were left out, as nobody read those before them.",
+           static_cast<double>(os::log_lines_dropped()));
   text.begin("resourced_request_duration_seconds", histogram,
              "How long the daemon worked on a request, without the wait for the commit of its change.");
   text.sample(requests_taken_);

@@ -11,6 +11,7 @@
 #include "proto/message.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/status.hpp"
+#include "proto/topics/user_names.hpp"
 
 namespace resourced::daemon::service {
 
@@ -42,6 +43,12 @@ void QueryTopics::attribute(const Call& call) {
   const std::string name = proto::topics::parse_attr_get(call.object());
   if (name != "hostlist") throw Error(ENOENT, fmt::format("unknown attribute: {}", text::quoted(name)));
   requests_.respond(call, answers_.hostlist());
+}
+
+void QueryTopics::user_names(const Call& call) {
+  const text::IdSet ids = proto::topics::parse_user_names_request(call.object());
+  requests_.respond(
+      call, proto::make_payload(proto::topics::encode_user_names(names_.find(ids, executor_.now().steady))));
 }
 
 void QueryTopics::stats(const Call& call) {

@@ -9,6 +9,7 @@
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/stats.hpp"
+#include "daemon/service/user_names.hpp"
 #include "daemon/transport/loop_hold.hpp"
 
 namespace resourced::daemon::service {
@@ -35,6 +36,7 @@ class QueryTopics {
   /// The broker attribute `hostlist`, from which Flux's command line derives the ranks of hosts. Other
   /// attributes describe a broker, which this daemon is not.
   void attribute(const Call& call);
+  void user_names(const Call& call);
   void stats(const Call& call);
   void clear_stats(const Call& call);
 
@@ -50,6 +52,7 @@ class QueryTopics {
   transport::LoopHolds& holds_;
   std::function<Stats::Gauges()> gauges_;
   proto::Payload configuration_;
+  UserNames names_;
 };
 
 }  // namespace resourced::daemon::service

@@ -16,10 +16,7 @@ void append_snapshot(std::string& out, const Snapshot& snapshot) {
   const module::TargetStates& states = snapshot.states;
   append_states(out, {snapshot.inventory, states.drains, states.online, states.torpid, snapshot.exclude});
   append_ids(out, "allocated", snapshot.allocated());
-  if (!snapshot.shrunk.empty()) {
-    append_key(out, "shrunk");
-    append_string(out, snapshot.shrunk.encode());
-  }
+  if (!snapshot.shrunk.empty()) append_removed(out, snapshot.shrunk);
   append_scheduled(out, states.scheduled);
 }
 

@@ -1,6 +1,7 @@
 #include "proto/topics/peers.hpp"
 
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -60,6 +61,14 @@ Peers::Holder read_holder(const json& entry) {
 
 }  // namespace
 
+json encode_peers_request(const PeersRequest& request) {
+  json payload = json::object();
+  if (request.targets) payload["targets"] = *request.targets;
+  return payload;
+}
+
+PeersRequest parse_peers_request(const json& payload) { return {optional_string(payload, "targets")}; }
+
 std::string encode_peers(const Peers& peers) {
   std::string out = R"({"holders":[)";
   for (const Peers::Holder& holder : peers.holders) {
@@ -68,7 +77,16 @@ std::string encode_peers(const Peers& peers) {
   }
   out += R"(],"agents":")";
   peers.agents.encode_to(out);
-  out += R"("})";
+  out += '"';
+  if (peers.unfit) {
+    out += R"(,"unfit":{)";
+    for (const auto& [rank, reason] : *peers.unfit) {
+      fmt::format_to(std::back_inserter(out), "{}\"{}\":", out.back() == '{' ? "" : ",", rank);
+      append_string(out, reason);
+    }
+    out += '}';
+  }
+  out += '}';
   return out;
 }
 
@@ -78,6 +96,13 @@ Peers parse_peers(const json& payload) {
   for (const json& entry : answered_member(payload, "holders", &json::is_array))
     peers.holders.push_back(read_holder(entry));
   peers.agents = answered_targets(payload, "agents");
+  if (payload.contains("unfit")) {
+    peers.unfit.emplace();
+    for (const auto& [rank, reason] : answered_member(payload, "unfit", &json::is_object).items()) {
+      if (!reason.is_string()) throw Error(EPROTO, "the daemon's answer: unfit: not a string");
+      IdSet::parse(rank).for_each([&](IdSet::Id id) { peers.unfit->emplace(id, reason.get<std::string>()); });
+    }
+  }
   return peers;
 }
 

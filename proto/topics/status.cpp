@@ -70,8 +70,8 @@ struct HashCause {
   }
 };
 
-// Operators read drains by the second. Groups come in the order of time, so those of one second are
-// neighbours.
+// Operators read drains by the second, rounded down as all times that they read. Groups come in the order of
+// time, so those of one second are neighbours.
 std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   std::vector<DrainEntry> entries;
   entries.reserve(drains.groups().size());
@@ -79,7 +79,7 @@ std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_map<Cause, std::size_t, HashCause> by_cause(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
-    const WallTime second = wall_time(std::round(to_number(key.timestamp)));
+    const WallTime second = wall_time(std::floor(to_number(key.timestamp)));
     if (!entries.empty() && entries.back().second != second) by_cause.clear();
     const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
     const auto [place, is_new] = by_cause.emplace(Cause{reason, &key.by, key.until}, entries.size());
@@ -153,8 +153,7 @@ void append_shrunk(std::string& out, const Module& module) {
   const ResourceSet& configured = module.configured();
   const IdSet shrunk = module.shrunk();
   if (shrunk.empty()) return;
-  append_key(out, "shrunk");
-  append_string(out, configured.hosts(shrunk).encode());
+  append_removed(out, configured.hosts(shrunk));
   if (module.returning().empty()) return;
   append_key(out, "returning");
   append_string(out, configured.hosts(module.returning()).encode());
@@ -165,6 +164,12 @@ IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
 }
 
 }  // namespace
+
+void append_removed(std::string& out, text::Hostlist hosts) {
+  hosts.sort();
+  append_key(out, "shrunk");
+  append_string(out, hosts.encode());
+}
 
 void append_scheduled(std::string& out, const module::DrainTable& drains) {
   if (drains.groups().empty()) return;

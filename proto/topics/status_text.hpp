@@ -23,6 +23,9 @@ struct ShownStates {
 void append_states(std::string& out, const ShownStates& states);
 /// Nothing without scheduled drains.
 void append_scheduled(std::string& out, const module::DrainTable& drains);
+/// The key `shrunk`, sorted: a daemon that leads has the hosts by rank, one that follows in the order of the
+/// events.
+void append_removed(std::string& out, text::Hostlist hosts);
 void append_ids(std::string& out, std::string_view key, const text::IdSet& ids);
 /// The hosts of attr.get.
 [[nodiscard]] text::Hostlist hosts_by_rank(const rset::ResourceSet& all);

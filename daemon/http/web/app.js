@@ -19,6 +19,7 @@ import { STATES } from "./states.js";
 import { Summary, sentence } from "./summary.js";
 import { SystemView } from "./system.js";
 import { duration, stamp } from "./time.js";
+import * as users from "./users.js";
 
 const VIEWS = ["map", "drains", "events", "system"];
 const AGE_MS = 15000; // Ages on the page are brought up to date this often.
@@ -441,6 +442,7 @@ const start = () => {
     drawClock();
   }, 1000);
   drawClock();
+  users.start(throttled(() => store.isLoaded && drawAll(), 200));
   navigate();
   store.restart();
 };

@@ -5,13 +5,14 @@ import * as idset from "./idset.js";
 import * as hostlist from "./hostlist.js";
 import * as rset from "./rset.js";
 import { SHOWN, STATES } from "./states.js";
+import { nameOf } from "./users.js";
 
-/** `by` of an event or drain as text: `user 1000`, `node7`. Empty if there is none. */
+/** `by` of an event or drain as text: `alice`, `user 1000` without a name, `host node7`. Empty if there is none. */
 export const actorText = (by) => {
   if (!by || typeof by !== "object") return "";
   const [kind, value] = Object.entries(by)[0] ?? [];
   if (kind === undefined) return "";
-  return kind === "userid" ? `user ${value}` : kind === "signal" ? `signal ${value}` : `${kind} ${value}`;
+  return kind === "userid" ? (nameOf(value) ?? `user ${value}`) : `${kind} ${value}`;
 };
 
 /** The cores and gpus that hardware has on some ranks. */

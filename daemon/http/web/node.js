@@ -42,6 +42,7 @@ export class NodePanel {
     this.span = DAY;
     this.record = new history.Record();
     this.holder = undefined; // The scheduler that holds the node; null for none, undefined if that is not known.
+    this.fault = ""; // What is wrong with the node by the report of its agent.
     this.failure = "";
     this.loading = false;
   }
@@ -67,6 +68,7 @@ export class NodePanel {
   /** Reads the history anew, of which events may be missing. */
   restart() {
     this.holder = undefined;
+    this.fault = "";
     this.refresh();
     return this.read_();
   }
@@ -97,13 +99,15 @@ export class NodePanel {
     if (host === null) return;
     this.asking_?.abort();
     this.asking_ = new AbortController();
-    const peers = await api.get("resource.peers", {}, this.asking_.signal).catch(() => null);
+    const peers = await api.get("resource.peers", { targets: host }, this.asking_.signal).catch(() => null);
     const index = this.app.model.find(host);
     if (this.host !== host || index === undefined || !peers) return;
     const rank = this.app.model.ranks[index];
     const holder = peers.holders.find(({ targets }) => idset.has(idset.parse(targets), rank)) ?? null;
-    if (JSON.stringify(holder) === JSON.stringify(this.holder)) return;
+    const fault = peers.unfit?.[rank] ?? "";
+    if (JSON.stringify(holder) === JSON.stringify(this.holder) && fault === this.fault) return;
     this.holder = holder;
+    this.fault = fault;
     this.render();
   }
 
@@ -211,6 +215,7 @@ export class NodePanel {
               `${scheduled.reason ? `: ${scheduled.reason}` : ""}${scheduled.by ? ` (${actorText(scheduled.by)})` : ""}`,
           )
         : []),
+      ...field("Fault", this.app.isPast || drain?.reason === this.fault ? "" : this.fault),
       ...field("Rank", String(model.ranks[index])),
       ...field("Hardware", hardware?.text),
       ...field(

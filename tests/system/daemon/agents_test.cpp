@@ -34,9 +34,11 @@ TEST_CASE("the log tells of nodes that come and go, and of schedulers") {
   until_logged("info: 1 node online: n0\n");
   {
     const WatchingScheduler scheduler(cluster.daemon.uri());
-    until_logged("info: the scheduler uid 0 has acquired 2 nodes (0 more since the last such line)\n");
+    until_logged(fmt::format(
+        "info: the scheduler {} has acquired 2 nodes (0 more since the last such line)\n", own_name()));
   }
-  until_logged("info: the scheduler uid 0 is gone, and its nodes are free for another one");
+  until_logged(
+      fmt::format("info: the scheduler {} is gone, and its nodes are free for another one", own_name()));
   CHECK(agent.terminate() == 0);
   until_logged("info: 1 node offline: n0\n");
 }

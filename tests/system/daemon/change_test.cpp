@@ -5,8 +5,10 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fixture.hpp"
@@ -240,7 +242,7 @@ TEST_CASE("a drain says who did it: in the list, over a restart, and after expor
 
 TEST_CASE("the log has a line for each change, which no reason can forge") {
   Cluster cluster;
-  const std::string by = fmt::format(" by uid {}", geteuid());
+  const std::string by = " by " + own_name();
   cluster.drain("1-2", "bad\ndimm");
   cluster.undrain("1");
   cluster.ctl.done({"property", "add", "fast", "3"});
@@ -253,6 +255,24 @@ TEST_CASE("the log has a line for each change, which no reason can forge") {
     until_logged(cluster.daemon, line);
   }
   CHECK(cluster.daemon.log().find("restart") == std::string::npos);
+}
+
+TEST_CASE("nobody waits for a reader of the log, and the daemon ends as usual") {
+  TempDir dir;
+  const std::string log = (dir / "log").string();
+  REQUIRE(mkfifo(log.c_str(), S_IRUSR | S_IWUSR) == 0);
+  const int unread = open(log.c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(unread >= 0);
+  REQUIRE(fcntl(unread, F_SETPIPE_SZ, 4096) >= 0);
+  Daemon daemon(dir);
+  RawClient operator_client(daemon.uri());
+  const std::string reason(900, 'x');
+  for (int i = 0; i < 100; ++i) {
+    const json drain{{"targets", "0"}, {"mode", "update"}, {"reason", reason + std::to_string(i)}};
+    REQUIRE(operator_client.call("resource.drain", drain).errnum == 0);
+  }
+  CHECK(daemon.terminate() == 0);
+  close(unread);
 }
 
 TEST_SUITE_END();

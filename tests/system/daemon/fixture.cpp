@@ -4,6 +4,9 @@
 #include <stdexcept>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 namespace resourced::e2e {
 namespace {
@@ -109,6 +112,12 @@ std::vector<std::string> lines_of(const std::string& text) {
     start = end + 1;
   }
   return lines;
+}
+
+std::string own_name() {
+  const passwd* const account = getpwuid(geteuid());
+  const std::string id = fmt::format("uid {}", geteuid());
+  return account == nullptr ? id : fmt::format("{} ({})", account->pw_name, id);
 }
 
 void until_logged(const Daemon& daemon, const std::string& text) {

@@ -116,6 +116,9 @@ struct Scheduler {
 /// Waits until the daemon has logged this: it may answer before it writes. Throws Timeout.
 void until_logged(const Daemon& daemon, const std::string& text);
 
+/// The user of this test as the daemon's log names it: `root (uid 0)`.
+[[nodiscard]] std::string own_name();
+
 /// For messages and ratios.
 [[nodiscard]] double milliseconds(std::chrono::steady_clock::duration time);
 

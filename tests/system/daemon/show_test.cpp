@@ -53,8 +53,9 @@ TEST_CASE("the page of a node has its state, drains, hardware, scheduler, alloca
   const json drained = page(cluster, "n2");
   CHECK(drained["host"] == "n2");
   CHECK(drained["rank"] == 2);
-  CHECK(drained["state"] == "drained");
-  CHECK(drained["up"] == true);
+  CHECK(drained["state"] == "draining");
+  CHECK(drained["up"] == false);
+  CHECK(drained["online"] == true);
   CHECK(drained["since"] == drained["events"].back()["timestamp"]);
   CHECK(std::abs(drained["drain"]["timestamp"].get<double>() - drained["since"].get<double>()) <= 1);
   CHECK(drained["drain"]["reason"] == "bad memory");
@@ -87,7 +88,7 @@ TEST_CASE("the page of a node has its state, drains, hardware, scheduler, alloca
 
   const std::string text = cluster.ctl.output({"show", "n[2-3]"});
   CHECK(text.starts_with("n2 (rank 2)\n"));
-  CHECK(has_line(text, "  state       drained since "));
+  CHECK(has_line(text, "  state       draining since "));
   CHECK(has_line(text, "  reason      bad memory\n"));
   CHECK(has_line(text, "  cores       4 (0-3)\n"));
   CHECK(has_line(text, "  properties  fast,gpu\n"));
@@ -119,6 +120,24 @@ TEST_CASE("a node that there is not is refused as elsewhere") {
     CHECK(cluster.ctl.run({"status", "-i", node}).err == outcome.err);
   }
   CHECK(cluster.ctl.run({"show"}).status == 2);
+}
+
+TEST_CASE("what is wrong with a node is told, also where an operator has drained it for another reason") {
+  Watched cluster(
+      "[[resource.config]]\nhosts = \"n[0-1]\"\ncores = \"0-7\"\ngpus = \"0-1\"\n[monitor]\nmode = "
+      "\"agents\"\n");
+  EventFollower events(cluster.daemon.uri());
+  cluster.drain("n0", "a new board");
+  NodeAgent agent(cluster.daemon.uri(), "n0",
+                  {"--xml", RESOURCED_VECTORS "/hwloc/two_gpus_and_opencl_without_place.xml"});
+  CHECK(events.expect("online")["context"]["idset"] == "0");
+  CHECK(page(cluster, "n0")["drain"]["reason"] == "a new board");
+  CHECK(page(cluster, "n0")["fault"] == "missing resources: core[6-7]");
+  CHECK(page(cluster, "n1")["fault"].is_null());
+  const std::string text = cluster.ctl.output({"show", "n[0-1]"});
+  CHECK(has_line(text, "  reason      a new board\n"));
+  CHECK(has_line(text, "  fault       missing resources: core[6-7]\n"));
+  CHECK(text.find("fault") == text.rfind("fault"));
 }
 
 TEST_CASE("the page of a node with an agent tells whether it is there") {

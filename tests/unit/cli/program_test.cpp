@@ -154,7 +154,7 @@ TEST_SUITE("program") {
     CHECK(status({"-n"}) == "avail yes 2 n[0-1]\n");
     CHECK(json::parse(status({"--json"})) ==
           json::parse(R"({"state":"avail","up":true,"nnodes":2,"ranks":"0-1","nodelist":"n[0-1]",)"
-                      R"("moves":[{"ranks":"1","from":"p","to":null}]})"));
+                      R"("moves":[{"ranks":"1","from":"p","to":null}],"online":true})"));
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "ping measures the round trip of what is sent back") {

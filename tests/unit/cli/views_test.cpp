@@ -80,31 +80,59 @@ TEST_SUITE("views") {
   TEST_CASE("status: each target in one state, online and not in rows of their own") {
     CHECK(status_lines("") ==
           "avail yes 3 5-7 node[5-7]\n"
-          "drained yes 1 1 node1\n"
-          "drained no 1 2 node2\n"
-          "exclude no 1 0 node0\n"
-          "torpid yes 1 3 node3\n"
+          "drained no 1 1 node1\n"
+          "drained* no 1 2 node2\n"
+          "exclude* no 1 0 node0\n"
+          "torpid no 1 3 node3\n"
           "offline no 1 4 node4\n");
   }
 
   TEST_CASE("status: the standard table") {
     CHECK(render(status_view(status()), {}) ==
-          "  STATE UP  NNODES NODELIST\n"
-          "  avail yes      3 node[5-7]\n"
-          "drained yes      1 node1\n"
-          "drained no       1 node2\n"
-          "exclude no       1 node0\n"
-          " torpid yes      1 node3\n"
-          "offline no       1 node4\n");
+          "   STATE UP  NNODES NODELIST\n"
+          "   avail yes      3 node[5-7]\n"
+          " drained no       1 node1\n"
+          "drained* no       1 node2\n"
+          "exclude* no       1 node0\n"
+          "  torpid no       1 node3\n"
+          " offline no       1 node4\n");
   }
 
   TEST_CASE("status: only some states; offline is all that are not online") {
     CHECK(status_lines("avail") == "avail yes 3 5-7 node[5-7]\n");
-    CHECK(status_lines("drain") == "drained yes 1 1 node1\ndrained no 1 2 node2\n");
-    CHECK(status_lines("offline") == "drained no 1 2 node2\nexclude no 1 0 node0\noffline no 1 4 node4\n");
-    CHECK(status_lines("all") == status_lines(""));
+    CHECK(status_lines("drain") == "draining no 0\ndrained no 1 1 node1\ndrained* no 1 2 node2\n");
+    CHECK(status_lines("offline") == "drained* no 1 2 node2\nexclude* no 1 0 node0\noffline no 1 4 node4\n");
+    CHECK(status_lines("avail,drained,exclude,torpid,offline") == status_lines(""));
+    CHECK(status_lines("all") == status_lines("avail,drain,exclude,torpid,offline"));
     CHECK_THROWS_AS(status_lines("broken"), UsageError);
     CHECK_THROWS_AS(status_lines("avail,"), UsageError);
+  }
+
+  TEST_CASE("status: a drained target with an allocation is draining") {
+    auto payload = status();
+    payload["allocated"] = "1,5";
+    CHECK(status_lines("drain", "", payload) == "draining no 1 1 node1\ndrained* no 1 2 node2\n");
+    CHECK(status_lines("draining", "", payload) == "draining no 1 1 node1\n");
+    CHECK(status_lines("drained", "", payload) == "drained* no 1 2 node2\n");
+    CHECK(status_lines("avail", "", payload) == "avail yes 3 5-7 node[5-7]\n");
+    payload["online"] = "3,5-7";
+    CHECK(status_lines("draining", "", payload) == "draining* no 1 1 node1\n");
+  }
+
+  TEST_CASE("status: scripts read the state, and whether its targets are online, each by itself") {
+    OutputOptions as_json;
+    as_json.json = true;
+    ViewFilter filter;
+    filter.states = {"drained"};
+    const std::string rows = render(status_view(status(), filter), as_json);
+    const auto first = json::parse(rows.substr(0, rows.find('\n')));
+    const auto second = json::parse(rows.substr(rows.find('\n') + 1));
+    CHECK(first["state"] == "drained");
+    CHECK(first["up"] == false);
+    CHECK(first["online"] == true);
+    CHECK(second["state"] == "drained");
+    CHECK(second["up"] == false);
+    CHECK(second["online"] == false);
   }
 
   TEST_CASE("status: a state asked for by name has a row even when it is empty") {
@@ -115,12 +143,12 @@ TEST_SUITE("views") {
     payload["torpid"] = "";
     payload["exclude"] = "";
     CHECK(status_lines("", "", payload) == "avail yes 8 0-7 node[0-7]\n");
-    CHECK(status_lines("drained,offline", "", payload) == "drained yes 0\noffline no 0\n");
+    CHECK(status_lines("drained,offline", "", payload) == "drained no 0\noffline no 0\n");
   }
 
   TEST_CASE("status: only some targets, by rank or by host") {
     CHECK(status_lines("", "4-5") == "avail yes 1 5 node5\noffline no 1 4 node4\n");
-    CHECK(status_lines("", "node[1,7]") == "avail yes 1 7 node7\ndrained yes 1 1 node1\n");
+    CHECK(status_lines("", "node[1,7]") == "avail yes 1 7 node7\ndrained no 1 1 node1\n");
     CHECK_THROWS_AS(status_lines("", "8"), Error);
     CHECK_THROWS_AS(status_lines("", "other"), Error);
   }
@@ -305,13 +333,15 @@ TEST_SUITE("moves") {
     ViewFilter filter;
     filter.targets = "0,4-6";
     const std::string rows = render(status_view(divided(), filter), as_json);
-    CHECK(rows == R"({"state":"avail","up":true,"nnodes":2,"ranks":"5-6","nodelist":"node[5-6]",)"
-                  R"("moves":[{"from":"gpu","ranks":"6","to":"debug"},{"from":"gpu","ranks":"5","to":null}]})"
-                  "\n"
-                  R"({"state":"exclude","up":false,"nnodes":1,"ranks":"0","nodelist":"node0","moves":[]})"
-                  "\n"
-                  R"({"state":"offline","up":false,"nnodes":1,"ranks":"4","nodelist":"node4","moves":[]})"
-                  "\n");
+    CHECK(
+        rows ==
+        R"({"state":"avail","up":true,"nnodes":2,"ranks":"5-6","nodelist":"node[5-6]",)"
+        R"("moves":[{"from":"gpu","ranks":"6","to":"debug"},{"from":"gpu","ranks":"5","to":null}],"online":true})"
+        "\n"
+        R"({"state":"exclude","up":false,"nnodes":1,"ranks":"0","nodelist":"node0","moves":[],"online":false})"
+        "\n"
+        R"({"state":"offline","up":false,"nnodes":1,"ranks":"4","nodelist":"node4","moves":[],"online":false})"
+        "\n");
     filter.targets = "5-6";
     CHECK(lines(status_view(divided(), filter), "{nodelist}: {moves}") ==
           "node[5-6]: 6 from partition gpu to partition debug, 5 from partition gpu to the rest\n");

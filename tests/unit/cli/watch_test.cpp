@@ -62,7 +62,7 @@ TEST_CASE_FIXTURE(ProgramFixture, "the table comes after events, and after the j
     bus.close();
   });
   CHECK(outcome.status == 1);
-  const std::vector<std::string> table{"  STATE UP  NNODES NODELIST", "exclude yes      1 node6"};
+  const std::vector<std::string> table{"  STATE UP NNODES NODELIST", "exclude no      1 node6"};
   CHECK(without_times(outcome.out) ==
         std::vector<std::string>{"--- live", table[0], table[1], "--- not live: the daemon stops", "--- live",
                                  table[0], table[1], "--- not live: the daemon stops"});

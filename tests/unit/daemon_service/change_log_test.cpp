@@ -15,6 +15,9 @@
 namespace resourced::daemon::service {
 namespace {
 
+/// A user without a name.
+const module::Actor nobody = module::ByUser{4000000000};
+
 engine::Record drained(engine::Sequence sequence, const std::string& hosts, std::optional<std::string> reason,
                        module::Actor by) {
   engine::Record record;
@@ -59,15 +62,15 @@ TEST_CASE("what agents tell within a second is one line for each kind, once the 
   REQUIRE(written.later.size() == 1);
   written.pass();
   REQUIRE(written.lines.size() == 2);
-  CHECK(written.lines[0].text == "3 nodes torpid: n[1-3]");
+  CHECK(text_of(written.lines[0]) == "3 nodes torpid: n[1-3]");
   CHECK(written.lines[0].event == "torpid");
   CHECK(written.lines[0].hosts == "n[1-3]");
-  CHECK(written.lines[0].by.empty());
-  CHECK(written.lines[1].text == "1 node online: n7");
+  CHECK_FALSE(written.lines[0].by);
+  CHECK(text_of(written.lines[1]) == "1 node online: n7");
   written.log.on_committed(5);
   REQUIRE(written.later.size() == 1);
   written.pass();
-  CHECK(written.lines[2].text == "1 node offline: n9");
+  CHECK(text_of(written.lines[2]) == "1 node offline: n9");
   CHECK(written.later.empty());
 }
 
@@ -77,43 +80,46 @@ TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
   written.log.add(seen(2, "n1", module::UndrainEvent{}), steady_time(1));
   written.log.add(
       seen(3, "n2", module::ScheduleEvent{{}, {}, wall_time(1767225600), wall_time(1767229200), "power"},
-           module::ByUser{7}),
+           nobody),
       steady_time(1));
   // A start is told elsewhere.
   written.log.add(seen(4, "n[1-2]", module::RestartEvent{}), steady_time(1));
   written.log.on_committed(4);
   REQUIRE(written.lines.size() == 3);
-  CHECK(written.lines[0].text == "drain n1 by the daemon: flapping");
-  CHECK(written.lines[0].by.empty());
-  CHECK(written.lines[1].text == "undrain n1 by the daemon");
-  CHECK(written.lines[2].text ==
-        "drain-schedule n2 from 2026-01-01T00:00:00Z until 2026-01-01T01:00:00Z by uid 7: power");
+  CHECK(text_of(written.lines[0]) == "drain n1 by the daemon: flapping");
+  CHECK_FALSE(written.lines[0].by);
+  CHECK(text_of(written.lines[1]) == "undrain n1 by the daemon");
+  CHECK(text_of(written.lines[2]) ==
+        "drain-schedule n2 from 2026-01-01T00:00:00Z until 2026-01-01T01:00:00Z by uid 4000000000: power");
 }
 
 TEST_CASE("a line says what happened, where, by whom and why, once the store has the event") {
   Written written;
-  written.log.add(drained(1, "n[1-2]", "bad dimm", module::ByUser{1000}), steady_time(1));
+  written.log.add(drained(1, "n[1-2]", "bad dimm", nobody), steady_time(1));
   written.log.add(drained(2, "n3", std::nullopt, module::ByKey{"login1"}), steady_time(1));
   CHECK(written.lines.empty());
   written.log.on_committed(1);
   REQUIRE(written.lines.size() == 1);
-  CHECK(written.lines[0].text == "drain n[1-2] by uid 1000: bad dimm");
+  CHECK(text_of(written.lines[0]) == "drain n[1-2] by uid 4000000000: bad dimm");
   CHECK(written.lines[0].event == "drain");
   CHECK(written.lines[0].hosts == "n[1-2]");
-  CHECK(written.lines[0].by == "uid 1000");
+  CHECK(name_of(*written.lines[0].by) == "uid 4000000000");
   CHECK(written.lines[0].reason == "bad dimm");
   written.log.on_committed(2);
   REQUIRE(written.lines.size() == 2);
-  CHECK(written.lines[1].text == "drain n3 by key login1");
+  CHECK(text_of(written.lines[1]) == "drain n3 by key login1");
+  written.log.add(drained(3, "n3", std::nullopt, module::ByUser{0}), steady_time(1));
+  written.log.on_committed(3);
+  CHECK(text_of(written.lines[2]) == "drain n3 by root (uid 0)");
 
   engine::Record reload;
-  reload.sequence = 3;
+  reload.sequence = 4;
   module::DefineEvent define;
   define.method = module::DefineMethod::reload;
   reload.event = {wall_time(1), define, module::BySignal{"HUP"}};
   written.log.add(reload, steady_time(1));
-  written.log.on_committed(3);
-  CHECK(written.lines[2].text == "resource-define by signal HUP");
+  written.log.on_committed(4);
+  CHECK(text_of(written.lines[3]) == "resource-define by signal HUP");
 }
 
 TEST_CASE("no text of a client adds a line or a field, or makes one long") {
@@ -123,12 +129,12 @@ TEST_CASE("no text of a client adds a line or a field, or makes one long") {
   written.log.on_committed(2);
   REQUIRE(written.lines.size() == 2);
   for (const ChangeLine& line : written.lines) {
-    for (const std::string& text : {line.text, line.by, line.reason, line.hosts, line.event}) {
+    for (const std::string& text : {text_of(line), name_of(*line.by), line.reason, line.hosts, line.event}) {
       CHECK(text.find_first_of("\n\r\x1b") == std::string::npos);
       CHECK(text.size() <= 1024);
     }
   }
-  CHECK(written.lines[0].text == "drain n1 by key k <0>x: a MESSAGE=b\\u001b[2J");
+  CHECK(text_of(written.lines[0]) == "drain n1 by key k <0>x: a MESSAGE=b\\u001b[2J");
 }
 
 TEST_CASE("lines are limited, the next one says how many are missing, and agents do not hide users") {
@@ -136,23 +142,23 @@ TEST_CASE("lines are limited, the next one says how many are missing, and agents
   engine::Sequence last = 0;
   for (int i = 0; i < 5000; ++i)
     written.log.add(drained(++last, "n1", std::nullopt, module::ByHost{"n1"}), steady_time(1));
-  written.log.add(drained(++last, "n2", std::nullopt, module::ByUser{7}), steady_time(1));
+  written.log.add(drained(++last, "n2", std::nullopt, nobody), steady_time(1));
   written.log.on_committed(last);
   CHECK(written.lines.size() == 1001);
-  CHECK(written.lines.back().text == "drain n2 by uid 7");
+  CHECK(text_of(written.lines.back()) == "drain n2 by uid 4000000000");
   // Ten more in each second.
   written.lines.clear();
   for (int i = 0; i < 50; ++i)
     written.log.add(drained(++last, "n1", std::nullopt, module::ByHost{"n1"}), steady_time(2));
   written.log.on_committed(last);
   REQUIRE(written.lines.size() == 10);
-  CHECK(written.lines[0].text == "drain n1 by host n1 (4000 more since the last such line)");
-  CHECK(written.lines[1].text == "drain n1 by host n1");
+  CHECK(text_of(written.lines[0]) == "drain n1 by host n1 (4000 more since the last such line)");
+  CHECK(text_of(written.lines[1]) == "drain n1 by host n1");
 }
 
 TEST_CASE("without a log nothing is kept") {
   ChangeLog log(nullptr, nullptr);
-  log.add(drained(1, "n1", std::nullopt, module::ByUser{7}), steady_time(1));
+  log.add(drained(1, "n1", std::nullopt, nobody), steady_time(1));
   log.on_committed(1);
 }
 

@@ -46,6 +46,7 @@ std::vector<TopicRow> topics() {
       {"resource.ping", nullptr, 0, "usa"},
       {"config.get", nullptr, 0, "usa"},
       {"attr.get", proto::topics::encode_attr_get("hostlist"), 0, "usa"},
+      {"resource.user-names", {{"userids", "0"}}, 0, "usa"},
       {"feasibility.check", {{"jobspec", json::object()}}, 0, "usa"},
       {"resource.acquire", nullptr, streaming, "s"},
       {"resource.acquire-mute", nullptr, 0, "a"},

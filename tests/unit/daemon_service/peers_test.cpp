@@ -63,5 +63,35 @@ TEST_CASE("agents are the targets whose agents are connected") {
   CHECK(peers(stand)["agents"] == "");
 }
 
+TEST_CASE("faults are told for the targets of the request, and only for those") {
+  nodes::Settings settings;
+  Stand stand("n[0-7]", 1000, settings);
+  const auto join = [&](const std::string& host, const char* cores) {
+    rset::InventoryBuilder builder;
+    builder.add(text::Hostlist::parse(host), text::IdSet::parse(cores), {}, {});
+    const proto::ClientId agent = stand.connect();
+    const json hello{{"hostname", host}, {"health", true}, {"R", json::parse(builder.finish().encode())}};
+    stand.request(agent, "resource.agent", hello, streaming);
+    stand.settle();
+    return agent;
+  };
+  const auto faults = [&](const json& payload) {
+    return json::parse(stand.call(stand.connect(), "resource.peers", payload).text());
+  };
+  CHECK(stand.call(stand.connect(), "resource.drain", {{"targets", "2-3"}, {"reason", "moved"}}).errnum() ==
+        0);
+  join("n2", "0-2");
+  const proto::ClientId sick = join("n3", "0-3");
+  stand.request(sick, "resource.agent-health", {{"status", 1}});
+  stand.settle();
+  join("n4", "0-3");
+  CHECK(faults({{"targets", "n[0-7]"}})["unfit"] ==
+        json{{"2", "missing resources: core3"}, {"3", "health: the check failed with status 1"}});
+  CHECK(faults({{"targets", "3-4"}})["unfit"] == json{{"3", "health: the check failed with status 1"}});
+  CHECK(faults({{"targets", "n0"}})["unfit"] == json::object());
+  CHECK_FALSE(faults(nullptr).contains("unfit"));
+  CHECK(stand.call(stand.connect(), "resource.peers", {{"targets", "n99"}}).errnum() == EINVAL);
+}
+
 }  // namespace
 }  // namespace resourced::daemon::test

@@ -241,14 +241,27 @@ TEST_CASE_FIXTURE(StandbyStand,
   const auto client = connect();
   const json before = status();
   // As docs/cluster.md has them.
-  const std::set<std::string_view> served{
-      "resource.status",         "resource.journal",       "resource.status-at",
-      "resource.sched-status",   "resource.get",           "attr.get",
-      "feasibility.check",       "resource.report",        "resource.cluster",
-      "resource.metrics",        "resource.ready",         "resource.stats-get",
-      "resource.stats-clear",    "resource.ping",          "config.get",
-      "resource.disconnect",     "resource.agent-cancel",  "resource.wait-cancel",
-      "resource.acquire-cancel", "resource.journal-cancel"};
+  const std::set<std::string_view> served{"resource.status",
+                                          "resource.journal",
+                                          "resource.status-at",
+                                          "resource.sched-status",
+                                          "resource.get",
+                                          "attr.get",
+                                          "feasibility.check",
+                                          "resource.report",
+                                          "resource.cluster",
+                                          "resource.metrics",
+                                          "resource.ready",
+                                          "resource.stats-get",
+                                          "resource.stats-clear",
+                                          "resource.ping",
+                                          "config.get",
+                                          "resource.disconnect",
+                                          "resource.agent-cancel",
+                                          "resource.wait-cancel",
+                                          "resource.acquire-cancel",
+                                          "resource.journal-cancel",
+                                          "resource.user-names"};
   std::size_t found = 0;
   for (const service::Topic& topic : service::Topics::all()) {
     CAPTURE(topic.name);

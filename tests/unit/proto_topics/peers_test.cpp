@@ -33,6 +33,22 @@ TEST_CASE("holders and agents come back as they were") {
   CHECK_FALSE(read.holders[1].by);
   CHECK(read.holders[1].partition.empty());
   CHECK(read.agents.encode() == "0,4");
+  CHECK_FALSE(read.unfit);
+}
+
+TEST_CASE("faults come back as they were, if the request has targets") {
+  CHECK(encode_peers_request({}) == json::object());
+  CHECK(encode_peers_request({"n[0-3]"}) == json{{"targets", "n[0-3]"}});
+  CHECK(parse_peers_request(json{{"targets", "n[0-3]"}}).targets == "n[0-3]");
+  CHECK_FALSE(parse_peers_request(json::object()).targets);
+  Peers peers;
+  peers.unfit.emplace();
+  CHECK(encode_peers(peers) == R"({"holders":[],"agents":"","unfit":{}})");
+  peers.unfit = {{2, "missing resources: gpu1"}, {10, "health: \"disk\""}};
+  const std::string text = encode_peers(peers);
+  CHECK(text ==
+        R"({"holders":[],"agents":"","unfit":{"2":"missing resources: gpu1","10":"health: \"disk\""}})");
+  CHECK(parse_peers(json::parse(text)).unfit == peers.unfit);
 }
 
 TEST_CASE("an answer without its keys is refused by name") {
@@ -44,6 +60,10 @@ TEST_CASE("an answer without its keys is refused by name") {
         "71 the daemon's answer: holders: not an object");
   CHECK(refusal(parse_peers, R"({"holders":[{"targets":"0","since":"now"}],"agents":""})") ==
         R"(71 the daemon's answer has no valid "since")");
+  CHECK(refusal(parse_peers, R"({"holders":[],"agents":"","unfit":[]})") ==
+        R"(71 the daemon's answer has no valid "unfit")");
+  CHECK(refusal(parse_peers, R"({"holders":[],"agents":"","unfit":{"0":1}})") ==
+        "71 the daemon's answer: unfit: not a string");
 }
 
 }  // namespace

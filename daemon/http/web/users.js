@@ -1,0 +1,42 @@
+// Names of users: events and answers have their numbers, and the daemon's machine knows the names. The daemon asks its user
+// database when it is asked for the first time, so a name may come with a later answer.
+import * as api from "./api.js";
+
+const TOPIC = "resource.user-names";
+const FIRST_MS = 50;
+const AGAIN_MS = 1000;
+const TRIES = 10;
+const MOST = 256;
+
+const names = new Map();
+const tries = new Map();
+let changed = null;
+let timer = null;
+
+const ask = async () => {
+  timer = null;
+  const asked = [...tries.entries()].filter(([uid, left]) => left > 0 && !names.has(uid)).slice(0, MOST);
+  if (asked.length === 0) return;
+  for (const [uid, left] of asked) tries.set(uid, left - 1);
+  const userids = asked.map(([uid]) => uid).sort((a, b) => a - b).join(",");
+  const answer = await api.get(TOPIC, { userids }).catch(() => null);
+  const found = Object.entries(answer?.names ?? {});
+  for (const [uid, name] of found) names.set(Number(uid), name);
+  if (found.length > 0) changed();
+  timer ??= setTimeout(ask, AGAIN_MS);
+};
+
+/** The name of a user, or null as long as it is not known; it is asked for then. */
+export const nameOf = (uid) => {
+  if (names.has(uid)) return names.get(uid);
+  if (changed && !tries.has(uid)) {
+    tries.set(uid, TRIES);
+    timer ??= setTimeout(ask, FIRST_MS);
+  }
+  return null;
+};
+
+/** From now on names are asked for; calls a function after new ones. */
+export const start = (onChange) => {
+  changed = onChange;
+};
