@@ -1,7 +1,9 @@
 #include "cli/commands/queue_targets.hpp"
 
 #include <cerrno>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/usage/command.hpp"
+#include "core/constraint/constraint.hpp"
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 #include "proto/topics/status.hpp"
@@ -22,11 +25,6 @@ using rset::ResourceSet;
 using text::IdSet;
 
 namespace {
-
-IdSet with_property(const ResourceSet& inventory, const std::string& name) {
-  const auto found = inventory.properties().find(name);
-  return found == inventory.properties().end() ? IdSet{} : found->second;
-}
 
 const json& queue_of(const json& queues, const std::string& queue) {
   if (queues.is_object() && queues.contains(queue)) return queues.at(queue);
@@ -49,30 +47,46 @@ IdSet targets_of_queue(const json& queues, const std::string& queue, const Resou
     name = table->at("parent").get<std::string>();
     table = &queue_of(queues, name);
   }
-  IdSet targets = inventory.ranks();
-  if (!table->is_object()) return targets;
-  if (table->contains("hosts")) targets &= with_property(inventory, '+' + name);
-  for (const json& property : table->value("requires", json::array())) {
-    if (property.is_string()) targets &= with_property(inventory, property.get<std::string>());
+  json properties = json::array();
+  if (table->is_object()) {
+    properties = table->value("requires", json::array());
+    if (table->contains("hosts")) properties.push_back('+' + name);
   }
-  return targets;
+  return constraint::Constraint::from_json({{"properties", std::move(properties)}}).match(inventory);
 }
 
 void add_queue_option(usage::Command& command, std::string& queue) {
   command.add_option("-q,--queue", queue, "Only targets of this queue of the configuration (RFC 33)");
 }
 
-std::string within_queue(Context& context, const std::string& queue, const std::string& targets,
-                         Excluded excluded) {
-  if (queue.empty()) return targets;
+namespace {
+
+/// As within_queue(); all targets of the queue if `targets` is nothing.
+Selection select_in_queue(Context& context, const std::string& queue,
+                          const std::optional<std::string>& targets, Excluded excluded) {
   const auto status = proto::topics::parse_status(context.call("resource.status"));
   const json config = context.call("config.get");
   IdSet selected = targets_of_queue(config.value("queues", json::object()), queue, status.inventory);
   if (selected.empty()) throw Error(EINVAL, fmt::format("the queue {} has no targets", queue));
-  if (!targets.empty()) selected &= select_targets(targets, status, excluded).ranks;
+  if (targets) selected &= select_targets(*targets, status, excluded).ranks;
   if (selected.empty())
-    throw Error(EINVAL, fmt::format("no target of {} is in the queue {}", targets, queue));
-  return selected.encode();
+    throw Error(EINVAL, fmt::format("no target of {} is in the queue {}", *targets, queue));
+  return select_ranks(std::move(selected), status.inventory);
+}
+
+}  // namespace
+
+std::string within_queue(Context& context, const std::string& queue, const std::string& targets,
+                         Excluded excluded) {
+  if (queue.empty()) return targets;
+  std::string request = select_in_queue(context, queue, targets, excluded).request;
+  return reads_as_ranks(request) ? "rank:" + request : request;
+}
+
+std::string listed_within_queue(Context& context, const std::string& queue, const std::string& targets) {
+  if (queue.empty()) return targets;
+  const auto named = targets.empty() ? std::nullopt : std::optional(targets);
+  return select_in_queue(context, queue, named, Excluded::kept).request;
 }
 
 }  // namespace resourced::cli::commands

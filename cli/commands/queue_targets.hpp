@@ -26,10 +26,14 @@ class Context;
 /// -q
 void add_queue_option(usage::Command& command, std::string& queue);
 
-/// The targets of a command line that are in the queue, as an idset, or all of the queue if `targets` is
-/// empty; the text itself if `queue` is empty. Throws Error EINVAL if there are none, and as select_targets()
-/// does.
+/// The targets of a change that are in the queue, for select_targets(), which means the same targets if ranks
+/// are renumbered meanwhile; the text itself if `queue` is empty. Throws Error EINVAL if there are none, and
+/// as select_targets() does.
 [[nodiscard]] std::string within_queue(Context& context, const std::string& queue, const std::string& targets,
                                        Excluded excluded = Excluded::kept);
+/// The targets of a listing that are in the queue, as a request names them; all of the queue if `targets` is
+/// empty. Throws as within_queue().
+[[nodiscard]] std::string listed_within_queue(Context& context, const std::string& queue,
+                                              const std::string& targets);
 
 }  // namespace resourced::cli::commands

@@ -97,6 +97,11 @@ Option* Option::hide() {
   return this;
 }
 
+Option* Option::may_be_empty() {
+  takes_empty = true;
+  return this;
+}
+
 std::size_t Option::most() const noexcept {
   if (!takes_value()) return 0;
   return values.value_or(value.is_list() ? any_number : 1);

@@ -78,6 +78,9 @@ struct Option {
   Option* capture_default_str();
   /// The help does not show the option.
   Option* hide();
+  /// An empty value is one. Elsewhere it is refused: it comes from a variable of a script that is not set,
+  /// and would have the meaning of an option that is not given.
+  Option* may_be_empty();
 
   [[nodiscard]] bool is_argument() const { return !names.front().starts_with('-'); }
   [[nodiscard]] bool takes_value() const noexcept { return kind == Kind::valued; }
@@ -106,6 +109,7 @@ struct Option {
   bool takes_one_at_a_time = false;
   bool shows_default = false;
   bool is_hidden = false;
+  bool takes_empty = false;
   std::vector<Option*> excluded;
   std::vector<Option*> needed;
   std::size_t given = 0;

@@ -52,6 +52,15 @@ std::optional<std::string> word_taken_for_help(const std::vector<std::string>& a
   return found;
 }
 
+/// For CLI11 the value of `--until=` is the next word.
+void refuse_empty_values(const std::vector<std::string>& arguments) {
+  for (auto word = arguments.rbegin(); word != arguments.rend() && *word != "--"; ++word) {
+    if (word->starts_with("--") && word->find('=') == word->size() - 1)
+      throw ParseError(word->substr(0, word->size() - 1) + ": the value is empty",
+                       static_cast<int>(CLI::ExitCodes::ValidationError));
+  }
+}
+
 std::string names_of(const Option& option) {
   std::string names;
   for (const std::string& name : option.names) names += names.empty() ? name : ',' + name;
@@ -91,9 +100,9 @@ void describe_values(CLI::Option& built, const Option& option) {
   if (option.shows_default) built.capture_default_str();
   // This one runs before the checks above.
   built.transform(CLI::Validator(
-      [](std::string& text) {
+      [refuses_empty = !option.is_argument() && !option.takes_empty](std::string& text) {
         text = without_marks(std::move(text));
-        return std::string();
+        return refuses_empty && text.empty() ? std::string("the value is empty") : std::string();
       },
       ""));
 }
@@ -111,6 +120,7 @@ class Parser {
   }
 
   void parse(std::vector<std::string> arguments) {
+    refuse_empty_values(arguments);
     const auto taken = word_taken_for_help(arguments);
     try {
       app_.parse(std::move(arguments));

@@ -34,11 +34,14 @@ TEST_CASE("-q selects the targets of a queue in listings and changes") {
       "[[resource.config]]\nhosts = \"n[0-7]\"\ncores = \"0-3\"\n"
       "[[resource.config]]\nhosts = \"n[0-3]\"\nproperties = [\"gpu\"]\n"
       "[queues.batch]\nhosts = \"n[4-7]\"\n[queues.gpus]\nrequires = [\"gpu\"]\n"
-      "[queues.virtual]\nparent = \"gpus\"\n[queues.every]\n";
+      "[queues.virtual]\nparent = \"gpus\"\n[queues.every]\n[queues.others]\nrequires = [\"^gpu\"]\n";
   const Cluster cluster{DaemonOptions{.config = config}};
   const auto ctl = [&](const std::vector<std::string>& words) { return cluster.ctl.output(words); };
-  for (const auto& [queue, hosts] : std::vector<std::pair<std::string, std::string>>{
-           {"batch", "n[4-7]"}, {"gpus", "n[0-3]"}, {"virtual", "n[0-3]"}, {"every", "n[0-7]"}}) {
+  for (const auto& [queue, hosts] : std::vector<std::pair<std::string, std::string>>{{"batch", "n[4-7]"},
+                                                                                     {"gpus", "n[0-3]"},
+                                                                                     {"virtual", "n[0-3]"},
+                                                                                     {"every", "n[0-7]"},
+                                                                                     {"others", "n[4-7]"}}) {
     CAPTURE(queue);
     CHECK(ctl({"status", "-n", "-q", queue, "-o", "{nodelist}"}) == hosts + "\n");
     CHECK(ctl({"list", "-n", "-q", queue, "-s", "up", "-o", "{nodelist}"}) == hosts + "\n");
@@ -56,9 +59,21 @@ TEST_CASE("-q selects the targets of a queue in listings and changes") {
     CHECK(outcome.status == 1);
     return outcome.err;
   };
+  // As `drain -q batch "$UNSET"` has it.
+  CHECK(refusal({"drain", "-q", "batch", "", "x"}) == "resourcectl: idset is empty\n");
+  CHECK(refusal({"shrink", "-y", "-q", "batch", ""}) == "resourcectl: idset is empty\n");
   CHECK(refusal({"undrain", "-q", "batch", "n1"}) == "resourcectl: no target of n1 is in the queue batch\n");
   CHECK(refusal({"drain", "-q", "nosuch", "n1"}) ==
-        "resourcectl: unknown queue \"nosuch\": known are batch, every, gpus, virtual\n");
+        "resourcectl: unknown queue \"nosuch\": known are batch, every, gpus, others, virtual\n");
+}
+
+TEST_CASE("-q selects targets also where hosts have numbers for names") {
+  const Cluster cluster{DaemonOptions{.config = "[[resource.config]]\nhosts = \"[0001-0008]\"\ncores = "
+                                                "\"0-3\"\n[queues.batch]\nhosts = \"[0005-0008]\"\n"}};
+  CHECK(cluster.ctl.output({"drain", "-q", "batch", "all", "power"}) ==
+        "drained 4 nodes: [0005-0008] (power)\n");
+  CHECK(cluster.ctl.output({"status", "-n", "-q", "batch", "-o", "{ranks}"}) == "4-7\n");
+  CHECK(cluster.ctl.output({"undrain", "-q", "batch", "rank:4-5"}) == "undrained 2 nodes: [0005-0006]\n");
 }
 
 TEST_CASE("a change prints what it did") {

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/screen/abilities.hpp"
@@ -55,6 +56,25 @@ constexpr const char* with_properties =
 }  // namespace
 
 TEST_SUITE("usage") {
+  TEST_CASE("an empty value, as of a variable that is not set, is no option that is not given") {
+    const std::vector<std::vector<std::string>> rows{{"drain", "--from", "", "n1", "x"},
+                                                     {"drain", "--until=", "n1", "x"},
+                                                     {"status", "-i", ""},
+                                                     {"status", "-s", ""},
+                                                     {"status", "-q", ""},
+                                                     {"drain", "-q", "", "all", "x"},
+                                                     {"--timeout", "", "status"},
+                                                     {"eventlog", "--since", ""},
+                                                     {"list", "-o", ""}};
+    for (const std::vector<std::string>& arguments : rows) {
+      CAPTURE(fmt::format("{}", fmt::join(arguments, " ")));
+      const Outcome outcome = run(arguments);
+      CHECK(outcome.status == 2);
+      CHECK(outcome.out.empty());
+      CHECK(outcome.err.find(": the value is empty\n") != std::string::npos);
+    }
+  }
+
   TEST_CASE("an unknown command or option is named in one line, with the nearest one") {
     const auto check = [](const std::vector<std::string>& arguments, const std::string& text) {
       const Outcome outcome = run(arguments);
