@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <csignal>
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include <poll.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
@@ -139,6 +141,7 @@ class Queue {
   void push(Entry entry) {
     entry.size += overhead;
     const std::lock_guard lock(mutex_);
+    if (unwritten_ == 0 && !entry.make && takes_at_once(entry)) return write(entry);
     if (bytes_ + entry.size > most_bytes) {
       ++dropped_;
       ++untold_;
@@ -146,6 +149,14 @@ class Queue {
     }
     tell_dropped();
     add(std::move(entry));
+  }
+
+  /// A write of at most PIPE_BUF bytes does not wait where poll(2) says so.
+  static bool takes_at_once(const Entry& entry) {
+    constexpr std::size_t time_and_level = 96;
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    return entry.text.size() + time_and_level <= PIPE_BUF && ::poll(&out, 1, 0) == 1 &&
+           (out.revents & POLLOUT) != 0;
   }
 
   // Requires the lock.

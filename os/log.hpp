@@ -19,9 +19,10 @@ enum class Level : std::uint8_t { trace, debug, info, warning, error, critical, 
 [[nodiscard]] Level parse_level(const std::string& text);
 
 /// From here on lines go to standard error, each with its time, or with the priority prefix of journald if
-/// systemd collects them. A thread writes them, so nobody waits for a reader of the log: of lines that are
-/// not read, 4 MiB wait, and those beyond are counted, and left out. The last ones are written at the end of
-/// the process, which waits a second for it. `program` is for failures of the log itself.
+/// systemd collects them. Nobody waits for a reader of the log: a thread writes what cannot be written at
+/// once. Of lines that are not read, 4 MiB wait; those beyond are counted and left out. The last ones are
+/// written at the end of the process, which waits a second for it. `program` is for failures of the log
+/// itself.
 void log_to_stderr(const std::string& program);
 /// Lines go to a stream at once; it must outlive the use of the log.
 void log_to(const std::string& program, std::ostream& out);

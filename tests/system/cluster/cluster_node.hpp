@@ -17,6 +17,7 @@
 #include "client/connection.hpp"
 #include "harness/daemon.hpp"
 #include "harness/process.hpp"
+#include "only_thorough.hpp"
 #include "shared_etcd.hpp"
 #include "temp_dir.hpp"
 #include "thorough.hpp"
@@ -31,8 +32,7 @@ inline constexpr client::Milliseconds patience{60000};
 /// end.
 inline const int usual_lease = test::thorough(2, 6);
 
-/// For cases that wait for the end of a lease, or for other times of seconds: ./test does not run them.
-inline doctest::skip only_thorough() { return doctest::skip(!test::thorough(true, false)); }
+using test::only_thorough;
 
 /// A daemon of a cluster in a directory of its own. Its standard output has a line when it leads.
 class Node {

@@ -20,6 +20,7 @@
 
 #include "client_of_etcd.hpp"
 #include "core/error.hpp"
+#include "only_thorough.hpp"
 #include "shared_etcd.hpp"
 
 namespace resourced::daemon::log::etcd {
@@ -169,7 +170,7 @@ TEST_CASE("ranges are read in pages, deleted, and compacted") {
   CHECK(rest.found.at(0).size() == 1);
 }
 
-TEST_CASE("endpoints are tried in turn, whichever member is killed") {
+TEST_CASE("endpoints are tried in turn, whichever member is killed" * test::only_thorough()) {
   Etcd etcd({.members = 3});
   Client client(settings_of(etcd.urls()));
   for (std::size_t member = 0; member < 3; ++member) {

@@ -20,6 +20,7 @@
 
 #include "fixture.hpp"
 #include "harness/other_user.hpp"
+#include "only_thorough.hpp"
 #include "wire/flooder.hpp"
 #include "wire/local_client.hpp"
 #include "wire/raw_socket.hpp"
@@ -276,7 +277,7 @@ void check_crowd(const Both& cluster, const char* what, double most_each, const 
   CHECK(after <= before + 8 * mib);
 }
 
-TEST_CASE("a connection that is idle holds little, and one that has gone nothing") {
+TEST_CASE("a connection that is idle holds little, and one that has gone nothing" * test::only_thorough()) {
   const Both cluster;
   check_crowd<LocalClient>(cluster, "local", 16 << 10, [&](std::deque<LocalClient>& clients) {
     clients.emplace_back(cluster.dir / "local");
@@ -316,7 +317,8 @@ TEST_CASE(
 }
 
 // Returning memory to the system blocks the loop, so the statistics show it under its own name.
-TEST_CASE("the memory of a crowd that has left is given back by a hold of the loop that has a name") {
+TEST_CASE("the memory of a crowd that has left is given back by a hold of the loop that has a name" *
+          test::only_thorough()) {
   constexpr std::size_t connections = 600;
   Both cluster;
   RawClient owner(cluster.daemon.uri());

@@ -1,8 +1,6 @@
 // The budget of a feasibility check: requests made to take long end when it is spent, in every part of the
-// check, and one step of the budget takes some nanoseconds.
-#include <algorithm>
+// check.
 #include <cerrno>
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -107,28 +105,20 @@ std::vector<Hostile> hostile_requests() {
   return all;
 }
 
-TEST_CASE("a budget ends any request, and what it takes is in proportion to its steps") {
+TEST_CASE("a budget ends any request") {
   constexpr std::uint64_t steps = 20'000'000;
   for (const unsigned kinds : {1U, 100U, 1000U}) {
     const ResourceSet inventory = cluster(16384, kinds);
     for (const Hostile& hostile : hostile_requests()) {
       CAPTURE(kinds);
       CAPTURE(hostile.what);
-      double best = 1e9;
       Budget budget(steps);
-      for (int i = 0; i < 3 && best > 0.1; ++i) {
-        budget = Budget(steps);
-        const auto begun = std::chrono::steady_clock::now();
-        try {
-          (void)check_jobspec_feasibility(hostile.jobspec, inventory, budget);
-        } catch (const Error& error) {
-          CHECK((error.errnum() == ETIMEDOUT || error.errnum() == EINVAL || error.errnum() == ERANGE));
-        }
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begun;
-        best = std::min(best, taken.count());
+      try {
+        (void)check_jobspec_feasibility(hostile.jobspec, inventory, budget);
+      } catch (const Error& error) {
+        CHECK((error.errnum() == ETIMEDOUT || error.errnum() == EINVAL || error.errnum() == ERANGE));
       }
       CHECK(budget.spent() <= steps);
-      CHECK(best < 1.0);
     }
   }
 }

@@ -26,7 +26,7 @@ using nlohmann::json;
 namespace {
 
 TEST_CASE("the state at a time is what resource.status told then, over random histories and restarts") {
-  for (unsigned seed = 1; seed <= resourced::test::thorough(40U, 10U); ++seed) {
+  for (unsigned seed = 1; seed <= resourced::test::thorough(40U, 5U); ++seed) {
     CAPTURE(seed);
     History history(seed);
     history.run(60);

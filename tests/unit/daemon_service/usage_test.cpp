@@ -227,7 +227,7 @@ void trim_all(History& history, double before) {
 }
 
 TEST_CASE("a report is the integral of the states, over random histories, restarts and renumbered hosts") {
-  for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 20U); ++seed) {
+  for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 8U); ++seed) {
     CAPTURE(seed);
     History history(seed);
     history.pace = seed % 2 == 0 ? 3000 : 1;
@@ -244,7 +244,7 @@ TEST_CASE("a report is the integral of the states, over random histories, restar
 }
 
 TEST_CASE("a report stays true when the log is trimmed, over months, trims and restarts") {
-  for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 20U); ++seed) {
+  for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 8U); ++seed) {
     CAPTURE(seed);
     History history(1000 + seed);
     history.pace = seed % 2 == 0 ? 3000 : 40;

@@ -1,0 +1,12 @@
+// A case that ./test does not run, as it waits for a time of seconds or needs much of the processor.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "thorough.hpp"
+
+namespace resourced::test {
+
+inline doctest::skip only_thorough() { return doctest::skip(!thorough(true, false)); }
+
+}  // namespace resourced::test
