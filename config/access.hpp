@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,8 +21,9 @@ using Roles = std::vector<Role>;
 
 /// One [[access.rule]]: the roles of some users of this machine.
 struct AccessRule {
-  std::vector<std::uint32_t> users;   ///< uids: of `users`, and of the members of `groups`
-  std::vector<std::uint32_t> groups;  ///< gids: those whose primary group it is
+  std::vector<std::uint32_t> users;  ///< uids: of `users`, and of the members of `groups`
+  std::vector<std::uint32_t>
+      groups;  ///< gids: those whose primary group it is, or who are in it by UserGroups
   Roles roles;
   std::vector<std::string> user_names = {};   ///< as the configuration has them
   std::vector<std::string> group_names = {};  ///< likewise
@@ -65,6 +67,14 @@ struct GroupAccount {
 };
 /// Throws Error as find_user() does. A listed member that does not exist is passed over.
 [[nodiscard]] GroupAccount find_group(const std::string& name);
+
+/// The gids of all groups of each user (uid).
+using UserGroups = std::map<std::uint32_t, std::vector<std::uint32_t>>;
+
+/// The gids of all groups of a user, also of those whose entries do not list the user, as groups in groups of
+/// a directory do; empty for an unknown user, or if the database does not answer. May take as long as a
+/// server of accounts does.
+[[nodiscard]] std::vector<std::uint32_t> groups_of_user(std::uint32_t uid);
 
 /// The rule with its names as the user database has them now; as it was if the database does not answer. May
 /// take as long as a server of accounts does.

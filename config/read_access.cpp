@@ -198,6 +198,31 @@ std::uint32_t find_user(const std::string& name) {
   throw Error(EINVAL, fmt::format("unknown user: {}", text::quoted(name)));
 }
 
+std::vector<std::uint32_t> groups_of_user(std::uint32_t uid) {
+  passwd entry{};
+  std::vector<char> buffer;
+  const auto ask = [uid](passwd* place, char* room, std::size_t size, passwd** found) {
+    return getpwuid_r(uid, place, room, size, found);
+  };
+  try {
+    if (!look_up(ask, entry, buffer, fmt::format("uid {}", uid))) return {};
+  } catch (const Error&) {
+    return {};
+  }
+  // The most that Linux has for a process.
+  constexpr int most = 65536;
+  constexpr int usual = 64;
+  std::vector<gid_t> groups(usual);
+  for (int count = usual;; count = std::min(count, most)) {
+    groups.resize(static_cast<std::size_t>(count));
+    if (getgrouplist(entry.pw_name, entry.pw_gid, groups.data(), &count) >= 0) {
+      groups.resize(static_cast<std::size_t>(count));
+      return {groups.begin(), groups.end()};
+    }
+    if (groups.size() >= most) return {groups.begin(), groups.end()};
+  }
+}
+
 AccessRule looked_up(const AccessRule& rule) {
   AccessRule now{{}, {}, rule.roles, rule.user_names, rule.group_names};
   const auto look_up_all = [&](std::string_view kind, const std::vector<std::string>& names,

@@ -1,5 +1,6 @@
 #include "daemon/account_watch.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -16,9 +17,14 @@ namespace resourced::daemon {
 
 /// Shared by the loop and the thread: the thread may outlive the watch.
 struct AccountWatch::LookUp {
+  struct Found {
+    Rules rules;
+    config::UserGroups groups;
+  };
   Rules asked;
+  std::set<std::uint32_t> users;
   std::mutex mutex;
-  std::optional<Rules> found;
+  std::optional<Found> found;
 };
 
 namespace {
@@ -42,45 +48,75 @@ void log_unknown(const AccountWatch::Rules& rules) {
 
 }  // namespace
 
-AccountWatch::AccountWatch(boost::asio::io_context& loop, Rules& rules, std::function<void()> changed,
-                           Ask ask, Seconds pause)
+AccountWatch::AccountWatch(boost::asio::io_context& loop, Rules& rules,
+                           std::function<void(const config::UserGroups&)> changed, UserDatabase ask,
+                           Seconds pause)
     : timer_(loop), rules_(rules), changed_(std::move(changed)), ask_(std::move(ask)), pause_(pause) {
   wait();
 }
 
 void AccountWatch::wait() {
-  timer_.expires_after(std::chrono::ceil<std::chrono::milliseconds>(pause_));
+  // A look-up takes milliseconds as a rule.
+  constexpr Seconds moment{0.05};
+  const Seconds time = look_up_ ? std::min(moment, pause_) : pause_;
+  timer_.expires_after(std::chrono::ceil<std::chrono::milliseconds>(time));
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    if (look_up_) take();
-    if (!look_up_) begin();
+    if (look_up_) {
+      take();
+      if (!look_up_ && has_new_) begin();
+    } else {
+      begin();
+    }
     wait();
   });
 }
 
+bool AccountWatch::names_groups() const {
+  return std::ranges::any_of(rules_, [](const auto& rule) { return !rule.group_names.empty(); });
+}
+
+void AccountWatch::saw(std::uint32_t uid) {
+  constexpr std::size_t most = 1024;
+  if (!names_groups() || seen_.contains(uid)) return;
+  if (seen_.size() >= most) seen_.clear();
+  seen_.insert(uid);
+  has_new_ = true;
+  if (look_up_) return;
+  begin();
+  wait();
+}
+
 void AccountWatch::take() {
-  std::optional<Rules> found;
+  std::optional<LookUp::Found> found;
   {
     const std::lock_guard lock(look_up_->mutex);
     found.swap(look_up_->found);
   }
   if (!found) return;
   const std::shared_ptr<LookUp> done = std::exchange(look_up_, nullptr);
-  // A reload has replaced the rules meanwhile, or nothing is new.
-  if (rules_ != done->asked || rules_ == *found) return;
-  if (unknown_in(rules_) != unknown_in(*found)) log_unknown(*found);
-  rules_ = *std::move(found);
-  changed_();
+  // A reload may have replaced the rules meanwhile.
+  const bool has_rules = rules_ == done->asked && rules_ != found->rules;
+  if (!has_rules && groups_ == found->groups) return;
+  groups_ = std::move(found->groups);
+  if (has_rules) {
+    if (unknown_in(rules_) != unknown_in(found->rules)) log_unknown(found->rules);
+    rules_ = std::move(found->rules);
+  }
+  changed_(groups_);
 }
 
 void AccountWatch::begin() {
+  has_new_ = false;
   if (rules_.empty()) return;
   auto look_up = std::make_shared<LookUp>();
   look_up->asked = rules_;
+  if (names_groups()) look_up->users = seen_;
   try {
     std::thread([look_up, ask = ask_] {
-      Rules found;
-      for (const config::AccessRule& rule : look_up->asked) found.push_back(ask(rule));
+      LookUp::Found found;
+      for (const config::AccessRule& rule : look_up->asked) found.rules.push_back(ask.rule(rule));
+      for (const std::uint32_t uid : look_up->users) found.groups[uid] = ask.groups(uid);
       const std::lock_guard lock(look_up->mutex);
       look_up->found = std::move(found);
     }).detach();

@@ -1,9 +1,12 @@
 // Looks the accounts of [[access.rule]] up again while the daemon serves: who joins or leaves a group, and an
-// account that is made later, counts without a reload.
+// account that is made later, counts without a reload. Of users who connect it looks up all groups, as the
+// entry of a group need not list all of its members.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -14,16 +17,22 @@
 
 namespace resourced::daemon {
 
+/// The user database of this machine. Both are called on a thread of their own, as a server of accounts may
+/// not answer for long.
+struct UserDatabase {
+  std::function<config::AccessRule(const config::AccessRule&)> rule = config::looked_up;
+  std::function<std::vector<std::uint32_t>(std::uint32_t)> groups = config::groups_of_user;
+};
+
 class AccountWatch {
  public:
   using Rules = std::vector<config::AccessRule>;
-  using Ask = std::function<config::AccessRule(const config::AccessRule&)>;
-
   /// Keeps the accounts of `rules`, which a reload may replace, as the user database has them, and calls
-  /// `changed` after a change. Begins a look-up after each `pause`, and takes what it has found after the
-  /// next one. `ask` is called on a thread of its own, as a server of accounts may not answer for long.
-  AccountWatch(boost::asio::io_context& loop, Rules& rules, std::function<void()> changed,
-               Ask ask = config::looked_up, Seconds pause = Seconds(15));
+  /// `changed` after a change, with the groups of users who have connected. Begins a look-up `pause` after
+  /// the last one has ended.
+  AccountWatch(boost::asio::io_context& loop, Rules& rules,
+               std::function<void(const config::UserGroups&)> changed, UserDatabase ask = {},
+               Seconds pause = Seconds(15));
   /// Does not wait for a look-up that is under way.
   ~AccountWatch() = default;
   AccountWatch(const AccountWatch&) = delete;
@@ -31,18 +40,27 @@ class AccountWatch {
   AccountWatch(AccountWatch&&) = delete;
   AccountWatch& operator=(AccountWatch&&) = delete;
 
+  /// A user connects. The groups of a new one are looked up at once.
+  void saw(std::uint32_t uid);
+
  private:
   struct LookUp;
 
   void wait();
+  [[nodiscard]] bool names_groups() const;
   void take();
   void begin();
 
   boost::asio::steady_timer timer_;
   Rules& rules_;
-  std::function<void()> changed_;
-  Ask ask_;
+  std::function<void(const config::UserGroups&)> changed_;
+  UserDatabase ask_;
   Seconds pause_;
+  /// Those who have connected, as long as they are few enough to be looked up each time.
+  std::set<std::uint32_t> seen_;
+  /// A user was seen that the look-up under way does not know.
+  bool has_new_ = false;
+  config::UserGroups groups_;
   /// The one that is under way, or whose result is not taken.
   std::shared_ptr<LookUp> look_up_;
 };

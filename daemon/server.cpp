@@ -97,12 +97,16 @@ class Server {
                   },
                   [this](Seconds pause, auto work) { os::run_later(loop_, pause, std::move(work)); },
                   config_.flux.socket.empty() ? nullptr : flux::module::read_topologies, write_change,
+                  [this](std::uint32_t uid) { accounts_.saw(uid); },
                   leader_ ? std::optional(leadership()) : std::nullopt}),
         listeners_(loop_, service_, config_),
         flush_(loop_, listeners_, [this] { return service_.unsent(); }),
         signals_(loop_, [this](int number) { take_signal(number); }),
         upkeep_(loop_, store_, listeners_, service_.holds(), config_.store.history),
-        accounts_(loop_, config_.access.rules, [this] { service_.set_access_rules(config_.access.rules); }),
+        accounts_(loop_, config_.access.rules,
+                  [this](const config::UserGroups& groups) {
+                    service_.set_access_rules(config_.access.rules, groups);
+                  }),
         agent_timer_(loop_),
         watchdog_(loop_) {
     if (member != nullptr) require_all(*member);

@@ -105,7 +105,10 @@ struct Standby::State {
         flush(loop, listeners, [this] { return service.unsent(); }),
         signals(loop, [this](int number) { take_signal(number); }),
         watchdog(loop),
-        accounts(loop, config.access.rules, [this] { service.set_access_rules(config.access.rules); }),
+        accounts(loop, config.access.rules,
+                 [this](const config::UserGroups& groups) {
+                   service.set_access_rules(config.access.rules, groups);
+                 }),
         intake(loop, store.last_sequence(),
                {[this](log::Record record) {
                   service.follow(record);
@@ -137,7 +140,7 @@ struct Standby::State {
             // Nothing is due: the engine takes no steps.
             [](SteadyTime /*when*/) {}, nullptr, nullptr,
             [this](Seconds pause, auto work) { os::run_later(loop, pause, std::move(work)); }, nullptr,
-            nullptr, std::nullopt,
+            nullptr, [this](std::uint32_t uid) { accounts.saw(uid); }, std::nullopt,
             service::Following{[this] { return standing(os::boot_clock()); },
                                [this](auto take) { coordinator->ask_roster(std::move(take)); },
                                std::move(states)}};

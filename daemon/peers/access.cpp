@@ -93,6 +93,12 @@ Access Access::with_rules(std::vector<config::AccessRule> rules) const {
   return access;
 }
 
+Access Access::with_groups(std::shared_ptr<const config::UserGroups> groups) const {
+  Access access = *this;
+  access.groups_ = std::move(groups);
+  return access;
+}
+
 std::size_t Access::unknown_accounts() const noexcept {
   std::size_t count = 0;
   for (const config::AccessRule& rule : rules_) count += rule.unknown.size();
@@ -102,10 +108,19 @@ std::size_t Access::unknown_accounts() const noexcept {
 config::Roles Access::local_roles(const transport::Credentials& credentials) const {
   if (credentials.userid == owner_ || credentials.userid == root) return {config::Role::owner};
   config::Roles roles;
+  const std::vector<std::uint32_t>* further = nullptr;
+  if (groups_) {
+    if (const auto known = groups_->find(credentials.userid); known != groups_->end())
+      further = &known->second;
+  }
+  const auto is_member = [&](std::uint32_t group) {
+    return group == credentials.groupid ||
+           (further != nullptr && std::ranges::find(*further, group) != further->end());
+  };
   bool named = false;
   for (const config::AccessRule& rule : rules_) {
     const bool applies = std::ranges::find(rule.users, credentials.userid) != rule.users.end() ||
-                         std::ranges::find(rule.groups, credentials.groupid) != rule.groups.end();
+                         std::ranges::any_of(rule.groups, is_member);
     if (!applies) continue;
     named = true;
     roles.insert(roles.end(), rule.roles.begin(), rule.roles.end());

@@ -82,6 +82,9 @@ class Access {
   [[nodiscard]] bool knows_key(std::string_view key) const { return keys_.contains(std::string(key)); }
   /// The same with these rules for users of this machine.
   [[nodiscard]] Access with_rules(std::vector<config::AccessRule> rules) const;
+  /// The same for users with these groups beside their primary ones.
+  [[nodiscard]] Access with_groups(std::shared_ptr<const config::UserGroups> groups) const;
+  [[nodiscard]] const std::shared_ptr<const config::UserGroups>& groups() const noexcept { return groups_; }
   /// How many names in rules the user database lacks.
   [[nodiscard]] std::size_t unknown_accounts() const noexcept;
 
@@ -93,6 +96,8 @@ class Access {
   config::Roles local_;
   config::Roles anonymous_;
   std::vector<config::AccessRule> rules_;
+  /// Null for none.
+  std::shared_ptr<const config::UserGroups> groups_;
   struct Key {
     config::AccessKey rule;
     std::shared_ptr<const text::HostIndex> hosts;

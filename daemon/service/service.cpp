@@ -20,6 +20,7 @@ Service::Service(log::EventLog& log, std::function<WallTime()> now, Settings set
           if (cluster_.may_serve()) work();
         });
       }),
+      on_user_(std::move(settings.on_user)),
       wake_at_(std::move(settings.wake_at)),
       log_(log),
       gate_(std::move(settings.access), settings.limits, stats_),
@@ -96,6 +97,7 @@ std::function<void(std::function<void()>)> Service::poster(std::string_view name
 
 void Service::on_client(transport::Transport& transport, proto::ClientId client,
                         const transport::Credentials& credentials) {
+  tell_user(credentials);
   clients_.add(transport, client, credentials, gate_.access().judge(credentials));
 }
 
@@ -381,7 +383,13 @@ void Service::end_schedulers(const Error& error, const transport::Transport* exc
   settle();
 }
 
+void Service::tell_user(const transport::Credentials& credentials) const {
+  if (on_user_ && credentials.userid != proto::userid_unknown && !credentials.of_instance)
+    on_user_(credentials.userid);
+}
+
 bool Service::welcomes(const transport::Credentials& credentials) const {
+  tell_user(credentials);
   return gate_.access().judge(credentials).rights.any();
 }
 
@@ -389,12 +397,13 @@ bool Service::may_read(const transport::Credentials& credentials) const {
   return gate_.access().judge(credentials).rights.has(peers::Right::read);
 }
 
-void Service::set_access_rules(std::vector<config::AccessRule> rules) {
+void Service::set_access_rules(std::vector<config::AccessRule> rules, config::UserGroups groups) {
+  gate_.set_access(gate_.access().with_groups(std::make_shared<const config::UserGroups>(std::move(groups))));
   set_access(gate_.access().with_rules(std::move(rules)));
 }
 
 void Service::set_access(peers::Access access) {
-  gate_.set_access(std::move(access));
+  gate_.set_access(access.with_groups(gate_.access().groups()));
   for (const proto::ClientId client : clients_.all()) {
     peers::Clients::Client& known = *clients_.find(client);
     peers::Principal principal = gate_.access().judge(known.credentials);

@@ -71,6 +71,8 @@ class Service final : public transport::Listener {
     InventoryFile::Read read_topologies = nullptr;
     /// Writes a line of the daemon's log for a change. Null where the changes are logged otherwise.
     ChangeLog::Write write_change = nullptr;
+    /// A user of this machine connects, who may have no role. Null where nobody wants to know.
+    std::function<void(std::uint32_t uid)> on_user = nullptr;
     /// Nothing for a daemon on its own.
     std::optional<Leadership> leadership = std::nullopt;
     /// For a standby, whose engine takes no steps: it serves what its log tells.
@@ -92,8 +94,9 @@ class Service final : public transport::Listener {
   /// Ends kept requests whose clients have lost the right for them, and disconnects clients without any
   /// right.
   void set_access(peers::Access access);
-  /// The same with other rules for users of this machine.
-  void set_access_rules(std::vector<config::AccessRule> rules);
+  /// The same with other rules for users of this machine, and their groups beside the primary ones, which a
+  /// later set_access() keeps.
+  void set_access_rules(std::vector<config::AccessRule> rules, config::UserGroups groups);
   void set_limits(const config::Limits& limits);
   void set_agents(const nodes::Settings& settings);
   /// Begins to discover the inventory from the agents' reports. `define` passes the result to the engine.
@@ -168,6 +171,8 @@ class Service final : public transport::Listener {
   void cancel(const Call& call) { requests_.cancel(call); }
   void disconnect(const Call& call) { requests_.forget(call.client); }
 
+  /// Tells Settings::on_user of a client that is a user of this machine.
+  void tell_user(const transport::Credentials& credentials) const;
   /// Refuses a request that is beyond a limit.
   void turn_away(proto::ClientId client, const proto::Message& request, const Error& error);
   /// Disconnects a client.
@@ -201,6 +206,7 @@ class Service final : public transport::Listener {
 
   std::function<SteadyTime()> uptime_;
   JournalTopics::Later later_;
+  std::function<void(std::uint32_t)> on_user_;
   std::function<void(SteadyTime)> wake_at_;
   /// The time of the pending Settings::wake_at().
   std::optional<SteadyTime> awake_at_;

@@ -98,9 +98,10 @@ Peers parse_peers(const json& payload) {
   peers.agents = answered_targets(payload, "agents");
   if (payload.contains("unfit")) {
     peers.unfit.emplace();
-    for (const auto& [rank, reason] : answered_member(payload, "unfit", &json::is_object).items()) {
-      if (!reason.is_string()) throw Error(EPROTO, "the daemon's answer: unfit: not a string");
-      IdSet::parse(rank).for_each([&](IdSet::Id id) { peers.unfit->emplace(id, reason.get<std::string>()); });
+    for (const auto& entry : answered_member(payload, "unfit", &json::is_object).items()) {
+      if (!entry.value().is_string()) throw Error(EPROTO, "the daemon's answer: unfit: not a string");
+      const auto reason = entry.value().get<std::string>();
+      IdSet::parse(entry.key()).for_each([&](IdSet::Id rank) { peers.unfit->emplace(rank, reason); });
     }
   }
   return peers;

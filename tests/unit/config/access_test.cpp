@@ -34,6 +34,12 @@ TEST_CASE("without [access], local users read and nobody comes in over TCP") {
   CHECK(access.keys.empty());
 }
 
+TEST_CASE("all groups of a user are found, and none of a user that there is not") {
+  const std::vector<std::uint32_t> groups = groups_of_user(0);
+  CHECK(std::ranges::find(groups, 0) != groups.end());
+  CHECK(groups_of_user(4000000000).empty());
+}
+
 TEST_CASE("rules name users and groups of this machine") {
   const Access access = load_text(R"(
 [access]

@@ -32,14 +32,22 @@ struct Watched {
       loop.run_one_for(std::chrono::milliseconds(100));
     }
   }
-  void watch(AccountWatch::Ask ask) {
+  void watch(std::function<config::AccessRule(const config::AccessRule&)> rule,
+             std::function<std::vector<std::uint32_t>(std::uint32_t)> groups_of = nullptr,
+             Seconds pause = Seconds(0.001)) {
     watch_.emplace(
-        loop, rules, [this] { ++changes; }, std::move(ask), Seconds(0.001));
+        loop, rules,
+        [this](const config::UserGroups& found) {
+          ++changes;
+          groups = found;
+        },
+        UserDatabase{std::move(rule), std::move(groups_of)}, pause);
   }
 
   boost::asio::io_context loop;
   Rules rules{of_users({7})};
   int changes = 0;
+  config::UserGroups groups;
   std::optional<AccountWatch> watch_;
 };
 
@@ -81,6 +89,45 @@ TEST_CASE_FIXTURE(Watched, "what was looked up for rules that a reload has repla
   run_until([&] { return database->asked > 2; });
   CHECK(changes == 0);
   CHECK(rules[0].users == std::vector<std::uint32_t>{9});
+}
+
+TEST_CASE_FIXTURE(Watched, "the groups of a user who connects are looked up at once, and again and again") {
+  struct Database {
+    std::atomic<std::uint32_t> group = 100;
+    std::atomic<int> asked = 0;
+  };
+  const auto database = std::make_shared<Database>();
+  const auto same = [](const config::AccessRule& rule) { return rule; };
+  const auto groups_of = [database](std::uint32_t uid) {
+    ++database->asked;
+    return std::vector<std::uint32_t>{uid, database->group};
+  };
+  SUBCASE("at once") {
+    watch(same, groups_of, Seconds(3600));
+    watch_->saw(8);
+    run_until([&] { return changes == 1; });
+    CHECK(groups == config::UserGroups{{8, {8, 100}}});
+    // One that comes while others are looked up.
+    watch_->saw(9);
+    watch_->saw(10);
+    run_until([&] { return groups.size() == 3; });
+    CHECK(groups.at(10) == std::vector<std::uint32_t>{10, 100});
+  }
+  SUBCASE("again") {
+    watch(same, groups_of);
+    watch_->saw(8);
+    run_until([&] { return changes == 1; });
+    database->group = 101;
+    run_until([&] { return changes == 2; });
+    CHECK(groups == config::UserGroups{{8, {8, 101}}});
+  }
+  SUBCASE("only if a rule names groups") {
+    rules[0].group_names.clear();
+    watch(same, groups_of, Seconds(3600));
+    watch_->saw(8);
+    loop.poll();
+    CHECK(database->asked == 0);
+  }
 }
 
 TEST_CASE("the end of a daemon waits for no server of accounts") {

@@ -78,6 +78,19 @@ TEST_CASE("who may do what") {
   }
 }
 
+TEST_CASE("a user has the roles of all groups that the user database tells, until it tells others") {
+  const Access access(rules(), owner);
+  const auto rights = [](const Access& of, std::uint32_t uid) { return letters(of.judge(user(uid)).rights); };
+  const Access grouped =
+      access.with_groups(std::make_shared<const config::UserGroups>(config::UserGroups{{2000, {7, 50}}}));
+  CHECK(rights(grouped, 2000) == "rs");
+  CHECK(rights(grouped, 2001) == "r");
+  CHECK(rights(grouped.with_rules({}), 2000) == "r");
+  CHECK(
+      rights(grouped.with_groups(std::make_shared<const config::UserGroups>(config::UserGroups{{2000, {7}}})),
+             2000) == "r");
+}
+
 TEST_CASE("a key decides even where the kernel knows the user") {
   const Access access(rules(), owner);
   CHECK(letters(access.judge({0, 0, std::string(40, '1'), {}}).rights) == "r");
