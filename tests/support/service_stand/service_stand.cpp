@@ -73,6 +73,7 @@ void Stand::start() {
                 },
                 [](const Error& error) { FAIL("the store failed: ", error.what()); }});
   if (following) return;
+  if (discovery) return service->discover(*discovery, {}, [](const ResourceSet&) {});
   const text::Hostlist nodelist = text::Hostlist::parse(hosts_);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
   module::StartCommand command;

@@ -96,6 +96,8 @@ class Stand {
   std::optional<service::Leadership> leadership;
   /// Likewise: the service of a standby, which has no inventory of its own.
   std::optional<service::Following> following;
+  /// Likewise: the service finds its inventory from the reports of agents.
+  std::optional<nodes::DiscoverySettings> discovery;
   /// Likewise: the log that the service has in the place of the store.
   std::function<std::unique_ptr<log::EventLog>(log::Store&)> over_store;
   std::unique_ptr<log::EventLog> log;

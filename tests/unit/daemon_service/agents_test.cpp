@@ -1,9 +1,14 @@
 // Node agents at the service: the targets that their connections bring online, and the verification of their
 // nodes. The test controls the time.
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "core/rset/builder.hpp"
+#include "os/log.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/liveness.hpp"
 #include "service_stand.hpp"
@@ -324,6 +329,36 @@ TEST_CASE("the agent of a node that left for good is told so, and its place is n
   CHECK(stand.event_names() == "restart resource-define online shrink");
   const auto again = stand.say_hello(hello("n1"));
   CHECK(stand.receive(again.client).errnum() == EINVAL);
+}
+
+TEST_CASE("the log says each minute what a discovery waits for, until it has ended") {
+  std::vector<std::string> lines;
+  os::log_to("test", [&lines](os::Level /*level*/, std::string_view line) { lines.emplace_back(line); });
+  AgentStand stand;
+  stand.discovery = nodes::DiscoverySettings{.size = 3};
+  stand.restart();
+  os::set_log_level(os::Level::info);
+  for (int minute = 1; minute <= 2; ++minute) {
+    (void)stand.say_hello(hello(fmt::format("x{}", minute)));
+    REQUIRE(stand.later.size() == 1);
+    const auto [when, work] = std::move(stand.later.front());
+    stand.later.pop_front();
+    CHECK(when == stand.uptime + Seconds(60));
+    lines.clear();
+    work();
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0] == fmt::format("the inventory is not known yet: {} of 3 nodes have reported", minute));
+  }
+  (void)stand.say_hello(hello("x3"));
+  REQUIRE(stand.later.size() == 1);
+  const auto last = std::move(stand.later.front().second);
+  stand.later.pop_front();
+  lines.clear();
+  last();
+  CHECK(lines.empty());
+  CHECK(stand.later.empty());
+  os::log_to("test", [](os::Level /*level*/, std::string_view /*line*/) {});
+  os::set_log_level(os::Level::off);
 }
 
 TEST_CASE("beats of clients that said no hello are nothing") {
