@@ -145,9 +145,11 @@ struct DrainChange {
   const char* done;
   const char* state;
   IdSet (*unchanged)(const DrainOptions&, const proto::topics::Status&);
+  /// It cancels scheduled drains of its targets.
+  bool cancels;
 };
-constexpr DrainChange drain_change{"drain", "drained", "drained already", unchanged_by_drain};
-constexpr DrainChange undrain_change{"undrain", "undrained", "not drained", unchanged_by_undrain};
+constexpr DrainChange drain_change{"drain", "drained", "drained already", unchanged_by_drain, false};
+constexpr DrainChange undrain_change{"undrain", "undrained", "not drained", unchanged_by_undrain, true};
 
 void report_drain(const Context& context, const DrainChange& change, const DrainOptions& options,
                   const DrainTimes& times, Targets targets, Snapshot& snapshot) {
@@ -157,12 +159,20 @@ void report_drain(const Context& context, const DrainChange& change, const Drain
     skipped = *targets.ranks & change.unchanged(options, snapshot.status());
     *targets.ranks -= skipped;
   }
+  IdSet cancelled;
+  if (targets.ranks && change.cancels) {
+    for (const auto& drain : snapshot.status().scheduled) cancelled |= drain.targets & *targets.ranks;
+    IdSet drained;
+    for (const auto& drain : snapshot.status().drains) drained |= drain.targets;
+    *targets.ranks -= cancelled - drained;
+  }
   const auto reason = join_words(options.reason);
   nlohmann::ordered_json object{{"change", change.name}};
   add_targets(object, targets, snapshot);
   if (!reason.empty()) object["reason"] = reason;
   if (times.begins_later) object["from"] = to_number(*times.from);
   if (times.until) object["until"] = to_number(*times.until);
+  if (!cancelled.empty()) object["cancelled"] = snapshot.status().inventory.hosts(cancelled).encode();
   if (!skipped.empty()) object["skipped"] = snapshot.status().inventory.hosts(skipped).encode();
   std::string text;
   if (!targets.ranks || !targets.ranks->empty()) {
@@ -170,6 +180,10 @@ void report_drain(const Context& context, const DrainChange& change, const Drain
     if (!reason.empty()) text += fmt::format(" ({})", reason);
     if (times.begins_later) text += " from " + views::format_time(*times.from);
     if (times.until) text += " until " + views::format_time(*times.until);
+  }
+  if (!cancelled.empty()) {
+    text += fmt::format("{}cancelled the scheduled drain of {}", text.empty() ? "" : "; ",
+                        count_nodes(cancelled, snapshot));
   }
   if (!skipped.empty()) {
     text += fmt::format("{}{} {}", text.empty() ? "nothing to do: " : "; ",

@@ -48,8 +48,17 @@ TEST_CASE("drains that begin later, or end, are listed, and cancelled by undrain
   CHECK(listed() == json::parse(R"([["drained", "test3", "fan", 3818491200.0],
                                     ["scheduled", "test[1-2]", "power", null]])"));
   CHECK(cluster.status()["scheduled"]["1-2"]["from"] == 3786955200.0);
-  CHECK(cluster.ctl.output({"undrain", "test[2-3]"}) == "undrained 2 nodes: test[2-3]\n");
+  CHECK(cluster.ctl.output({"undrain", "test[2-3]"}) ==
+        "undrained 1 node: test3; cancelled the scheduled drain of 1 node: test2\n");
   CHECK(listed() == json::parse(R"([["scheduled", "test1", "power", null]])"));
+  CHECK(cluster.ctl.output({"undrain", "test1"}) == "cancelled the scheduled drain of 1 node: test1\n");
+  cluster.ctl.done({"drain", "test1", "fan"});
+  cluster.ctl.done({"drain", "--from", "2090-01-01", "test1", "power"});
+  CHECK(json::parse(cluster.ctl.output({"undrain", "--json", "test1"})) == json{{"change", "undrain"},
+                                                                                {"nnodes", 1},
+                                                                                {"ranks", "1"},
+                                                                                {"nodelist", "test1"},
+                                                                                {"cancelled", "test1"}});
   const Outcome late = cluster.ctl.run({"drain", "--from", "2090-01-01", "--until", "2089-01-01", "test5"});
   CHECK(late.status == 1);
   CHECK(late.err == "resourcectl: the drain would end before it begins\n");
