@@ -57,6 +57,20 @@ void check_store_files(const std::string& store_path) {
   }
 }
 
+void check_not_lost(const std::string& store_path) {
+  if (std::filesystem::exists(store_path)) return;
+  const std::string lock = (std::filesystem::path(store_path).parent_path() / lock_file).string();
+  const int descriptor = ::open(lock.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return;
+  const auto head = read_head(descriptor);
+  ::close(descriptor);
+  if (!head) return;
+  throw Error(EBADMSG,
+              fmt::format("{}: it is not there, and had {} events; restore it from a backup, or remove {} to "
+                          "start without what was recorded",
+                          store_path, head->sequence, lock));
+}
+
 StateLock::StateLock(const std::string& store_path)
     : path_((std::filesystem::path(store_path).parent_path() / lock_file).string()) {
   check_store_files(store_path);

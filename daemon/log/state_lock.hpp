@@ -20,6 +20,10 @@ inline constexpr const char* lock_file = "resourced.lock";
 /// if the state directory is none.
 void check_store_files(const std::string& store_path);
 
+/// Throws Error EBADMSG with the way out if the file of a store is not there, and its lock file names a
+/// commit to it: a new store in its place would return nodes that are drained.
+void check_not_lost(const std::string& store_path);
+
 class StateLock {
  public:
   /// The last sequence that was committed to a store, with the number of the store (PresentSum::begin).

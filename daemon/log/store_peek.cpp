@@ -100,6 +100,7 @@ std::optional<module::RecordedState> peek_store(const std::string& directory) {
   std::error_code error;
   const bool is_there = fs::exists(path, error);
   if (error) os::fail(path, error.value());
+  check_not_lost(path);
   if (!is_there) return std::nullopt;
   const std::string lock_path = (fs::path(directory) / lock_file).string();
   const SharedLock lock(lock_path, path);

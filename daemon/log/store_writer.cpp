@@ -41,6 +41,7 @@ void check_files(const std::string& path, const StateLock& lock) {
   if (size_of(log_path(path)) > 0) throw damaged_store(path, "it is empty, and its write-ahead log is not");
   if (lock.head() && std::filesystem::exists(path))
     throw damaged_store(path, "it is empty, and had events before");
+  check_not_lost(path);
 }
 
 }  // namespace

@@ -318,8 +318,18 @@ TEST_CASE("the way out of lost commits is to remove the lock file, and of all to
   CHECK_THROWS_WITH_AS(StoreWriter{store_path(dir.path())}, doctest::Contains("are missing"), Error);
   std::filesystem::remove(dir.file("resourced.lock"));
   { CHECK(StoreWriter(store_path(dir.path())).last_sequence() < events); }
-  std::filesystem::remove(dir.file("resourced.sqlite"));
-  CHECK(StoreWriter(store_path(dir.path())).last_sequence() == 0);
+  const std::string path = store_path(dir.path());
+  {
+    std::mt19937 random(1);
+    StoreWriter writer(path);
+    writer.commit({make_event(writer.last_sequence() + 1, random)});
+  }
+  std::filesystem::remove(path);
+  CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("it is not there, and had "), Error);
+  CHECK_THROWS_WITH_AS((void)peek_store(dir.path()), doctest::Contains("it is not there, and had "), Error);
+  CHECK_FALSE(std::filesystem::exists(path));
+  std::filesystem::remove(dir.file("resourced.lock"));
+  CHECK(StoreWriter(path).last_sequence() == 0);
 }
 
 }  // namespace
