@@ -43,7 +43,9 @@ void add_targets_option(usage::Command& command, NamedTargets& targets) {
   add_queue_option(command, targets.queue);
 }
 
-std::string NamedTargets::text(Context& context) const { return listed_within_queue(context, queue, include); }
+std::string NamedTargets::text(Context& context) const {
+  return listed_within_queue(context, queue, include);
+}
 
 void add_report_options(usage::Command& command, ReportOptions& options) {
   auto* json = command.find_option("--json");
