@@ -370,7 +370,7 @@ class Server {
     const config::ReloadPlan plan = config::plan_reload(config_, inventory_, next, inventory);
     auto parent = plan.parent ? parent_connection(next, endpoints_) : nullptr;
     const text::Hostlist excluded = config::excluded_hosts(next);
-    peers::Access rules = access(next);
+    const peers::Access rules = access(next);
     http::Site site = http_site(next.http);
     if (defined) service_.step(reload_command(next, inventory, plan), by);
 
@@ -382,7 +382,7 @@ class Server {
     service_.set_journal_max(config_.resource.journal_max);
     service_.set_limits(config_.limits);
     listeners_.set_site(std::move(site));
-    service_.set_access(std::move(rules));
+    service_.set_access(rules);
     if (revokes) listeners_.drop_silent();
     if (const auto settings = agent_settings(config_)) service_.set_agents(*settings);
     if (plan.parent) {

@@ -329,7 +329,7 @@ struct Standby::State {
   }
 
   void apply(const config::Config& next, const FileDigests& read) {
-    peers::Access rules = access(next);
+    const peers::Access rules = access(next);
     http::Site site = http_site(next.http);
     const bool revokes = revokes_keys(config.access, next.access);
     config = reloaded(next, config);
@@ -339,7 +339,7 @@ struct Standby::State {
     service.set_journal_max(config.resource.journal_max);
     service.set_limits(config.limits);
     listeners.set_site(std::move(site));
-    service.set_access(std::move(rules));
+    service.set_access(rules);
     if (revokes) listeners.drop_silent();
     if (!options.log_level) set_log_level(config.log.level);
     os::log_info("configuration reloaded: its inventory is served once this daemon leads");

@@ -402,7 +402,7 @@ void Service::set_access_rules(std::vector<config::AccessRule> rules, config::Us
   set_access(gate_.access().with_rules(std::move(rules)));
 }
 
-void Service::set_access(peers::Access access) {
+void Service::set_access(const peers::Access& access) {
   gate_.set_access(access.with_groups(gate_.access().groups()));
   for (const proto::ClientId client : clients_.all()) {
     peers::Clients::Client& known = *clients_.find(client);

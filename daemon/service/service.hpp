@@ -93,7 +93,7 @@ class Service final : public transport::Listener {
   void set_journal_max(std::size_t most) { journal_.set_most(most); }
   /// Ends kept requests whose clients have lost the right for them, and disconnects clients without any
   /// right.
-  void set_access(peers::Access access);
+  void set_access(const peers::Access& access);
   /// The same with other rules for users of this machine, and their groups beside the primary ones, which a
   /// later set_access() keeps.
   void set_access_rules(std::vector<config::AccessRule> rules, config::UserGroups groups);
