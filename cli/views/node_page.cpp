@@ -146,9 +146,8 @@ struct Node {
     }
     since = facts.history.since(state == "draining" ? "drained" : state);
     // The time of a drain may be later than that of its first event: force-overwrite replaces it. The answer
-    // has it in whole seconds, rounded down.
-    const bool is_rounded =
-        drain != nullptr && since && drain->timestamp <= *since && *since < drain->timestamp + Seconds(1);
+    // has it in whole seconds.
+    const bool is_rounded = drain != nullptr && since && std::abs(to_number(drain->timestamp - *since)) <= 1;
     if (drain != nullptr && (state == "drained" || state == "draining") && !is_rounded)
       since = drain->timestamp;
   }

@@ -373,7 +373,7 @@ std::string info_line(const rset::ResourceCounts& counts) {
 }
 
 std::string format_time(WallTime time) {
-  const auto seconds = static_cast<std::time_t>(std::floor(to_number(time)));
+  const auto seconds = static_cast<std::time_t>(std::round(to_number(time)));
   std::tm local{};
   if (localtime_r(&seconds, &local) == nullptr) return fmt::format("{}", to_number(time));
   std::array<char, 32> text{};

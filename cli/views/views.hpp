@@ -102,7 +102,8 @@ struct ViewFilter {
 /// `8 Nodes, 32 Cores, 0 GPUs`
 [[nodiscard]] std::string info_line(const rset::ResourceCounts& counts);
 
-/// `2024-02-29T12:00:00+01:00`, local time with its zone; `Z` for UTC.
+/// `2024-02-29T12:00:00+01:00`, local time with its zone; `Z` for UTC. The nearest second, as the times of
+/// drains are rounded.
 [[nodiscard]] std::string format_time(WallTime time);
 /// `5s`, `12m`, `3h` or `8d`: whole units of a length of time, rounded down; `0s` for less than none.
 [[nodiscard]] std::string format_age(Seconds age);

@@ -70,7 +70,7 @@ struct HashCause {
   }
 };
 
-// Operators read drains by the second, rounded down as all times that they read. Groups come in the order of
+// Operators read drains by the second, rounded to the nearest one as in Flux. Groups come in the order of
 // time, so those of one second are neighbours.
 std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   std::vector<DrainEntry> entries;
@@ -79,7 +79,7 @@ std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_map<Cause, std::size_t, HashCause> by_cause(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
-    const WallTime second = wall_time(std::floor(to_number(key.timestamp)));
+    const WallTime second = wall_time(std::round(to_number(key.timestamp)));
     if (!entries.empty() && entries.back().second != second) by_cause.clear();
     const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
     const auto [place, is_new] = by_cause.emplace(Cause{reason, &key.by, key.until}, entries.size());

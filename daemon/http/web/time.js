@@ -2,9 +2,9 @@
 
 const two = (n) => String(n).padStart(2, "0");
 
-/** `2026-11-22 21:05:09` in the time zone of the browser. */
+/** `2026-11-22 21:05:09` in the time zone of the browser: the nearest second, as the times of drains are rounded. */
 export const stamp = (seconds) => {
-  const d = new Date(seconds * 1000);
+  const d = new Date(Math.round(seconds) * 1000);
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 };
 

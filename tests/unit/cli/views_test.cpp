@@ -153,6 +153,13 @@ TEST_SUITE("views") {
     CHECK_THROWS_AS(status_lines("", "other"), Error);
   }
 
+  TEST_CASE("a time is shown as the nearest second, as Flux rounds the times of drains") {
+    setenv("TZ", "UTC", 1);
+    tzset();
+    CHECK(format_time(wall_time(0.4)) == "1970-01-01T00:00:00Z");
+    CHECK(format_time(wall_time(0.6)) == "1970-01-01T00:00:01Z");
+  }
+
   TEST_CASE("drain: oldest first, with local time and reason") {
     setenv("TZ", "UTC", 1);
     tzset();
