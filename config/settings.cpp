@@ -83,8 +83,8 @@ properties = ["gpu", "debug"]
      "connected clients at once.",
      ""},
     {"access.rule",
-     "Roles of users and groups of this machine, by name or number. Members of groups are looked up when "
-     "this file is read.",
+     "Roles of users and groups of this machine, by name or number. Members of groups are looked up at the "
+     "start, and again every 15 s.",
      R"(#[[access.rule]]
 #users = [1001]
 #groups = ["adm"]

@@ -21,7 +21,7 @@ inline constexpr const char* lock_file = "resourced.lock";
 void check_store_files(const std::string& store_path);
 
 /// Throws Error EBADMSG with the way out if the file of a store is not there, and its lock file names a
-/// commit to it: a new store in its place would return nodes that are drained.
+/// commit to it: an empty store in its place would put drained nodes back into service.
 void check_not_lost(const std::string& store_path);
 
 class StateLock {
