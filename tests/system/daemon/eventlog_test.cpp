@@ -2,6 +2,7 @@
 // the daemon, cursors, and terminals.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <csignal>
 #include <ctime>
 #include <filesystem>
@@ -277,7 +278,7 @@ TEST_CASE("a terminal gets local times, and -T either form") {
   };
   const json restart = json::parse(lines_of(cluster.ctl.output({"eventlog", "--json"}))[0]);
   const std::string raw = fmt::format("{:.6f} restart", restart["timestamp"].get<double>());
-  const auto seconds = static_cast<std::time_t>(restart["timestamp"].get<double>());
+  const auto seconds = static_cast<std::time_t>(std::round(restart["timestamp"].get<double>()));
   std::array<char, 32> local{};
   std::tm parts{};
   REQUIRE(std::strftime(local.data(), local.size(), "%Y-%m-%dT%H:%M:%S", localtime_r(&seconds, &parts)) > 0);
