@@ -1,4 +1,4 @@
-// Hello, beats and farewell, see agent.hpp.
+// Hello, beats and farewell of the agent, see agent.hpp.
 #include "agent/agent.hpp"
 
 #include <cerrno>
@@ -31,26 +31,73 @@ Agent::Agent(client::Connection& connection, Name name, Probe probe, AgentOption
       name_(std::move(name)),
       probe_(std::move(probe)),
       hostname_(name_()),
-      options_(options),
+      options_(std::move(options)),
       random_(random),
       report_(std::move(report)),
-      lost_(options.lost),
-      refused_(options.refused),
-      interval_(options.interval) {
+      lost_(options_.lost),
+      refused_(options_.refused),
+      interval_(options_.interval) {
   look(false);
 }
 
 Agent::~Agent() {
   drop_timer();
+  if (look_timer_) connection_.cancel_timer(*look_timer_);
   if (request_) connection_.forget(*request_);
 }
 
 void Agent::look(bool norestrict) {
   resources_ = probe_(hostname_, norestrict);
   norestrict_ = norestrict;
+  is_fresh_ = true;
 }
 
-void Agent::start() { say_hello(); }
+bool Agent::look_again() {
+  rset::ResourceSet before = std::move(resources_);
+  try {
+    look(norestrict_);
+  } catch (const Error& error) {
+    resources_ = std::move(before);
+    const std::string failure = json_text::printable_line(error.what());
+    report_(failure == last_probe_failure_ ? Severity::repeated : Severity::warning,
+            fmt::format("the hardware cannot be read, so it is reported as before: {}", failure));
+    last_probe_failure_ = failure;
+    return false;
+  }
+  last_probe_failure_.clear();
+  if (resources_.encode() == before.encode()) return false;
+  const auto is_now = resources_.counts();
+  const auto was = before.counts();
+  report_(Severity::warning,
+          fmt::format("the hardware has changed: {} cores and {} gpus now, {} and {} before", is_now.cores,
+                      is_now.gpus, was.cores, was.gpus));
+  return true;
+}
+
+void Agent::look_later() {
+  look_timer_ = connection_.after(options_.probe_interval, [this] {
+    look_timer_.reset();
+    // Without an accepted hello no probe is needed now: the agent probes before the next hello.
+    if (!stopping_ && accepted_ && look_again()) say_hello_in_place();
+    look_later();
+  });
+}
+
+// Sends the new hello before it cancels the former one, so that the daemon always has an agent of this node.
+void Agent::say_hello_in_place() {
+  const auto former = std::exchange(request_, std::nullopt);
+  drop_timer();
+  accepted_.reset();
+  say_hello();
+  if (!former) return;
+  connection_.cancel(*former);
+  connection_.forget(*former);
+}
+
+void Agent::start() {
+  say_hello();
+  look_later();
+}
 
 void Agent::stop(Milliseconds patience) {
   if (stopping_) return;
@@ -80,6 +127,8 @@ void Agent::say_hello() {
       hostname_ = std::move(hostname);
       look(norestrict_);
     }
+    if (!is_fresh_) (void)look_again();
+    is_fresh_ = false;
   } catch (const Error& error) {
     return try_again(error.what(), refused_);
   }
@@ -87,9 +136,10 @@ void Agent::say_hello() {
   client::SendOptions options;
   options.streaming = true;
   try {
-    request_ = connection_.send(
-        topic, proto::topics::encode_agent_hello(hostname_, resources_, norestrict_, options_.checks_health),
-        handler, options);
+    request_ = connection_.send(topic,
+                                proto::topics::encode_agent_hello(hostname_, resources_, norestrict_,
+                                                                  options_.checks_health, options_.boot_id),
+                                handler, options);
   } catch (const Error& error) {
     try_again(error.what(), lost_);
     return;
@@ -112,7 +162,7 @@ void Agent::on_response(const client::Response& response) {
   }
   if (!response.ok()) {
     const Error& error = response.error();
-    // A standby may lead next.
+    // EHOSTUNREACH: a standby answered, which may lead next, so retry after the shorter pauses.
     if (response.local() || error.errnum() == EHOSTUNREACH) {
       try_again(error.what(), lost_);
     } else if (error.errnum() == ECANCELED || error.errnum() == ENODATA) {
@@ -155,7 +205,7 @@ void Agent::on_accepted(const nlohmann::json& payload) {
   }
   tell_health();
   if (first) {
-    // A random first pause, so that agents that were accepted at the same moment do not beat together.
+    // Draw the first pause, so that agents that were accepted at the same moment do not beat together.
     std::uniform_int_distribution<Milliseconds::rep> draw(1, interval_.count());
     set_timer(Milliseconds(draw(random_)), &Agent::beat);
   } else if (interval_ != before) {

@@ -1,17 +1,23 @@
-// Keeps a node online: sends a hello with the node's name, which may change, and R to the daemon, sends beats
-// as long as the daemon keeps the stream of the hello open, and sends the hello again, for ever, when the
-// stream has ended or the daemon cannot be reached. The connection does the input and output; texts for the
-// operator go to a Report function.
+// The Agent keeps a node online: it sends a hello with the node's name, which may change, and R to the
+// daemon, sends beats while the daemon keeps the stream of the hello open, and retries the hello without
+// limit when the stream has ended or the daemon cannot be reached. The connection does the input and output;
+// texts for the operator go to a Report function.
 //
-// The hello is `resource.agent` {"hostname", "R", "norestrict"}, a streaming request; norestrict tells
+// The hello is `resource.agent` {"hostname", "R", "norestrict", ...}, a streaming request; norestrict tells
 // whether R includes the cores that this process may not use. A daemon that wants the other value answers
 // {"norestrict"} and ends the stream; the agent then probes its node again and sends another hello. Otherwise
 // the daemon answers {"rank"?, "interval"?}, at once and on each change: the rank is missing until it is
 // known, the interval (in seconds) if the agent's own is to be used. Each beat is `resource.agent-beat`,
 // without payload and response. The farewell is `resource.agent-cancel`.
 //
-// An agent that runs checks of its node says so in the hello, and sends `resource.agent-health` {"status",
-// "reason"?} when a result differs from the last one, and after each answer to a hello.
+// The hello also has the kernel's id of this boot, which tells a reboot of the node from a restart of its
+// agent.
+//
+// The agent probes the node again before each hello and at an interval. If hardware has failed or has come
+// back, the agent sends another hello, which replaces the last one.
+//
+// An agent that checks the health of its node says so in the hello, and sends `resource.agent-health`
+// {"status", "reason"?} when a result differs from the last one, and after each answer to a hello.
 #pragma once
 
 #include <chrono>
@@ -37,14 +43,18 @@ using client::Random;
 struct AgentOptions {
   /// The time between beats if the daemon does not give one.
   Milliseconds interval{10000};
-  /// How long the daemon may take to answer a hello.
+  /// The time between probes of the node.
+  Milliseconds probe_interval{300000};
+  /// Time limit for the daemon's answer to a hello.
   Milliseconds answer_time{30000};
-  /// Pauses after a connection that was lost or not made, an end of the daemon included.
+  /// Pauses after a lost or failed connection, and after an end of the daemon.
   client::BackoffLimits lost{Milliseconds(500), Milliseconds(10000)};
-  /// Pauses after a refusal.
+  /// Pauses after the daemon has refused a hello.
   client::BackoffLimits refused{Milliseconds(1000), Milliseconds(60000)};
-  /// The owner reports results of checks with on_health().
+  /// The owner reports results of health checks with on_health().
   bool checks_health = false;
+  /// The id of this boot of the node's kernel; empty if it is not known.
+  std::string boot_id = {};
 };
 
 using proto::topics::longest_interval;
@@ -52,17 +62,18 @@ using proto::topics::shortest_interval;
 
 class Agent {
  public:
-  /// `repeated`: the same failure as before.
+  /// `repeated` is for a failure that was reported just before.
   enum class Severity { repeated, info, warning };
   using Report = std::function<void(Severity, const std::string&)>;
 
-  /// The name of this host now. May throw Error.
+  /// Returns the present name of this host. May throw Error.
   using Name = std::function<std::string()>;
-  /// The resources of this host alone, by this name; with true also those that this process may not use. May
-  /// throw Error.
+  /// Returns the resources of this host alone, under this name; with `norestrict` also those that this
+  /// process may not use. May throw Error.
   using Probe = std::function<rset::ResourceSet(const std::string& hostname, bool norestrict)>;
 
-  /// Probes at once, restricted, and throws what that throws. The connection must outlive the agent.
+  /// Probes the node at once, without norestrict. Throws what `name` and `probe` throw. The connection must
+  /// outlive the agent.
   Agent(client::Connection& connection, Name name, Probe probe, AgentOptions options, Random random,
         Report report);
   ~Agent();
@@ -71,9 +82,9 @@ class Agent {
 
   /// Sends the first hello.
   void start();
-  /// The result of a check of this node. Requires `checks_health`.
+  /// Sends the result of a check of this node if it differs from the last one. Requires `checks_health`.
   void on_health(const nodes::HealthReport& health);
-  /// Sends the farewell, and waits for the answer for at most this long. Then it is done().
+  /// Sends the farewell. The agent is done() once the daemon has answered or `patience` is over.
   void stop(Milliseconds patience);
   [[nodiscard]] bool done() const noexcept { return done_; }
 
@@ -81,9 +92,13 @@ class Agent {
   void say_hello();
   void on_response(const client::Response& response);
   void on_accepted(const nlohmann::json& answer);
-  /// Probes the node again, as the daemon wants it, and sends another hello.
+  /// Probes the node again with the norestrict that the daemon wants, and sends another hello.
   void report_anew(bool norestrict);
   void look(bool norestrict);
+  /// Probes the node again. Returns whether its resources differ. A failure is reported and changes nothing.
+  bool look_again();
+  void look_later();
+  void say_hello_in_place();
   void on_silence();
   void beat();
   void tell_health();
@@ -106,11 +121,15 @@ class Agent {
   client::Backoff lost_;
   client::Backoff refused_;
 
-  /// The hello that has not ended.
+  /// The hello whose stream is open.
   std::optional<client::Connection::RequestId> request_;
-  /// For the next beat, the next hello, or the time limit of an answer.
+  /// Timer for the next beat, the next hello, or the time limit of an answer.
   std::optional<client::Connection::TimerId> timer_;
-  /// When the daemon first answered this hello.
+  std::optional<client::Connection::TimerId> look_timer_;
+  /// The result of the last probe has not been in a hello yet.
+  bool is_fresh_ = false;
+  std::string last_probe_failure_;
+  /// Time of the daemon's first answer to the present hello.
   std::optional<std::chrono::steady_clock::time_point> accepted_;
   std::optional<std::uint64_t> rank_;
   Milliseconds interval_;

@@ -1,8 +1,8 @@
 // Runs the program of a health check once, in a process that does nothing else: `resource-agent health`. The
-// agent starts that process for each check, so a program that hangs in any way cannot hold its loop.
+// agent starts that process for each check, so a program that hangs in any way cannot hold the agent's loop.
 //
 // The node is healthy if the program exits with 0. Otherwise the first line that the program prints, on
-// standard output or error, is the reason. Programs that check nodes, such as nhc, have this convention.
+// standard output or error, is the reason. Programs that check nodes, such as nhc, follow this convention.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@
 namespace resourced::agent {
 
 struct CheckCommand {
-  /// The path of the program, which gets no arguments.
+  /// The path of the program. It is run without arguments.
   std::string program;
-  /// More than 0.
+  /// Time limit of a run, more than 0.
   Seconds timeout{60};
 };
 

@@ -1,4 +1,4 @@
-// Runs the health check of a node again and again, without waiting for it in the loop. Each check is a
+// HealthChecks runs the health check of a node at an interval, without blocking the loop. Each check is a
 // process of its own, `resource-agent health` (check_program.hpp), whose report comes through a pipe.
 #pragma once
 
@@ -15,16 +15,18 @@
 
 #include "agent/check_program.hpp"
 #include "core/time.hpp"
+#include "os/process.hpp"
 
 namespace resourced::agent {
 
 class HealthChecks {
  public:
-  /// Starts the first check at once, and then one each interval, or when the one before has ended, if that is
-  /// later. A check that cannot be run, or ends without a report, is reported as unhealthy.
+  /// Starts the first check at once. Each later one starts an interval after the start of the one before, or
+  /// at its end if that is later. A check that cannot be run, or ends without a report, is reported as
+  /// unhealthy.
   HealthChecks(boost::asio::io_context& loop, const CheckCommand& check, Seconds interval,
                ReportHealth report);
-  /// Ends a check that runs: its process ends when the reader of its report is gone.
+  /// Ends a running check: its process ends when the reader of its report is gone.
   ~HealthChecks() = default;
   HealthChecks(const HealthChecks&) = delete;
   HealthChecks& operator=(const HealthChecks&) = delete;
@@ -37,9 +39,9 @@ class HealthChecks {
   void read();
   void take(std::string_view text);
   void wait_for_end();
-  void on_end();
   void start_later();
 
+  boost::asio::io_context& loop_;
   /// The arguments of `resource-agent health`.
   std::vector<std::string> arguments_;
   Seconds interval_;
@@ -47,9 +49,8 @@ class HealthChecks {
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::time_point started_;
   boost::asio::posix::stream_descriptor pipe_;
-  /// Readable when the check has ended.
-  boost::asio::posix::stream_descriptor process_;
-  int process_id_ = -1;
+  pid_t process_id_ = -1;
+  std::optional<os::Process> process_;
   std::array<char, 4096> buffer_{};
   std::string text_;
   bool has_reported_ = false;

@@ -38,7 +38,7 @@ Descriptor datagram_socket(const std::string& path) {
   return socket;
 }
 
-/// Removes the socket of an earlier agent, and nothing else.
+/// Removes the socket of this or an earlier agent, but no file of another type.
 void remove_socket(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
@@ -50,9 +50,9 @@ Descriptor listen_at(const std::string& path) {
   const int yes = 1;
   if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0) os::fail(path, errno);
   remove_socket(path);
-  // The permissions of the descriptor become those of the file, before a client can connect. The group is for
-  // a check that runs as root without capabilities; take() refuses the results of other users. It is added
-  // afterwards, as bind() applies the umask.
+  // bind() gives the file the permissions of the descriptor, so no other user can connect before chmod(). The
+  // group's are added afterwards, as bind() applies the umask: they let a check connect that runs as root
+  // without capabilities. take() refuses the results of other users.
   if (::fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(path.c_str(), S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP) != 0) {

@@ -1,5 +1,5 @@
-// The socket where a process outside of the agent hands over results of health checks: under systemd
-// resource-health.service. A Unix datagram is one result (health_text.hpp).
+// HealthSocket is where another process hands the agent results of health checks; under systemd that is
+// resource-health.service. Each Unix datagram is one result (health_text.hpp).
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ class HealthSocket {
   using Refused = std::function<void(const std::string&)>;
   using Clock = std::function<SteadyTime()>;
 
-  /// Listens at this path, where a socket of an earlier agent is replaced. Reports the results of processes
-  /// of root and of the own user; `refused` gets a line about another datagram, at most one a minute, with
-  /// the number of those that had none before. Throws Error that names the path.
+  /// Listens at this path, and replaces the socket of an earlier agent there. Reports results from processes
+  /// of root and of the agent's user. `refused` gets a line about any other datagram, at most one a minute,
+  /// with the number of refused datagrams since the last line. Throws Error that names the path.
   HealthSocket(boost::asio::io_context& loop, std::string path, ReportHealth report, Refused refused,
                Clock clock);
   /// Removes the socket.
@@ -34,7 +34,7 @@ class HealthSocket {
   HealthSocket(HealthSocket&&) = delete;
   HealthSocket& operator=(HealthSocket&&) = delete;
 
-  /// Takes datagrams that have come, at most 16, as a sender could keep the loop busy.
+  /// Takes datagrams that have come, at most 16, so that a sender cannot hold the loop.
   void take_waiting();
 
  private:
@@ -50,12 +50,12 @@ class HealthSocket {
   std::optional<SteadyTime> last_refused_;
   std::uint64_t left_out_ = 0;
   boost::asio::posix::stream_descriptor socket_;
-  /// Room for one byte more than the longest text.
+  /// One byte longer than the longest text, so that a longer datagram is noticed.
   std::array<char, max_health_text + 1> buffer_{};
 };
 
-/// Hands a result to the agent that listens at this path. Throws Error that names the path if none does, or
-/// if it has not taken earlier results.
+/// Sends a result to the agent that listens at this path. Throws Error that names the path if no agent
+/// listens, or if its socket is full.
 void send_health(const std::string& path, const nodes::HealthReport& report);
 
 }  // namespace resourced::agent

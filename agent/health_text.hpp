@@ -1,5 +1,5 @@
-// The result of a health check as text: the payload of resource.agent-health and a line end. In this form the
-// process of a check hands it to the agent, through a pipe or the agent's socket.
+// The result of a health check as text: the payload of resource.agent-health and a line end. The process of a
+// check hands it to the agent in this form, through a pipe or the agent's socket.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace resourced::agent {
 
-/// Upper bound of a text, in bytes.
+/// Maximum length of a result, in bytes.
 inline constexpr std::size_t max_health_text = 8192;
 
 [[nodiscard]] std::string write_health_text(const nodes::HealthReport& report);
-/// Throws Error EPROTO for another text.
+/// Parses a result. Throws Error EPROTO if it is invalid.
 [[nodiscard]] nodes::HealthReport read_health_text(std::string_view text);
 
 }  // namespace resourced::agent

@@ -1,4 +1,4 @@
-// The program resource-agent. What it does is in program.cpp.
+// Main function of resource-agent; its work is in program.cpp.
 #include <csignal>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// The command line, see program.hpp.
+// The command line of resource-agent, see program.hpp.
 #include <chrono>
 #include <ostream>
 #include <utility>
@@ -18,7 +18,7 @@ namespace resourced::agent {
 
 namespace {
 
-/// Runs f on the value of an option. The text of an Error that it throws describes the defect of the option.
+/// Returns a check that runs f on the value of an option. The text of an Error of f describes the defect.
 template <class F>
 std::function<std::string(const std::string&)> check(F f) {
   return [f](const std::string& text) -> std::string {
@@ -64,7 +64,7 @@ Seconds read_timeout(const std::string& text) {
 
 Seconds read_max_age(const std::string& text) { return read_time(text, Seconds(0), longest_check_time); }
 
-/// Options whose texts are read after the command line is known to be valid.
+/// Texts of the health options, read once the command line is known to be valid.
 struct CheckTexts {
   std::string interval;
   std::string max_age;
@@ -145,6 +145,7 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   cli::usage::Command app("Reports the hardware of this node to resourced, and keeps the node online there.",
                           "resource-agent");
   std::string interval;
+  std::string probe_interval;
   std::string level;
   app.add_option("--uri", options.uri,
                  "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
@@ -156,6 +157,10 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   app.add_option("--interval", interval, "The time between beats, unless the daemon gives one; default: 10s")
       ->type_name("DURATION")
       ->check(check([](const std::string& text) { read_interval(text); }), "");
+  app.add_option("--probe-interval", probe_interval,
+                 "The time from one reading of the hardware to the next; default: 5m")
+      ->type_name("DURATION")
+      ->check(check([](const std::string& text) { read_check_interval(text); }), "");
   auto* xml =
       app.add_option("--xml", options.probe.xml,
                      "Report the topology in this file, as lstopo writes it, instead of that of this machine")
@@ -197,6 +202,8 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
     return parsed;
   }
   if (!interval.empty()) options.agent.interval = read_interval(interval);
+  if (!probe_interval.empty())
+    options.agent.probe_interval = std::chrono::round<Milliseconds>(read_check_interval(probe_interval));
   if (!level.empty()) options.log_level = os::parse_level(level);
   options.check_once = health->parsed;
   check_texts.read(options);

@@ -1,8 +1,10 @@
-// The agent's loop, see program.hpp. Its protocol is in agent.cpp.
+// The loop of resource-agent, see program.hpp. The agent's protocol is in agent.cpp.
 #include "agent/program.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <iostream>
 #include <optional>
@@ -10,6 +12,7 @@
 #include <random>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -26,6 +29,7 @@
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "os/file.hpp"
 #include "os/log.hpp"
 #include "os/loop.hpp"
 #include "os/service.hpp"
@@ -34,7 +38,7 @@ namespace resourced::agent {
 
 namespace {
 
-/// How long the daemon may take to answer the farewell.
+/// Time limit for the daemon's answer to the farewell.
 constexpr Milliseconds patience{2000};
 
 Random seeded() {
@@ -43,7 +47,19 @@ Random seeded() {
   return Random(seed);
 }
 
-/// Where the results of checks come from: checks of this agent, a socket, or nowhere.
+/// Returns the kernel's id of this boot; empty where it is hidden, as in some sandboxes.
+std::string read_boot_id() {
+  constexpr std::size_t most = 64;
+  try {
+    std::string id = os::read_file("/proc/sys/kernel/random/boot_id", most);
+    id.erase(std::min(id.find('\n'), id.size()));
+    return id;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+/// Source of health results: checks that the agent runs, its socket, or none.
 struct HealthSource {
   std::optional<HealthChecks> checks;
   std::optional<ResultAge> age;
@@ -69,12 +85,12 @@ struct HealthSource {
 
 void write_report(int descriptor, const nodes::HealthReport& report) {
   const std::string text = write_health_text(report);
-  // EPIPE: the agent is gone, so the result is not needed.
+  // EPIPE means that the agent is gone, so the result is not needed.
   if (::write(descriptor, text.data(), text.size()) < 0 && errno != EPIPE)
     throw Error(errno, std::generic_category().message(errno));
 }
 
-/// Returns the exit status: 1 if the check was interrupted.
+/// Runs one health check. Returns the exit status: 1 if the check was interrupted.
 int check_once(const Options& options) {
   const int pipe = options.report_descriptor;
   if (pipe >= 0 && ::fcntl(pipe, F_SETFD, FD_CLOEXEC) != 0)
@@ -95,13 +111,13 @@ void serve(const Options& options, const Agent::Name& name, const Agent::Probe& 
   }
   os::set_log_level(options.log_level);
   client::ConnectionOptions connection_options;
-  // The daemon finds lost agents by their beats, so it needs no ZeroMQ timers for ten thousand agents.
+  // The daemon detects lost agents by their beats, so it needs no ZeroMQ timers for ten thousand agents.
   connection_options.heartbeat_ttl = false;
-  // While no daemon of a cluster leads, thousands of agents ask each.
+  // Longer pauses than by default: thousands of agents ask each daemon of a cluster while none leads.
   connection_options.retry_most = std::chrono::seconds(5);
   connection_options.key_file = options.key_file;
-  // With several URIs heartbeats are frequent by default, which thousands of agents need not be: their nodes
-  // stay online for longer.
+  // With several URIs heartbeats are frequent by default. Agents can send fewer, as a node stays online for
+  // longer than that without its agent, and there are thousands of them.
   if (client::Connection(options.uri, connection_options).has_places()) {
     connection_options.heartbeat_interval = std::chrono::seconds(2);
     connection_options.heartbeat_timeout = std::chrono::seconds(6);
@@ -113,13 +129,18 @@ void serve(const Options& options, const Agent::Name& name, const Agent::Probe& 
     if (severity == Agent::Severity::warning) os::log_warning("{}", text);
     if (severity == Agent::Severity::repeated) os::log_debug("{}", text);
   };
+  std::string last_line;
   const auto logged_probe = [&](const std::string& hostname, bool norestrict) {
     rset::ResourceSet resources = probe(hostname, norestrict);
     const auto counts = resources.counts();
-    os::log_info("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
+    std::string line = fmt::format("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
+    if (line != last_line) os::log_info("{}", line);
+    last_line = std::move(line);
     return resources;
   };
-  Agent agent(connection, name, logged_probe, options.agent, seeded(), report);
+  AgentOptions agent_options = options.agent;
+  agent_options.boot_id = read_boot_id();
+  Agent agent(connection, name, logged_probe, std::move(agent_options), seeded(), report);
   os::log_info("the daemon is at {}", connection.uri());
   agent.start();
   HealthSource health;
@@ -132,7 +153,7 @@ void serve(const Options& options, const Agent::Name& name, const Agent::Probe& 
   loop.work_until(connection.fd(), work, over);
   os::notify_stopping();
   agent.stop(patience);
-  // A second signal ends the wait.
+  // A second signal ends this wait.
   loop.work_until(connection.fd(), work, over);
   connection.close();
 }

@@ -1,5 +1,5 @@
-// The command line of resource-agent, and the agent as a function: probes the node, and then keeps it online
-// until SIGTERM or SIGINT. `resource-agent health` runs one check of the node's health instead.
+// The command line of resource-agent, and run(), which probes the node and keeps it online until SIGTERM or
+// SIGINT. `resource-agent health` runs one check of the node's health instead.
 #pragma once
 
 #include <iosfwd>
@@ -14,26 +14,26 @@
 namespace resourced::agent {
 
 struct Options {
-  /// The daemon's bus; the client's default if it is empty.
+  /// URI of the daemon's bus; empty for the client's default.
   std::string uri;
-  /// The file with the keys of this agent; the client's default if it is empty.
+  /// File with the keys of this agent; empty for the client's default.
   std::string key_file;
-  /// The name of the node; that of the host if it is empty.
+  /// Name of the node; empty for that of the host.
   std::string hostname;
   hw::ProbeOptions probe;
   AgentOptions agent;
-  /// The program that checks the node; none if it is empty.
+  /// The program that checks the node; empty for none.
   CheckCommand check;
   Seconds check_interval{300};
-  /// Where another process hands over results of checks; nowhere if it is empty.
+  /// Path of the socket for results of checks that another process runs; empty for none.
   std::string health_socket;
-  /// The node is unhealthy if nothing comes from there for this long; never if it is zero.
+  /// The node counts as unhealthy if the socket gets no result for this long; zero for never.
   Seconds health_max_age{900};
-  /// Run one check, and nothing else: `resource-agent health`.
+  /// Run one health check, and nothing else: `resource-agent health`.
   bool check_once = false;
-  /// The pipe that gets the result of that check, instead of the socket; -1 for none.
+  /// Descriptor of a pipe for the result of that check, instead of the socket; -1 for none.
   int report_descriptor = -1;
-  /// Show the R instead of running.
+  /// Print the R of this node instead of running.
   bool print = false;
   os::Level log_level = os::Level::info;
 };
@@ -48,11 +48,11 @@ struct ParsedOptions {
 [[nodiscard]] ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out,
                                           std::ostream& err);
 
-/// The socket of resource-agent.service.
+/// Path of the health socket of resource-agent.service.
 inline constexpr const char* default_health_socket = "/run/resource-agent/health";
 
-/// Returns the exit status: 0 done, 1 failed (one line on `err` says what and why), 2 wrong usage. The log
-/// goes to `err`.
+/// Runs the program. Returns the exit status: 0 done, 1 failed (one line on `err` says what and why), 2 wrong
+/// usage. The log goes to `err`.
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
 }  // namespace resourced::agent

@@ -27,7 +27,7 @@ void ResultAge::wait() {
   });
 }
 
-// The loop may have queued this call before it took a newer result.
+// Checks the expiry again, as the loop may have queued this call before it took a newer result.
 void ResultAge::judge() {
   const auto is_over = [this] { return timer_.expiry() <= std::chrono::steady_clock::now(); };
   if (is_over()) take_waiting_();

@@ -1,5 +1,5 @@
-// The age of the results of health checks that another process hands over: if no more come, as with a stopped
-// timer, the node counts as unhealthy.
+// ResultAge watches the results of health checks that another process hands over: if no more come, as with a
+// stopped timer, the node counts as unhealthy.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace resourced::agent {
 
 class ResultAge {
  public:
-  /// Reports an unhealthy result, once, when no result has come for `most`, from now or from the last one.
-  /// Calls `take_waiting` before, which takes the results that have come and that the loop has yet to see.
+  /// Reports an unhealthy result, once, when no result has come for `most` since the last one, or since now.
+  /// Before that, it calls `take_waiting`, which takes results that the loop has not handled yet.
   ResultAge(boost::asio::io_context& loop, Seconds most, ReportHealth report,
             std::function<void()> take_waiting);
 
-  /// Reports a result.
+  /// Reports this result, and restarts the time.
   void take(const nodes::HealthReport& result);
 
  private:

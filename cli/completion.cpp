@@ -1,4 +1,4 @@
-// The candidates for values of resourcectl, see completion.hpp.
+// Finds the candidates for values of resourcectl, see completion.hpp.
 #include "cli/completion.hpp"
 
 #include <algorithm>
@@ -27,7 +27,6 @@
 #include "client/connection.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
-#include "core/module/event.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/status.hpp"
 #include "proto/topics/usage.hpp"
@@ -39,7 +38,7 @@ namespace {
 using proto::topics::Status;
 using Names = std::vector<std::string>;
 
-/// The values of an option or argument.
+/// The kind of the values of an option or argument.
 enum class Kind {
   other,
   files,
@@ -56,7 +55,7 @@ enum class Kind {
 };
 
 struct KindOf {
-  /// Empty for all subcommands.
+  /// The subcommand; empty for all.
   std::string_view command;
   /// The long name of an option, or the name of an argument.
   std::string_view option;
@@ -105,24 +104,10 @@ bool asks_daemon(Kind kind) {
          kind == Kind::partitions || kind == Kind::reasons;
 }
 
-/// One event of each type, without those of the ledger, which only --allocations prints.
-template <std::size_t... index>
-std::vector<module::EventBody> event_bodies(std::index_sequence<index...> /*types*/) {
-  std::vector<module::EventBody> bodies = {module::EventBody(std::in_place_index<index>)...};
-  std::erase_if(bodies, [](const module::EventBody& body) { return module::is_of_ledger(body); });
-  return bodies;
-}
-
+/// Returns the names of events that `eventlog` prints by default: events of the ledger need --allocations.
 Names event_names() {
-  auto bodies = event_bodies(std::make_index_sequence<std::variant_size_v<module::EventBody>>());
-  // The name of an update depends on what it changes.
-  module::UpdateEvent property;
-  property.property_add["name"];
-  module::UpdateEvent shrink;
-  shrink.shrink.insert(0);
-  bodies.insert(bodies.end(), {property, shrink});
-  Names names;
-  for (const module::EventBody& body : bodies) names.emplace_back(proto::event_name(body));
+  Names names = views::event_names();
+  std::erase_if(names, [](const std::string& name) { return proto::is_ledger_name(name); });
   return names;
 }
 
@@ -134,7 +119,7 @@ Names report_groups() {
   return names;
 }
 
-/// A word of several values: `a,b`.
+/// The parts of a word of several values: `a,b`.
 struct ListWord {
   /// The values before the last, with their commas.
   std::string before;
@@ -169,7 +154,7 @@ Names states(const std::string& word, Names known, Names further) {
   return prepend(list.before, with_prefix(std::move(known), list.last));
 }
 
-/// The word is a format with fields in braces.
+/// Returns candidates for a word that is a format with fields in braces.
 Names fields(const std::string& word, const std::string& command) {
   const std::size_t open = word.rfind('{');
   const bool is_inside = open != std::string::npos && word.find('}', open) == std::string::npos;
@@ -214,10 +199,11 @@ Names selectors(const std::string& word, std::string_view selector, const Names&
   return prepend(selector, name_candidates(names, begun));
 }
 
-/// `has_selectors`: the command changes targets, and also takes `all`, `property:NAME` and `partition:NAME`.
+/// Returns candidates for targets; `has_selectors` means that the command changes targets, and also takes
+/// `all`, `property:NAME` and `partition:NAME`.
 Names targets(const std::string& word, const Status& status, bool has_selectors) {
   const ListWord list(word);
-  // Inside of brackets the names are those that the user writes.
+  // No candidates inside brackets, where the user writes a hostlist.
   if (list.last.find('[') != std::string::npos) return {};
   Names hosts;
   const text::Hostlist all = status.inventory.hosts(status.inventory.ranks());
@@ -235,8 +221,8 @@ Names targets(const std::string& word, const Status& status, bool has_selectors)
 
 extern "C" void end_silently(int /*signal*/) { _exit(0); }
 
-/// Ends the process without a word when the time is over, whatever it does then: looks up a name, connects,
-/// or destroys a connection.
+/// Ends the process silently when the time is over, even during a look-up, a connection attempt, or the
+/// destruction of a connection.
 class Deadline {
  public:
   explicit Deadline(std::chrono::microseconds time) {
@@ -277,7 +263,7 @@ Names names_from_daemon(Kind kind, const usage::Place& place) {
 
 Names from_daemon(Kind kind, const usage::Place& place) {
   Names names = names_from_daemon(kind, place);
-  // Such a word would be an option: a reason that anybody gave must not choose those of another user.
+  // Refuse words that look like options: a drain reason of one user must not choose options of another.
   const bool is_value = place.is_behind_dashes || !place.before.empty();
   if (!is_value) std::erase_if(names, [](const std::string& name) { return name.starts_with('-'); });
   return names;
@@ -300,7 +286,8 @@ Names of_program(Kind kind, const usage::Place& place) {
   }
 }
 
-/// A candidate that is no line of printable text would be several ones, or control the terminal.
+/// Prints candidates, except those that are not one line of printable text: they would be several candidates,
+/// or control the terminal.
 void print(std::ostream& out, std::string_view before, const Names& names) {
   for (const std::string& name : names) {
     if (json_text::printable_line(name) == name) out << before << name << '\n';
@@ -327,7 +314,8 @@ int complete(const usage::Command& app, std::span<const std::string> words, std:
     }
     print(out, place.before, names);
   } catch (const std::exception&) {
-    // Without an answer there are no candidates, and the user's line is no place for an error.
+    // Ignore errors: without an answer there are no candidates, and an error would be printed into the user's
+    // command line.
   }
   return 0;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// A longer hostlist is no help on a command line.
+/// Maximum length of a hostlist that is offered as a candidate.
 constexpr std::size_t longest_hostlist = 80;
 
 Names sorted_with(Names names, std::string_view prefix) {
@@ -25,17 +25,17 @@ Names sorted_with(Names names, std::string_view prefix) {
   return names;
 }
 
-/// The byte goes on with a character of UTF-8.
+/// Whether the byte continues a character of UTF-8.
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
-/// The character that begins at `from`, as bytes. Requires one.
+/// Returns the character that begins at `from`, as bytes. Requires one.
 std::string_view character_at(std::string_view name, std::size_t from) {
   std::size_t end = from + 1;
   while (end < name.size() && continues_character(name[end])) ++end;
   return name.substr(from, end - from);
 }
 
-/// Of sorted names, in whole characters. Requires one.
+/// Returns the common beginning of sorted names, in whole characters. Requires one name.
 std::string shared_beginning(Names::const_iterator first, Names::const_iterator last) {
   // All names between two sorted ones begin with what these two share.
   const std::string& low = *first;
@@ -67,7 +67,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// `node[0-7]`; empty if the names differ in more than a number.
+/// Returns the names as a hostlist such as `node[0-7]`; empty if they differ in more than a number.
 std::string hostlist_of(const Names& names) {
   const std::string beginning = shared_beginning(names.begin(), names.end());
   Names numbers;
@@ -81,10 +81,12 @@ std::string hostlist_of(const Names& names) {
   std::sort(numbers.begin(), numbers.end(), [](const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   });
-  // The beginning may end in digits, which the hostlist would count among the number.
+  // Compress the numbers with another prefix: the beginning may end in digits, which the hostlist would count
+  // as part of the number.
   text::Hostlist hosts;
   for (const std::string& number : numbers) hosts.append("n" + number);
-  // A term for each number of digits: `n[0-9],n[00-99]`. Brackets hold numbers of one width only (RFC 29).
+  // Make a term for each number of digits: `n[0-9],n[00-99]`. Brackets have numbers of one width only (RFC
+  // 29).
   std::string all;
   for (const char c : hosts.encode()) {
     if (c == 'n') {

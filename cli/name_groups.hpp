@@ -9,16 +9,16 @@
 
 namespace resourced::cli {
 
-/// Up to this many names are candidates themselves.
+/// Maximum number of names that are offered singly.
 inline constexpr std::size_t most_names = 64;
 
-/// The names that begin with `prefix`, each once. If they are more than most_names: the beginning that those
-/// with the same next character share, for each such character.
+/// Returns the names that begin with `prefix`, each once. If they exceed most_names, returns the common
+/// beginnings of the names with the same next character.
 [[nodiscard]] std::vector<std::string> name_candidates(std::vector<std::string> names,
                                                        std::string_view prefix);
 
-/// The same for hosts. If they differ in numbers only, all of them together are the first candidate, as a
-/// hostlist.
+/// Does the same for hosts. If they differ in numbers only, all of them together are the first candidate, as
+/// a hostlist.
 [[nodiscard]] std::vector<std::string> host_candidates(std::vector<std::string> hosts,
                                                        std::string_view prefix);
 

@@ -36,7 +36,7 @@ namespace resourced::cli {
 
 namespace {
 
-/// The number of arguments behind the first `--`, if there is one.
+/// Returns the number of arguments behind the first `--`, if there is one.
 std::optional<std::size_t> count_behind_dashes(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--") return static_cast<std::size_t>(argc - i - 1);
@@ -98,7 +98,7 @@ int fail(std::ostream& err, std::string_view text, ExitStatus status) {
   return static_cast<int>(status);
 }
 
-/// The command and its options as far as the arguments name them, to say which one is unknown.
+/// Follows the arguments through commands and options, to find the first unknown word.
 class UnknownWord {
  public:
   UnknownWord(const usage::Command& app, int argc, const char* const* argv) : app_(&app) {
@@ -117,7 +117,7 @@ class UnknownWord {
     }
   }
 
-  /// One line, or nothing if all are known.
+  /// Returns an error of one line, or an empty text if all words are known.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
@@ -164,11 +164,23 @@ class UnknownWord {
   std::string text_;
 };
 
-/// A command that was not given is told as one that is not known.
+/// Returns the text of a usage error. An unknown command is named in it even if the parser reports a missing
+/// one.
 std::string usage_text(const usage::Command& app, const usage::ParseError& error, int argc,
                        const char* const* argv) {
   UnknownWord unknown(app, argc, argv);
   return unknown.text().empty() ? error.what() : unknown.text();
+}
+
+/// Replaces `resourcectl help drain` by `resourcectl drain --help`.
+std::vector<const char*> without_help_command(const usage::Command& app, int argc, const char* const* argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  if (argc < 2 || std::string_view(argv[1]) != "help") return arguments;
+  arguments.erase(arguments.begin() + 1);
+  const UnknownWord unknown(app, argc - 1, arguments.data());
+  if (!unknown.text().empty()) throw commands::UsageError(unknown.text());
+  arguments.push_back("--help");
+  return arguments;
 }
 
 }  // namespace
@@ -185,7 +197,8 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
       out << describe_program(app).dump() << std::endl;
       return static_cast<int>(ExitStatus::done);
     }
-    usage::parse(app, argc, argv);
+    const auto arguments = without_help_command(app, argc, argv);
+    usage::parse(app, static_cast<int>(arguments.size()), arguments.data());
     out.flush();
     if (!out) throw Error(EIO, "cannot write to standard output");
     return static_cast<int>(ExitStatus::done);
@@ -217,7 +230,7 @@ int program(int argc, const char* const* argv) {
   const bool interactive = terminal && ::isatty(STDIN_FILENO) == 1;
   std::optional<screen::AsciiOutput> out;
   std::optional<screen::AsciiOutput> err;
-  // A shell inserts the words of a completion as they are.
+  // Do not replace characters beyond ASCII in completions: a shell inserts the words unchanged.
   if (!usage::is_completion(argc, argv) &&
       !screen::abilities(screen::ColourChoice::never, terminal).unicode) {
     out.emplace(std::cout);

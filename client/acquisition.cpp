@@ -1,4 +1,4 @@
-// Acquire, follow, and acquire again, see acquisition.hpp.
+// The implementation of an acquisition, see acquisition.hpp.
 #include "client/acquisition.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Allocation public_form(proto::topics::ListedAllocation&& listed) {
 }
 
 /// Applies a later response, whose `down` includes the targets that left for good. Throws Error EPROTO, with
-/// nothing changed, if the update names targets that are not there.
+/// nothing changed, if the update names unknown targets.
 void apply_update(Picture& picture, const module::Delta& update) {
   const auto& known = picture.resources.ranks();
   check_known("up", update.up, known);
@@ -174,7 +174,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       const bool told = state_ == State::lost;
       state_ = State::lost;
       busy_until_.reset();
-      // A daemon that is about to end would refuse a new request at once, again and again.
+      // Wait before the next attempt: a daemon that shuts down would refuse each new request at once.
       if (response.local()) {
         request(true);
       } else {
@@ -183,7 +183,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       if (!told) observer_.on_lost(error);
       return;
     }
-    // A standby, which may lead next.
+    // The daemon is a standby, which may lead next.
     if (error.errnum() == EHOSTUNREACH && (acquired_before_ || options_.wait_for_daemon)) {
       request_after_pause();
       return;
@@ -195,7 +195,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     end(error);
   }
 
-  /// The daemon may need a moment to notice that the connection that held the resources is gone.
+  /// Whether EBUSY may still pass: the daemon may need a moment to notice that the connection which held the
+  /// resources is lost.
   bool busy_may_pass() {
     const auto now = std::chrono::steady_clock::now();
     if (!busy_until_) busy_until_ = now + options_.busy_retry;

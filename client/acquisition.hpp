@@ -1,6 +1,6 @@
 // Acquires resources as a scheduler (RFC 28), keeps the inventory and the available targets up to date,
-// reports changes to an observer, and acquires again when the connection was lost. The connection does the
-// input and output: its process(), run() or run_for() calls the observer.
+// reports changes to an observer, and acquires again after a lost connection. The connection does the input
+// and output: its process(), run() or run_for() calls the observer.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ namespace resourced::client {
 
 /// Callbacks of an acquisition; override those that you need. One response of the daemon makes these calls in
 /// the order of their declaration, and resources() and up() of the acquisition are up to date before the
-/// first of them. An observer may close() or destroy the acquisition, and after that the connection: no calls
-/// follow. If it closes only the connection, the other calls of the present response still follow. If it
-/// throws, the other calls of the response are skipped, and the next response is handled as usual.
+/// first of them. An observer may close() or destroy the acquisition, and after that the connection: then no
+/// calls follow. If it closes only the connection, the other calls of the present response still follow. If
+/// it throws, the other calls of the response are skipped, and the next response is handled as usual.
 class AcquisitionObserver {
  public:
   AcquisitionObserver() = default;
@@ -30,46 +30,48 @@ class AcquisitionObserver {
   AcquisitionObserver& operator=(const AcquisitionObserver&) = default;
   virtual ~AcquisitionObserver() = default;
 
-  /// A response as it was received, one JSON object, before the other calls.
+  /// Receives a response as one JSON object, unchanged, before the other calls.
   virtual void on_response(std::string_view /*json*/) {}
-  /// The inventory and the available targets, from the first response, also after a reconnection: they
-  /// replace everything known before.
+  /// Receives the inventory and the available targets from the first response, also after a reconnection:
+  /// they replace everything known before.
   virtual void on_resources(const rset::ResourceSet& /*resources*/, const text::IdSet& /*up*/) {}
-  /// The allocations that are there, by id, where AcquisitionOptions::allocations asks for them: they
-  /// replace everything known before. Some may be on targets that are not in resources(), as these were
-  /// excluded or have left.
+  /// Receives the present allocations, by id, if AcquisitionOptions::allocations requests them: they replace
+  /// everything known before. Some may be on targets that are not in resources(), because these were excluded
+  /// or have left.
   virtual void on_allocations(const std::vector<Allocation>& /*allocations*/) {}
   virtual void on_property_remove(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   virtual void on_property_add(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
-  /// The epoch for never.
+  /// Receives the expiration; the epoch means never.
   virtual void on_expiration(WallTime /*time*/) {}
-  /// These targets left for good and are not in resources() any more. By default they are reported as down.
+  /// Receives targets that left for good and are not in resources() any more. By default they are reported as
+  /// down.
   virtual void on_shrink(const text::IdSet& ranks) { on_down(ranks); }
-  /// These targets are not available now (crashed and drained look the same).
+  /// Receives targets that became unavailable (crashed and drained look the same).
   virtual void on_down(const text::IdSet& /*ranks*/) {}
   virtual void on_up(const text::IdSet& /*ranks*/) {}
 
-  /// The connection is gone. What was up last is still in up(); on_resources follows when the daemon is back.
+  /// The connection was lost. up() still has the targets that were up last; on_resources follows when the
+  /// daemon is back.
   virtual void on_lost(const Error& /*why*/) {}
   /// The acquisition has ended: it was refused (EBUSY, EPERM, ENOENT for an unknown partition, ...) or ended
-  /// by the daemon. Nothing follows.
+  /// by the daemon. No calls follow.
   virtual void on_error(const Error& /*why*/) {}
 };
 
 struct AcquisitionOptions {
-  /// The partition to ask for; empty: all targets that are in no partition.
+  /// The partition to acquire; empty for all targets that are in no partition.
   std::string partition;
-  /// Ask for the allocations of earlier times (client/allocations.hpp): AcquisitionObserver::on_allocations
-  /// follows each on_resources. The scheduler must report all allocations: the daemon tells operators that
-  /// its other targets are free.
+  /// Request the present allocations (client/allocations.hpp): AcquisitionObserver::on_allocations follows
+  /// each on_resources. The scheduler must report all its allocations: the daemon tells operators that its
+  /// other targets are free.
   bool allocations = false;
-  /// Wait for the daemon after it has shut down in good order (ECANCELED `the resource module was unloaded`),
-  /// which otherwise is an error, as in RFC 28. With several URIs the next leader is always waited for.
+  /// Wait for the next daemon after a clean shutdown (ECANCELED `the resource module was unloaded`), which
+  /// otherwise is an error, as in RFC 28. With several URIs the next leader is always waited for.
   bool follow_restart = false;
-  /// Wait for a daemon that is not there yet, instead of an error.
+  /// Wait for a daemon that is not running yet, instead of reporting an error.
   bool wait_for_daemon = false;
-  /// How long to try again when the resources are still busy after a reconnection, because the daemon has not
-  /// yet noticed that the former connection is gone. The first acquire is never tried again.
+  /// How long to retry while the resources are busy after a reconnection, because the daemon has not yet
+  /// noticed the loss of the former connection. The first acquire is never retried.
   Milliseconds busy_retry{30000};
 };
 
@@ -77,16 +79,16 @@ class Acquisition {
  public:
   /// Sends the request. Both `connection` and `observer` must outlive the acquisition.
   Acquisition(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options = {});
-  /// Calls close().
+  /// Destruction calls close().
   ~Acquisition();
   Acquisition(const Acquisition&) = delete;
   Acquisition& operator=(const Acquisition&) = delete;
 
   enum class State { waiting, held, lost, ended };
   [[nodiscard]] State state() const noexcept;
-  /// The last known inventory. Empty before the first on_resources.
+  /// Returns the last known inventory. Empty before the first on_resources.
   [[nodiscard]] const rset::ResourceSet& resources() const noexcept;
-  /// The targets that are available now.
+  /// Returns the targets that are available now.
   [[nodiscard]] const text::IdSet& up() const noexcept;
 
   /// Gives the resources back (resource.acquire-cancel). No calls follow.

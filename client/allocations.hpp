@@ -1,10 +1,10 @@
-// The daemon's ledger of allocations, for schedulers: what a scheduler has recorded there survives it. Its
-// next start, or its replacement, gets the allocations with its resources (AcquisitionOptions::allocations),
-// and no core or gpu can be allocated twice.
+// The daemon's ledger of allocations, for schedulers: what a scheduler has recorded there survives the
+// scheduler. Its next start, or its replacement, gets the allocations with its resources
+// (AcquisitionOptions::allocations), and no core or gpu can be allocated twice.
 //
-// The daemon takes these requests from the connection that has acquired the targets. A request that is
-// answered is on disk. One whose connection was lost before the answer may be done or not: the allocations
-// after the next acquire tell.
+// The daemon takes these requests from the connection that has acquired the targets. A change that was
+// answered is on disk. If the connection was lost before the answer, the change may have been made or not:
+// the allocations after the next acquire show it.
 #pragma once
 
 #include <optional>
@@ -20,31 +20,32 @@
 namespace resourced::client {
 
 struct Allocation {
-  /// 1 to 64 printable characters, unique among the present allocations.
+  /// The id: 1 to 64 printable characters, unique among the present allocations.
   std::string id;
   /// The targets by rank and host, with the cores and gpus that are allocated of each (RFC 20). The daemon
   /// keeps other keys, such as `scheduling`, as they are.
   rset::ResourceSet resources;
-  /// When it should have been freed: afterwards the daemon reports it as expired, and does not free it.
+  /// The time by which the allocation should be freed: afterwards the daemon reports it as expired, and does
+  /// not free it.
   std::optional<WallTime> expiration = std::nullopt;
-  /// For people, at most 1024 bytes.
+  /// A note for people, at most 1024 bytes.
   std::optional<std::string> note = std::nullopt;
 
-  // Of an allocation that the daemon lists; not sent.
+  // The following members are set in an allocation that the daemon lists, and not sent.
 
-  /// The partition of the scheduler that made it; empty for the rest of the inventory.
+  /// The partition of the scheduler that made the allocation; empty outside of all partitions.
   std::string partition = {};
-  /// Hosts (RFC 29) of targets that are not in the inventory now, and not in `resources`.
+  /// Hosts (RFC 29) of allocated targets that are not in the inventory now, and not in `resources`.
   std::string absent = {};
   bool expired = false;
 };
 
-// The handler of each call gets one response without a payload, or why it was refused, with nothing done. The
-// daemon's errors: EEXIST for an id that is taken (alloc), EBUSY for a core or gpu that is held, EHOSTDOWN
-// for a target that is drained or excluded, EINVAL for resources that are not in the inventory or a host that
-// is not its rank's, EPERM for targets that this connection has not acquired, ENOENT for an unknown id
-// (free), EMSGSIZE for a request that is too large. Errors of this side (Response::local) do not tell whether
-// it was done.
+// The handler of each call gets one response: without a payload, or the error of a refusal, which has changed
+// nothing. The daemon's errors: EEXIST for an id that is in use (alloc), EBUSY for a core or gpu that is
+// allocated, EHOSTDOWN for a target that is drained or excluded, EINVAL for resources that are not in the
+// inventory or a host that is not its rank's, EPERM for targets that this connection has not acquired, ENOENT
+// for an unknown id (free), EMSGSIZE for a request that is too large. After an error of this side
+// (Response::local) it is unknown whether the change was made.
 
 /// Allocates all of these or none (resource.alloc). The handler is not called from inside this function.
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
@@ -52,7 +53,7 @@ Connection::RequestId alloc(Connection& connection, const std::vector<Allocation
 /// Frees all of these or none (resource.free).
 Connection::RequestId free(Connection& connection, std::vector<std::string> ids, Connection::Handler handler,
                            SendOptions options = {});
-/// Frees a part of an allocation: all that it has of these targets. With nothing left it ends.
+/// Frees a part of an allocation: all resources of these targets. An allocation that has none left ends.
 Connection::RequestId free_part(Connection& connection, std::string id, const text::IdSet& ranks,
                                 Connection::Handler handler, SendOptions options = {});
 

@@ -56,7 +56,7 @@ std::optional<std::string> environment(const std::string& name) {
 
 std::string default_uri() {
   const auto exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
-  // To connect to a Unix socket takes the right to write to its file.
+  // A client may connect to a Unix socket if it may write to its file.
   const auto may_connect = [](const std::string& path) { return access(path.c_str(), W_OK) == 0; };
   return proto::client_uri(environment, exists, may_connect);
 }
@@ -71,7 +71,7 @@ std::string checked_uri(std::string uri) {
   return places;
 }
 
-/// The keys for an address, if any are to be used. Sets `file` to the file that they are in.
+/// Returns the keys for an address, if any apply, and sets `file` to their file.
 std::optional<proto::KeyFile> keys_for(const std::string& uri, std::string& file) {
   const std::vector<std::string> places = proto::split_uris(uri);
   const auto is_tcp = [](const std::string& place) {
@@ -119,8 +119,7 @@ nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& pa
 }
 
 nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& payload, Milliseconds timeout) {
-  // However this function ends, also by an exception of another handler, the handler below must not be called
-  // later.
+  // The handler below must not be called after this function ends, also by an exception of another handler.
   struct Forget {
     Impl& impl;
     RequestId id = 0;

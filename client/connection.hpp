@@ -1,7 +1,7 @@
 // A connection to the daemon, over ZeroMQ (ipc:, tcp:) or a Unix socket (local:): remote procedure calls as
 // of RFC 6, one at a time (call) or many at once with handlers (send), streams included. It has no thread of
-// its own besides the one that libzmq keeps for its input and output: handlers run inside process(), run(),
-// run_for(), connect() and call().
+// its own except the one of libzmq for input and output: handlers run inside process(), run(), run_for(),
+// connect() and call().
 //
 // In an event loop: wait until fd() is readable, then call process(). The descriptor is level-triggered and
 // stays the same for the life of the object, whatever happens to the connection. (ZMQ_FD itself is
@@ -10,30 +10,32 @@
 // makes the timer fire if there is something left to read. Time-outs of requests use the same timer, so that
 // one descriptor is all there is to watch.)
 //
-// The connection is made when something is to be sent. If the attempt fails, the requests that wait to be
-// sent fail, except those with wait_for_daemon, for which new attempts are made until they can be sent, or
-// until the daemon refuses this client's key or user. When an established connection is lost, every request
-// that was sent fails with ECONNRESET; the next one makes a new connection.
+// The connection is made when something is sent. If the attempt fails, the requests that wait to be sent
+// fail, except those with wait_for_daemon, for which new attempts are made until they can be sent, or until
+// the daemon refuses this client's key or user. When an established connection is lost, every request that
+// was sent fails with ECONNRESET; the next one makes a new connection.
 //
-// With the URIs of several daemons, those of a cluster, all are asked at once, and the one that leads gets
-// the requests, each of which waits for it (wait_for_daemon). A question (client/repeatable.hpp) whose answer
+// With several URIs, those of the daemons of a cluster, all are asked at once, and the leader gets the
+// requests, each of which waits for it (wait_for_daemon). If two lead different clusters, or one that answers
+// is in no cluster, requests and connect() fail with EINVAL. A question (client/repeatable.hpp) whose answer
 // was lost is sent again, once. A change is sent again only after a refusal that says that nothing was
-// changed (EHOSTUNREACH of a standby, EAGAIN of a leader that cannot commit), and only if nothing but
-// questions was sent after it, so that changes keep their order. One whose answer was lost fails with
-// ECONNRESET, as it may have been made. A leader that shuts down in good order counts as a lost connection:
-// its streams fail with ECONNRESET, and nothing more is sent to it.
+// changed (EHOSTUNREACH of a standby, EAGAIN of a leader that cannot commit), and only if only questions were
+// sent after it, so that changes keep their order. A change whose answer was lost fails with ECONNRESET, as
+// it may have been made. A clean shutdown of the leader counts as a lost connection: its streams fail with
+// ECONNRESET, and nothing more is sent to it.
 //
 // Not thread-safe. Handlers, the functions of timers included, may rely on and may do the following:
-// - A handler is called at most once with a last response, and not at all after forget() of its request or
+// - A handler is called at most once with a last response. It is not called after forget() of its request or
 //   after close(), even if a response or a failure was pending.
-// - It may call everything here except connect(), call(), process(), wait(), run() and run_for(), which throw
-//   Error EDEADLK.
-// - It may close() the connection, and destroy it: no other handler is called then. process(), run() and
-//   run_for() return; connect(), call() and wait() throw Error ENOTCONN if what they wait for has not come.
-// - It may throw. The exception leaves through the function that ran the handler. The response counts as
-//   delivered, other requests keep theirs, and the next process() goes on with them.
-// - It is destroyed with its request, at the latest by close(). Destructors of what it holds may cancel() and
-//   forget() requests and cancel timers.
+// - A handler may call everything here except connect(), call(), process(), wait(), run() and run_for(),
+//   which throw Error EDEADLK.
+// - A handler may close() the connection, and destroy it: no other handler is called then. process(), run()
+//   and run_for() return; connect(), call() and wait() throw Error ENOTCONN if what they wait for has not
+//   come.
+// - A handler may throw. The exception leaves through the function that ran the handler. The response counts
+//   as delivered, other requests keep theirs, and the next process() continues with them.
+// - A handler is destroyed with its request, at the latest by close(). Destructors of what it holds may
+//   cancel() and forget() requests and cancel timers.
 #pragma once
 
 #include <chrono>
@@ -64,19 +66,20 @@ class Response {
   Response(std::string topic, Error failure, bool local);
 
   [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
-  /// No further response to the request follows.
+  /// Whether no further response to the request follows.
   [[nodiscard]] bool last() const noexcept { return last_; }
-  /// The failure was found on this side, and not sent by the daemon.
+  /// Whether the failure was found on this side instead of sent by the daemon.
   [[nodiscard]] bool local() const noexcept { return local_; }
   [[nodiscard]] const std::string& topic() const noexcept { return topic_; }
 
-  /// The failure. Its text is one line of at most 1024 bytes without control characters. Requires !ok().
+  /// Returns the failure. Its text is one line of at most 1024 bytes without control characters. Requires
+  /// !ok().
   [[nodiscard]] const Error& error() const;
 
-  /// The payload as it was sent, one JSON object; empty if there is none. Requires ok().
+  /// Returns the payload as it was sent, one JSON object; empty if there is none. Requires ok().
   [[nodiscard]] std::string_view text() const noexcept;
-  /// The payload, or an empty object if there is none. Throws the failure if there is one, and Error EPROTO
-  /// if the payload is not a JSON object.
+  /// Returns the payload, or an empty object if there is none. Throws the failure if there is one, and Error
+  /// EPROTO if the payload is not a JSON object.
   [[nodiscard]] nlohmann::json payload() const;
 
  private:
@@ -88,7 +91,7 @@ class Response {
 };
 
 using Milliseconds = std::chrono::milliseconds;
-/// Counts the leaders of a cluster: each has a higher one than those before it.
+/// Number of a leader of a cluster: each leader has a higher one than those before it.
 using Epoch = std::uint64_t;
 
 struct ConnectionOptions {
@@ -96,31 +99,32 @@ struct ConnectionOptions {
   /// --server-key`), for tcp: addresses of a daemon that asks for keys (CURVE). Empty: $RESOURCED_KEY, or no
   /// keys if that is not set. Ignored for ipc: and local: addresses, where the kernel identifies the client.
   std::string key_file = {};
-  /// The longest that one attempt to connect may take, name look-up not counted.
+  /// Maximum time of one attempt to connect, with the look-up of the host's name. All addresses of the host
+  /// are tried in turn, each of several for an equal part of this time.
   Milliseconds connect_timeout{5000};
-  /// The time-out of call() where none is given.
+  /// Time-out of call() if none is given.
   Milliseconds call_timeout{30000};
   /// With several URIs: how long connect() looks for the leader, as a standby takes some seconds to take
-  /// over, and how long a change without a time-out that the daemon refuses with EAGAIN is sent again.
+  /// over, and how long a change without a time-out is sent again while the daemon refuses it with EAGAIN.
   Milliseconds failover_timeout{20000};
-  /// The longest that close() waits for messages on their way out.
+  /// Maximum time that close() waits for messages on their way out.
   Milliseconds linger{1000};
-  /// Heartbeats, of ZMTP for ipc: and tcp: URIs: how often, and how long without a sign of life until the
-  /// connection counts as lost. By default 5 s and 15 s, and with several URIs 1 s and 3 s, as another daemon
-  /// leads by then. A local: URI has them only with others, as requests.
+  /// ZMTP heartbeats for ipc: and tcp: URIs: their interval, and the time without a sign of life after which
+  /// the connection counts as lost. By default 5 s and 15 s, and with several URIs 1 s and 3 s, as another
+  /// daemon leads by then. A local: URI has heartbeats only among several URIs, as requests.
   std::optional<Milliseconds> heartbeat_interval = std::nullopt;
   std::optional<Milliseconds> heartbeat_timeout = std::nullopt;
-  /// Whether the daemon, too, is to take the connection for lost after that time (ZMQ_HEARTBEAT_TTL).
+  /// Whether the daemon should also take the connection for lost after that time (ZMQ_HEARTBEAT_TTL).
   bool heartbeat_ttl = true;
   /// The pause between attempts to connect for requests with wait_for_daemon, and between questions for the
-  /// leader: from the first, doubled up to the second. With several URIs a random part of its second half is
-  /// left out.
+  /// leader: it doubles from the first value up to the second. With several URIs a random part of its second
+  /// half is left out.
   Milliseconds retry_first{20};
   Milliseconds retry_most{1000};
-  /// The longest message that is accepted, in bytes; a longer one ends the connection. An R of a million
-  /// nodes with their graph fits.
+  /// Maximum size in bytes of an accepted message; a longer one ends the connection. An R of a million nodes
+  /// with their graph fits.
   std::size_t max_message_size = std::size_t{1} << 30;
-  /// Upper bound of the messages and events that one process() handles, so that a flood of responses does not
+  /// Maximum number of messages and events that one process() handles, so that a flood of responses does not
   /// starve the caller's loop.
   int most_steps = 1000;
 };
@@ -140,10 +144,10 @@ class Connection {
   using RequestId = std::uint64_t;
   using TimerId = std::uint64_t;
 
-  /// Does not connect yet. `uri` may be several, separated by commas: those of the daemons of a cluster. An
-  /// empty `uri` stands for $RESOURCED_URI or else the place where the daemon listens
-  /// by default. Throws Error EINVAL for a URI that is not `ipc://PATH`, `local://PATH` or `tcp://HOST:PORT`,
-  /// and an Error that names the key file if that cannot be used (EACCES when others may read it).
+  /// Makes the object, without connecting yet. `uri` may be several, separated by commas: those of the
+  /// daemons of a cluster. An empty `uri` means $RESOURCED_URI or else the default address of the daemon.
+  /// Throws Error EINVAL for a URI that is not `ipc://PATH`, `local://PATH` or `tcp://HOST:PORT`, and an
+  /// Error that names the key file if that cannot be used (EACCES when others may read it).
   explicit Connection(std::string uri = {}, ConnectionOptions options = {});
   ~Connection();
   Connection(const Connection&) = delete;
@@ -159,13 +163,13 @@ class Connection {
   /// if the connection was made and lost at once.
   void connect();
 
-  /// A response was of a leader of this epoch of the cluster with this id. False if an earlier one was of a
-  /// higher epoch of the same cluster: another daemon leads now, and this connection to the former leader is
-  /// taken for lost.
+  /// Call with the leader's epoch and the cluster's id in a response. Returns false if an earlier response
+  /// had a higher epoch of the same cluster: another daemon leads now, and this connection to the former
+  /// leader counts as lost.
   bool follows(Epoch epoch, const std::string& cluster);
 
   /// Sends a request, waits for its response and returns its payload, an empty object if it has none. Throws
-  /// the daemon's Error; ETIMEDOUT naming topic and endpoint; the Error of connect(); ECONNRESET.
+  /// the daemon's Error; ETIMEDOUT with topic and endpoint; the Error of connect(); ECONNRESET.
   nlohmann::json call(std::string_view topic);
   nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
   nlohmann::json call(std::string_view topic, const nlohmann::json& payload, Milliseconds timeout);
@@ -177,26 +181,26 @@ class Connection {
   RequestId send(std::string_view topic, Handler handler, SendOptions options = {});
 
   /// Asks the daemon to end a request (TOPIC-cancel). Its handler gets the responses that still come, and
-  /// last the daemon's ECANCELED; a request that has not left yet gets a local one. An unknown id is ignored.
+  /// last the daemon's ECANCELED; a request that was not sent yet gets a local one. An unknown id is ignored.
   void cancel(RequestId id);
-  /// The handler is not called again, whatever the daemon still sends and even if the request has failed
-  /// already. An unknown id is ignored.
+  /// Prevents further calls of the handler of a request, even if the daemon still sends responses or the
+  /// request has failed already. An unknown id is ignored.
   void forget(RequestId id);
 
-  /// Sends a message that gets no response; dropped if it cannot be sent.
+  /// Sends a message that gets no response; it is dropped if it cannot be sent.
   void notify(std::string_view topic, const nlohmann::json& payload);
 
-  /// Calls f once, from process() and its like, when the time has passed.
+  /// Calls f once, from process() or another function that runs handlers, when the time has passed.
   TimerId after(Milliseconds delay, std::function<void()> f);
   void cancel_timer(TimerId id);
 
   [[nodiscard]] int fd() const noexcept;
   /// Handles messages, events and timers that are due, and returns without waiting.
   void process();
-  /// Waits for at most this long (negative: for ever) until there is something to do, and does it. Returns
-  /// early, too, when a signal arrives.
+  /// Waits for at most this time (negative: for ever) until there is something to do, and does it. Returns
+  /// early also when a signal arrives.
   void wait(Milliseconds longest);
-  /// Processes until the time is over, or stop() was called: true in that case.
+  /// Processes until the time is over, or stop() was called. Returns true after stop().
   bool run_for(Milliseconds time);
   /// Processes until stop() is called.
   void run();

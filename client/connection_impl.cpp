@@ -1,4 +1,5 @@
-// Sending, receiving, failing and connecting again, see connection_impl.hpp.
+// The implementation of a connection: sending, receiving, failing and connecting again, see
+// connection_impl.hpp.
 #include "client/connection_impl.hpp"
 
 #include <algorithm>
@@ -36,14 +37,13 @@ Connection::Impl::Impl(std::string uri, const ConnectionOptions& options, std::o
   using std::chrono::seconds;
   options_.heartbeat_interval = options.heartbeat_interval.value_or(seconds(has_places() ? 1 : 5));
   options_.heartbeat_timeout = options.heartbeat_timeout.value_or(seconds(has_places() ? 3 : 15));
-  for (std::size_t i = 0; i < places_.size(); ++i) contexts_.push_back(Link::make_context());
 }
 
 void Connection::Impl::refuse_inside_handler(const char* function) const {
   if (processing_) throw Error(EDEADLK, fmt::format("{} called from a handler", function));
 }
 
-// Callers
+// Functions for callers
 
 void Connection::Impl::connect() {
   refuse_inside_handler("connect()");
@@ -53,7 +53,7 @@ void Connection::Impl::connect() {
   if (!link_) start_link();
   while (!connected_) {
     if (failed_attempts_ != failed_before) throw attempt_error();
-    // The connection was made, and lost before wait() returned.
+    // The connection was made, and was lost before wait() returned.
     if (!link_ && !closed_) throw lost_error();
     wait(Milliseconds(-1));
   }
@@ -62,7 +62,7 @@ void Connection::Impl::connect() {
 Connection::RequestId Connection::Impl::send(proto::Message request, Handler handler,
                                              const SendOptions& options) {
   if (closed_) throw Error(ENOTCONN, fmt::format("{}: the connection is closed", request.topic));
-  // A request that waits for the daemon does not hasten the next attempt.
+  // A request with wait_for_daemon does not start an attempt before its time.
   if (!link_ && !options.wait_for_daemon && !has_places()) start_link();
   if (!link_ && !search_ && !retry_timer_) try_link();
   const RequestId id = ++last_id_;
@@ -134,18 +134,18 @@ void Connection::Impl::close() {
   closed_ = true;
   drop_link();
   search_.reset();
-  // Destroying a handler may run code that calls this object, which must not find a request any more.
+  // Destroying a handler may run code that calls this object. It must not
   const auto requests = std::exchange(requests_, {});
   outgoing_.clear();
   failures_.clear();
   timers_.clear();
   retry_timer_.reset();
-  // Waits for messages on their way out.
-  contexts_.clear();
+  // Destroying the context waits for messages on their way out.
+  context_.reset();
   rearm();
 }
 
-// The loop
+// Functions of the loop
 
 void Connection::Impl::process() {
   refuse_inside_handler("process()");
@@ -295,12 +295,12 @@ void Connection::Impl::flush() {
   }
 }
 
-// The link
+// Functions of the link
 
 void Connection::Impl::start_link() {
   if (retry_timer_) timers_.cancel(*std::exchange(retry_timer_, std::nullopt));
   if (has_places()) return start_search();
-  link_ = std::make_unique<Link>(*contexts_.front(), uri_, options_, keys_, wakeup_);
+  link_ = std::make_unique<Link>(*context_, uri_, options_, keys_, wakeup_);
   connect_timer_ = timers_.add(Clock::now() + options_.connect_timeout, [this] {
     connect_timer_.reset();
     attempt_failed(ConnectFailure::timed_out);
@@ -386,7 +386,7 @@ Error Connection::Impl::attempt_error() const {
   return explain(last_failure_, uri_, keys_ ? options_.key_file : std::string());
 }
 
-// Requests
+// Functions of requests
 
 Connection::Impl::Request* Connection::Impl::find_open(RequestId id) {
   const auto found = requests_.find(id);
@@ -424,7 +424,7 @@ Error Connection::Impl::late_error(const Request& request, Milliseconds timeout)
   if (!request.sent) {
     if (request.refusal) return *request.refusal;
     if (search_) return search_->why(uri_);
-    // The first one was refused, and the others wait for it.
+    // The first held request was refused, and the others wait for it.
     const auto first = held_.empty() ? requests_.end() : requests_.find(held_.front().id);
     if (hold_timer_ && first != requests_.end() && first->second->refusal) {
       const Error& refusal = *first->second->refusal;

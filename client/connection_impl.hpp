@@ -29,8 +29,8 @@
 
 namespace resourced::client {
 
-/// Hidden in the shared library (client/package), which is built with GCC: Clang refuses the attribute where
-/// the public header declares the class with default visibility.
+/// The class is hidden in the shared library (client/package), which is built with GCC: Clang refuses the
+/// attribute where the public header declares the class with default visibility.
 #if defined(__clang__)
 class Connection::Impl {
 #else
@@ -69,14 +69,15 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
     Handler handler;
     bool wait_for_daemon = false;
     std::optional<TimerId> timer;
-    /// Not yet sent: no matchtag.
+    /// Whether the request was sent and has a matchtag.
     bool sent = false;
-    /// How often the connection was lost while the daemon had it.
+    /// Number of times that the connection was lost while the daemon had the request.
     unsigned losses = 0;
-    /// In a cluster: why the daemon has not carried it out, and when it said so first. It is sent again.
+    /// In a cluster: why the daemon has refused to carry it out, and the time of the first refusal. It is
+    /// sent again.
     std::optional<Error> refusal;
     Clock::time_point refused{};
-    /// Set once it has failed. Only the call of its handler is left to do.
+    /// Set once the request has failed: only the call of its handler remains.
     std::optional<Error> failure;
   };
   using RequestPtr = std::shared_ptr<Request>;
@@ -87,53 +88,54 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
     proto::Message message;
   };
 
-  /// Handles one message, event, timer or failure, or sends a message; false if there is none.
+  /// Handles one message, event, timer or failure, or sends a message. Returns false if there was none.
   bool step();
-  /// Runs the function of a timer whose time has come; false if there is none.
+  /// Runs the function of a timer whose time has come. Returns false if there is none.
   bool run_timer();
   bool deliver_failure();
   void dispatch(proto::Message message);
   void on_event(Link::Event event);
-  /// Sends the first of outgoing_; false if that is empty or there is no room.
+  /// Sends the first of outgoing_. Returns false if that is empty or there is no room.
   bool flush_one();
   void flush();
   [[nodiscard]] bool may_flush() const noexcept;
 
-  /// Throws Error if no socket can be made.
+  /// Starts a link. Throws Error if no socket can be made.
   void start_link();
   void connect_places();
   void start_search();
-  /// Goes on once the search has found the leader, or every place refuses this client.
+  /// Continues once the search has found the leader, or every endpoint refuses this client.
   void end_search();
-  /// Keeps a request that a daemon of a cluster has refused as it cannot carry it out now, to send it again.
+  /// Keeps a request that a daemon of a cluster has refused because it cannot carry it out now, to send it
+  /// again.
   [[nodiscard]] bool put_off(RequestId id, const Response& response);
   [[nodiscard]] bool send_again_after_refusal(RequestId id, Request& request, const Error& refusal);
-  /// The daemon shuts down: sends it nothing more, and waits for its last answers.
+  /// Handles the shutdown of the daemon: sends it nothing more, and waits for its last answers.
   void leave();
-  /// Sends nothing but questions for a while.
+  /// Holds changes back and sends only questions for a while.
   void hold();
   void end_hold();
-  /// These requests are to be sent next.
+  /// Queues these requests again, in the order in which they were made.
   void send_again(const std::vector<RequestId>& ids);
-  /// Notices a loss before something is sent. What was sent may have been carried out.
+  /// Detects a loss before something is sent. Requests that were sent may have been carried out.
   void look_at_link();
-  /// Asks over a link without heartbeats whether the daemon still leads, again and again.
+  /// Asks repeatedly, over a link without heartbeats, whether the daemon still leads.
   void probe_link();
   void on_probed(const proto::Message& answer);
-  /// Starts a link now or, where that fails, later.
+  /// Starts a link now or, if that fails, later.
   void try_link();
   void attempt_failed(ConnectFailure failure);
   void link_lost();
   void drop_link();
   void retry_later();
   [[nodiscard]] Error attempt_error() const;
-  /// `topic` is that of a request that was sent.
+  /// Returns the error of a lost connection; `topic` is that of a request that was sent.
   [[nodiscard]] Error lost_error(std::string_view topic = {}) const;
   [[nodiscard]] Error late_error(const Request& request, Milliseconds timeout) const;
 
-  /// A request that has neither been answered nor failed; null if there is none.
+  /// Returns a request that has neither been answered nor failed; null if there is none.
   [[nodiscard]] Request* find_open(RequestId id);
-  /// Removes a request, failed or not, so that its handler is not called any more, except by the caller.
+  /// Removes a request, failed or not, so that only the caller can still call its handler.
   RequestPtr take(RequestId id);
   void fail(RequestId id, const Error& error);
   void time_out(RequestId id, Milliseconds timeout);
@@ -142,31 +144,30 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   void rearm();
 
   std::string uri_;
-  /// The parts of uri_.
+  /// The URIs in uri_.
   std::vector<std::string> places_;
   ConnectionOptions options_;
   std::optional<proto::KeyFile> keys_;
   Wakeup wakeup_;
-  /// One for each place: a name look-up holds up the thread of its context.
-  std::vector<Link::ContextPtr> contexts_;
+  Link::ContextPtr context_ = Link::make_context();
   std::unique_ptr<Link> link_;
   Timers timers_;
-  /// With several places, while no link is there and one is wanted.
+  /// The search for the leader: with several endpoints, while a link is wanted and none exists.
   std::unique_ptr<LeaderSearch> search_;
   bool is_connecting_ = false;
-  /// Why every place refuses this client, once the search has ended so.
+  /// Why every endpoint refuses this client, if the search has ended so.
   std::optional<Error> refused_;
-  /// Of the last leader.
+  /// Term of the last leader.
   proto::topics::Term term_;
-  /// While it is set nothing but questions is sent: a change was refused, and is to be sent again first.
+  /// Set while only questions are sent: a change was refused, and will be sent again first.
   std::optional<TimerId> hold_timer_;
   Backoff hold_;
-  /// What waits for the end of the hold.
+  /// Messages that wait for the end of the hold.
   std::deque<Outgoing> held_;
-  /// While it is set nothing is sent: the daemon shuts down.
+  /// Set while nothing is sent, because the daemon shuts down.
   std::optional<TimerId> leaving_timer_;
   std::optional<TimerId> probe_timer_;
-  /// The question of probe_link() that is not answered yet.
+  /// The unanswered question of probe_link().
   struct Probe {
     std::uint32_t tag = 0;
     Clock::time_point sent;
@@ -179,10 +180,10 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   std::unordered_map<std::uint32_t, RequestId> by_tag_;
   proto::MatchtagPool tags_;
   std::deque<Outgoing> outgoing_;
-  /// The requests that failed, in the order in which their handlers are to be called. Some may be forgotten.
+  /// The failed requests, in the order in which to call their handlers. Some may be forgotten.
   std::deque<RequestId> failures_;
   RequestId last_id_ = 0;
-  /// Of a request that is no question.
+  /// Id of the last sent request that is no question.
   RequestId last_sent_ = 0;
   /// Services with streams of this client: close() sends each a SERVICE.disconnect.
   std::set<std::string, std::less<>> services_;

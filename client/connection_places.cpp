@@ -1,5 +1,5 @@
-// A connection with several places, those of the daemons of a cluster: which of them gets the requests, and
-// which requests are sent again. See connection_impl.hpp.
+// A connection with several endpoints, those of the daemons of a cluster: the choice of the endpoint that
+// gets the requests, and of the requests that are sent again. See connection_impl.hpp.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace resourced::client {
 namespace {
 
-/// A question is sent again so often: one that ends the daemon must not go through the whole cluster.
+/// How often a question is sent again: one that ends the daemon must not go through the whole cluster.
 constexpr unsigned most_losses = 1;
 constexpr std::string_view probe_topic = "resource.leader";
 
@@ -41,7 +41,7 @@ void Connection::Impl::connect_places() {
 
 void Connection::Impl::start_search() {
   search_ = std::make_unique<LeaderSearch>(
-      LeaderSearch::Context{contexts_, options_, keys_, wakeup_, timers_, random_}, places_, term_);
+      LeaderSearch::Context{*context_, options_, keys_, wakeup_, timers_, random_}, places_, term_);
   rearm();
 }
 
@@ -158,7 +158,7 @@ void Connection::Impl::link_lost() {
     if (request != nullptr && request->wait_for_daemon) waiting.push_back(std::move(entry));
   }
   outgoing_ = std::move(waiting);
-  // In the order in which they were made, except those that remain in outgoing_.
+  // Collect ended requests in the order in which they were made, except those that remain in outgoing_.
   std::set<RequestId> ended;
   std::vector<RequestId> again;
   for (const auto& [id, request] : requests_) {

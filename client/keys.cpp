@@ -14,7 +14,7 @@ namespace resourced::client {
 
 namespace {
 
-/// With the NUL that libzmq adds.
+/// The text of a key, with the NUL that libzmq adds.
 using KeyText = std::array<char, text::z85_key_size + 1>;
 
 }  // namespace

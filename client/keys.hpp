@@ -7,11 +7,11 @@
 
 namespace resourced::client {
 
-/// A new pair. Throws Error ENOTSUP if this libzmq was built without CURVE.
+/// Returns a new key pair. Throws Error ENOTSUP if this libzmq was built without CURVE.
 [[nodiscard]] proto::KeyFile make_keys(const std::string& name);
 
-/// load_key_file(), and Error EINVAL if the file names no server-key, or a public key that does not belong to
-/// the secret one.
+/// Loads a key file. Throws as load_key_file() does, and Error EINVAL if the file has no server-key, or a
+/// public key that does not belong to the secret one.
 [[nodiscard]] proto::KeyFile load_client_keys(const std::string& path);
 
 }  // namespace resourced::client

@@ -1,5 +1,7 @@
-// The search for the daemon of a cluster that leads: all are asked at once (resource.leader), each over a
-// link of its own, again and again with growing pauses, until one answers that it leads.
+// The search for the leader of a cluster: all daemons are asked (resource.leader), each over a link of its
+// own, repeatedly with growing pauses, until one answers that it leads. If one leads another cluster, or is
+// in none, the search fails: each change would go to one of the two at random. So after the first answer the
+// search waits a moment for the others, unless it is of the cluster of the last leader.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,7 @@
 
 namespace resourced::client {
 
-/// A connection to the daemon that leads.
+/// A connection to the leader.
 struct FoundLeader {
   std::unique_ptr<Link> link;
   proto::topics::Term term;
@@ -29,42 +31,49 @@ struct FoundLeader {
 class LeaderSearch {
  public:
   struct Context {
-    /// One for each place.
-    const std::vector<Link::ContextPtr>& links;
+    Link::Context& links;
     const ConnectionOptions& options;
     const std::optional<proto::KeyFile>& keys;
     Wakeup& wakeup;
     Timers& timers;
     Random& random;
   };
-  /// Begins to ask. The last leader was of `former`, so one of an earlier term is none. What `context` refers
-  /// to must outlive this.
+  /// Starts to ask. The last leader was of `former`, so a leader of an earlier term is ignored. Objects that
+  /// `context` refers to must outlive the search.
   LeaderSearch(Context context, const std::vector<std::string>& places, proto::topics::Term former);
   ~LeaderSearch();
   LeaderSearch(const LeaderSearch&) = delete;
   LeaderSearch& operator=(const LeaderSearch&) = delete;
 
-  /// Handles one message or event of a link; false if there is none.
+  /// Handles one message or event of a link. Returns false if there is none.
   bool step();
-  /// True if step() has something to do. Must be the last call before the caller waits for the descriptors.
+  /// Whether step() has something to do. Must be the last call before the caller waits for the descriptors.
   [[nodiscard]] bool ready();
-  /// The leader, once.
+  /// Returns the leader once it is found, and only once.
   [[nodiscard]] std::optional<FoundLeader> take();
-  /// Every place refuses this client in a way that does not change by itself.
-  [[nodiscard]] bool is_over() const noexcept;
-  /// `cannot reach the daemon ...`, with the reason of a place that refuses this client, if one does.
+  /// Whether the search has failed: every endpoint refuses this client in a way that does not change by
+  /// itself, or two lead different clusters.
+  [[nodiscard]] bool is_over() const;
+  /// Returns why the search has failed: the two endpoints that lead different clusters; or `cannot reach the
+  /// daemon ...`, with the reason of an endpoint that refuses this client, if one does.
   [[nodiscard]] Error why(const std::string& uri) const;
 
  private:
+  /// The answer of a daemon that leads.
+  struct Claim {
+    proto::topics::Term term;
+    bool is_in_no_cluster = false;
+  };
   struct Place {
-    Place(std::string where, Link::Context& context, BackoffLimits limits)
-        : uri(std::move(where)), links(context), pause(limits) {}
+    Place(std::string where, BackoffLimits limits) : uri(std::move(where)), pause(limits) {}
     std::string uri;
-    Link::Context& links;
     std::unique_ptr<Link> link;
-    /// The question is sent, and not answered.
+    /// Whether the question was sent and is not answered yet.
     bool is_asked = false;
-    /// The end of the attempt or of the pause.
+    /// Whether the daemon has answered in this search, or cannot be asked now.
+    bool is_known = false;
+    std::optional<Claim> claim;
+    /// Timer of the end of the attempt or of the pause.
     std::optional<Timers::Id> timer;
     Backoff pause;
     ConnectFailure failure = ConnectFailure::unreachable;
@@ -80,11 +89,20 @@ class LeaderSearch {
   void set_timer(Place& place, Milliseconds delay, void (LeaderSearch::*work)(Place&));
   void end_attempt(Place& place) { fail(place, ConnectFailure::timed_out); }
   void go_on(Place& place);
+  /// Returns, of those that lead, the endpoint of the highest epoch; null if none does.
+  [[nodiscard]] Place* best() const;
+  /// Whether the search is over because an endpoint leads.
+  [[nodiscard]] bool is_settled() const;
+  /// Returns the error about two endpoints that do not lead the same cluster, if their answers show this.
+  [[nodiscard]] std::optional<Error> conflict() const;
+  [[nodiscard]] static bool are_of_one(const Claim& one, const Claim& other);
 
   Context context_;
   proto::topics::Term former_;
   std::vector<std::unique_ptr<Place>> places_;
-  std::optional<FoundLeader> found_;
+  /// Timer for the other answers; it runs from the first answer of an endpoint that leads.
+  std::optional<Timers::Id> others_timer_;
+  bool are_others_late_ = false;
 };
 
 }  // namespace resourced::client

@@ -1,4 +1,4 @@
-// The ZeroMQ sockets of a link, and the choice between them and a Unix socket, see link.hpp.
+// The ZeroMQ sockets of a link, and the choice of its transport, see link.hpp.
 #include "client/link.hpp"
 
 #include <algorithm>
@@ -24,16 +24,17 @@ using proto::uninterrupted;
 
 namespace {
 
-/// Messages with more parts are dropped: a response has a delimiter, a topic, a payload and PROTO.
+/// Maximum number of parts of a message, longer ones are dropped: a response has a delimiter, a topic, a
+/// payload and PROTO.
 constexpr std::size_t max_parts = 16;
-/// ZeroMQ reports a failed attempt only by scheduling the next one, which is an hour later here: the link is
-/// destroyed long before.
+/// Reconnection interval. ZeroMQ reports a failed attempt only by scheduling the next one, which is an hour
+/// later here: the link is destroyed long before.
 constexpr int never = 3600 * 1000;
 constexpr int monitored = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
                           ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                           ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
-/// The cause of a failed connection, from an event of the monitor (zmq_socket_monitor(3)).
+/// Returns the cause of a failed connection, from an event of the monitor (zmq_socket_monitor(3)).
 ConnectFailure failure_of(const MonitorEvent& event) {
   switch (event.number) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
@@ -54,7 +55,8 @@ int to_int(Milliseconds time) { return static_cast<int>(std::min<Milliseconds::r
 
 class Link::Context : public zmq::context_t {
  public:
-  /// The address of a former link may be in use for a moment longer than the link, so each has its own.
+  /// Returns an address for a monitor. That of a former link may be in use for a moment longer than the link,
+  /// so each has its own.
   std::string monitor_address() { return fmt::format("inproc://monitor-{}", ++monitors_); }
 
  private:
@@ -67,14 +69,23 @@ Link::ContextPtr Link::make_context() { return ContextPtr(new Context()); }
 
 Link::Impl::~Impl() = default;
 
-class Link::ZmqImpl final : public Impl {
+namespace {
+
+class ZmqLink final : public Link::Impl {
  public:
-  ZmqImpl(Context& context, const std::string& uri, const ConnectionOptions& options,
-          const std::optional<proto::KeyFile>& keys, Wakeup& wakeup) try
+  ZmqLink(Link::Context& context, const std::string& uri, const ConnectionOptions& options,
+          const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, std::optional<Milliseconds> longest) try
       : wakeup_(wakeup),
         socket_(context, zmq::socket_type::dealer),
         monitor_(context, zmq::socket_type::pair) {
     configure(options, keys);
+    // Enable IPv6 only for IPv6 addresses: libzmq would reach an IPv4 one by a socket of IPv6, which a system
+    // may lack.
+    socket_.set(zmq::sockopt::ipv6, uri.find('[') != std::string::npos);
+    if (longest) {
+      socket_.set(zmq::sockopt::connect_timeout, std::max(to_int(*longest), 1));
+      socket_.set(zmq::sockopt::handshake_ivl, std::max(to_int(*longest), 1));
+    }
     open_monitor(socket_, monitor_, context.monitor_address(), monitored);
     try {
       if (uninterrupted([&] { return zmq_connect(socket_.handle(), uri.c_str()); }) < 0) throw zmq::error_t();
@@ -88,22 +99,22 @@ class Link::ZmqImpl final : public Impl {
     throw Error(error.num(), fmt::format("cannot connect to {}: {}", uri, error.what()));
   }
 
-  ~ZmqImpl() override {
+  ~ZmqLink() override {
     stop_monitor();
     wakeup_.remove(monitor_.get(zmq::sockopt::fd));
     wakeup_.remove(socket_.get(zmq::sockopt::fd));
   }
 
-  ZmqImpl(const ZmqImpl&) = delete;
-  ZmqImpl& operator=(const ZmqImpl&) = delete;
+  ZmqLink(const ZmqLink&) = delete;
+  ZmqLink& operator=(const ZmqLink&) = delete;
 
   bool send(const proto::Message& message) override {
     const auto proto = proto::encode_proto(message);
     const auto parts = proto::to_parts(message, proto);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool more = i + 1 < parts.size();
-      // Only the first part can find no room. Where the connection ends between two parts, the message is
-      // lost with the link.
+      // Only the first part can fail for lack of room. If the connection ends between two parts, the message
+      // is lost with the link.
       if (send_now(socket_, parts[i], more) != 0) return false;
     }
     return true;
@@ -123,16 +134,16 @@ class Link::ZmqImpl final : public Impl {
     }
   }
 
-  std::optional<Event> next_event() override {
+  std::optional<Link::Event> next_event() override {
     while (const auto event = proto::next_event(monitor_)) {
       if (over_) continue;
       if (event->number == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
         connected_ = true;
-        return Event::connected;
+        return Link::Event::connected;
       }
       over_ = true;
       failure_ = failure_of(*event);
-      return connected_ ? Event::lost : Event::failed;
+      return connected_ ? Link::Event::lost : Link::Event::failed;
     }
     return std::nullopt;
   }
@@ -151,10 +162,9 @@ class Link::ZmqImpl final : public Impl {
  private:
   void configure(const ConnectionOptions& options, const std::optional<proto::KeyFile>& keys) {
     socket_.set(zmq::sockopt::linger, 0);
-    socket_.set(zmq::sockopt::ipv6, true);
     socket_.set(zmq::sockopt::reconnect_ivl, never);
-    // The connection times the attempt; libzmq would report a handshake that takes too long as one that the
-    // other end broke off.
+    // Turn off the handshake timer of libzmq, because the connection times the attempt: libzmq would report a
+    // handshake that takes too long as one that the other end broke off.
     socket_.set(zmq::sockopt::handshake_ivl, 0);
     socket_.set(zmq::sockopt::heartbeat_ivl, to_int(*options.heartbeat_interval));
     socket_.set(zmq::sockopt::heartbeat_timeout, to_int(*options.heartbeat_timeout));
@@ -179,11 +189,28 @@ class Link::ZmqImpl final : public Impl {
   ConnectFailure failure_ = ConnectFailure::unreachable;
 };
 
+std::unique_ptr<Link::Impl> make_impl(Link::Context& context, const std::string& uri,
+                                      const ConnectionOptions& options,
+                                      const std::optional<proto::KeyFile>& keys, Wakeup& wakeup,
+                                      Link::Backlog backlog) {
+  if (uri.starts_with("local:")) return make_local_link(uri, options, wakeup, backlog);
+  if (uri.starts_with("tcp:")) return make_tcp_link(context, uri, options, keys, wakeup);
+  return make_zmq_link(context, uri, options, keys, wakeup, std::nullopt);
+}
+
+}  // namespace
+
+std::unique_ptr<Link::Impl> make_zmq_link(Link::Context& context, const std::string& uri,
+                                          const ConnectionOptions& options,
+                                          const std::optional<proto::KeyFile>& keys, Wakeup& wakeup,
+                                          std::optional<Milliseconds> longest) {
+  return std::make_unique<ZmqLink>(context, uri, options, keys, wakeup, longest);
+}
+
 Link::Link(Context& context, const std::string& uri, const ConnectionOptions& options,
            const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, Backlog backlog)
     : has_heartbeats_(!uri.starts_with("local:")),
-      impl_(has_heartbeats_ ? std::make_unique<ZmqImpl>(context, uri, options, keys, wakeup)
-                            : make_local_link(uri, options, wakeup, backlog)) {}
+      impl_(make_impl(context, uri, options, keys, wakeup, backlog)) {}
 Link::~Link() = default;
 
 bool Link::send(const proto::Message& message) { return impl_->send(message); }

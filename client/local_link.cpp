@@ -22,11 +22,11 @@ namespace resourced::client {
 
 namespace {
 
-/// As many bytes may wait for a daemon that does not read.
+/// Maximum number of bytes that may wait for a daemon that does not read.
 constexpr std::size_t full_at = std::size_t{1} << 20;
 constexpr std::size_t read_size = std::size_t{64} << 10;
 
-/// The first byte that the daemon sends: 0, or the errno of its refusal.
+/// Returns the failure for the first byte that the daemon sends: 0, or the errno of its refusal.
 ConnectFailure refusal(int errnum) {
   switch (errnum) {
     case EPERM:
@@ -93,8 +93,8 @@ class LocalLink final : public Link::Impl {
   void set_linger(Milliseconds time) override { linger_ = time; }
 
  private:
-  // connect(2) succeeds at once, unless the backlog of the daemon's socket is full. A blocking socket waits
-  // for up to 250 ms then, as no descriptor tells when there is room again.
+  // Connects. connect(2) succeeds at once, unless the backlog of the daemon's socket is full. A blocking
+  // socket then waits for up to 250 ms, as no descriptor signals when there is room again.
   void connect_to(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -126,11 +126,11 @@ class LocalLink final : public Link::Impl {
       auto message = proto::from_parts(parts);
       if (message.type == proto::MessageType::response) message_ = std::move(message);
     } catch (const Error&) {
-      // Not a message of this protocol: there is no request that it could belong to.
+      // Drop a frame that is no message of this protocol: it belongs to no request.
     }
   }
 
-  /// False if there is nothing to read now.
+  /// Reads bytes. Returns false if there is nothing to read now.
   bool read() {
     std::array<char, read_size> buffer;
     const ssize_t size = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -161,7 +161,7 @@ class LocalLink final : public Link::Impl {
       if (size >= 0) {
         left.remove_prefix(static_cast<std::size_t>(size));
       } else if (errno != EINTR) {
-        // The end of the connection is found by read(), after all that the daemon sent before it.
+        // read() finds the end of the connection, after all that the daemon sent before it.
         break;
       }
     }

@@ -1,25 +1,21 @@
-// A plain connection attempt to find an errno, see reachability.hpp.
+// Finds an errno by a plain connection attempt, see reachability.hpp.
 #include "client/reachability.hpp"
 
+#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <future>
-#include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
-#include <thread>
-#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client/addresses.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::client {
@@ -32,15 +28,15 @@ Error unreachable(const std::string& uri, int errnum, std::string_view why) {
   return {errnum, fmt::format("cannot reach the daemon at {}: {}", uri, why)};
 }
 
-/// 0, or the errno of the attempt.
-int try_connect(int family, const sockaddr* address, socklen_t size) {
+/// Tries to connect. Returns 0, or the errno of the attempt.
+int try_connect(int family, const sockaddr* address, socklen_t size, int patience) {
   const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return errno;
   int errnum = connect(fd, address, size) == 0 ? 0 : errno;
   if (errnum == EINPROGRESS) {
     pollfd waiting{fd, POLLOUT, 0};
     errnum = ETIMEDOUT;
-    if (poll(&waiting, 1, patience_ms) == 1) {
+    if (poll(&waiting, 1, patience) == 1) {
       socklen_t length = sizeof(errnum);
       getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &length);
     }
@@ -54,61 +50,46 @@ int try_path(const std::string& path) {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) return ENAMETOOLONG;
   std::memcpy(address.sun_path, path.data(), path.size());
-  return try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  return try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&address), sizeof(address), patience_ms);
 }
 
-struct Addresses {
-  /// An error of getaddrinfo(3), or 0.
-  int failure = 0;
-  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list{nullptr, &freeaddrinfo};
-};
-
-Addresses look_up(const proto::Endpoint& endpoint) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  Addresses addresses;
-  addresses.failure =
-      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
-  if (addresses.failure == 0) addresses.list.reset(found);
-  return addresses;
+Error host_failure(const std::string& uri, const Addresses& addresses, const std::vector<int>& errnums) {
+  if (errnums.size() == 1) return unreachable(uri, errnums[0], std::strerror(errnums[0]));
+  std::string why;
+  for (std::size_t i = 0; i < errnums.size(); ++i) {
+    why += fmt::format("{}{}: {}", i == 0 ? "" : "; ", addresses.list[i].host, std::strerror(errnums[i]));
+  }
+  return unreachable(uri, errnums[0], why);
 }
 
-/// Nothing if the host could not be looked up, which `why` then explains. A server of names may not answer
-/// for long, so the look-up has a thread, which may outlive this call.
-std::optional<int> try_host(const proto::Endpoint& endpoint, std::string& why) {
-  auto promise = std::make_shared<std::promise<Addresses>>();
-  std::future<Addresses> answer = promise->get_future();
+std::optional<Error> try_host(const std::string& uri, const proto::Endpoint& endpoint) {
+  const auto fail = [&](std::string_view why) {
+    return unreachable(uri, EHOSTUNREACH, fmt::format("{}: {}", endpoint.host, why));
+  };
+  std::optional<LookUp> look_up;
   try {
-    std::thread([promise, endpoint] { promise->set_value(look_up(endpoint)); }).detach();
-  } catch (const std::system_error& error) {
-    why = fmt::format("{}: {}", endpoint.host, error.what());
-    return std::nullopt;
+    look_up.emplace(endpoint);
+  } catch (const Error& error) {
+    return unreachable(uri, error.errnum(), error.what());
   }
-  if (answer.wait_for(std::chrono::milliseconds(patience_ms)) != std::future_status::ready) {
-    why = fmt::format("{}: the server of names has not answered yet", endpoint.host);
-    return std::nullopt;
+  if (!look_up->is_over(patience_ms)) return fail("the server of names has not answered yet");
+  const Addresses addresses = look_up->take();
+  if (!addresses.failure.empty()) return fail(addresses.failure);
+  const int patience = std::max(patience_ms / static_cast<int>(addresses.list.size()), 1);
+  std::vector<int> errnums;
+  for (const Address& address : addresses.list) {
+    const auto* const socket = reinterpret_cast<const sockaddr*>(&address.socket);
+    errnums.push_back(try_connect(address.socket.ss_family, socket, address.size, patience));
+    if (errnums.back() == 0) return std::nullopt;
   }
-  const Addresses addresses = answer.get();
-  if (addresses.failure != 0) {
-    why = fmt::format("{}: {}", endpoint.host, gai_strerror(addresses.failure));
-    return std::nullopt;
-  }
-  return try_connect(addresses.list->ai_family, addresses.list->ai_addr, addresses.list->ai_addrlen);
+  return host_failure(uri, addresses, errnums);
 }
 
-/// Nothing if a plain socket can connect.
+/// Returns the error of a plain socket; nothing if it can connect.
 std::optional<Error> plain_failure(const std::string& uri) {
   const auto endpoint = proto::parse_endpoint(uri, proto::EndpointUse::connect);
-  int errnum = 0;
-  if (endpoint.scheme == proto::Scheme::tcp) {
-    std::string why;
-    const auto result = try_host(endpoint, why);
-    if (!result) return unreachable(uri, EHOSTUNREACH, why);
-    errnum = *result;
-  } else {
-    errnum = try_path(endpoint.path);
-  }
+  if (endpoint.scheme == proto::Scheme::tcp) return try_host(uri, endpoint);
+  const int errnum = try_path(endpoint.path);
   if (errnum == 0) return std::nullopt;
   return unreachable(uri, errnum, std::strerror(errnum));
 }

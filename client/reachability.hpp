@@ -11,28 +11,28 @@ namespace resourced::client {
 /// The cause of a failed attempt to connect, as the transport reports it.
 enum class ConnectFailure : std::uint8_t {
   unreachable,
-  /// No answer in time.
+  /// The daemon has not answered in time.
   timed_out,
   /// The other end closed the connection during the handshake. A CURVE server does that if the client does
   /// not have its public key, and an end with CURVE if the other one has none and it is the first to notice.
   ended,
   bad_handshake,
-  /// One end wants CURVE and the other does not, and this end was the first to notice.
+  /// One end requires CURVE and the other does not have it, and this end was the first to notice.
   other_mechanism,
   /// The daemon does not know the key, or has revoked it.
   key_refused,
-  /// local: this user has no role there.
+  /// The daemon refuses this user over local:, which has no role.
   no_role,
-  /// local: this user has too many connections there.
+  /// The daemon refuses this user over local:, which has too many connections.
   too_many,
 };
 
 /// Whether the next attempt would fail in the same way unless keys or roles are changed.
 [[nodiscard]] bool is_final(ConnectFailure failure) noexcept;
 
-/// `cannot reach the daemon at URI: WHY`, with an errno. For unreachable and ended a plain socket tries the
-/// address, for at most a fraction of a second (a name look-up may take longer), and its error is preferred.
-/// `key_file`: the file of the keys that were used, "" if none were.
+/// Returns the error `cannot reach the daemon at URI: WHY`, with an errno. For unreachable and ended a plain
+/// socket tries all addresses of the host, for at most a fraction of a second, and its errors are preferred.
+/// `key_file` is the file of the keys that were used, or empty.
 [[nodiscard]] Error explain(ConnectFailure failure, const std::string& uri, const std::string& key_file);
 
 }  // namespace resourced::client

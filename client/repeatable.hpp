@@ -1,6 +1,6 @@
-// Which requests a client of a cluster may send again. A change is never sent twice: the second one might
-// come after other changes, and would then mean something else. It is sent again only when the daemon has
-// said that it made nothing of it. A question is sent again when its answer was lost.
+// Defines which requests a client of a cluster may send again. A change is never sent twice: the second one
+// might arrive after other changes, and would then mean something else. It is sent again only when the daemon
+// has reported that it made no change. A question is sent again when its answer was lost.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace resourced::client {
 
-/// A request that changes nothing and has one response. Not resource.wait: its sender asks for something else
-/// after a loss.
+/// Whether a request changes nothing and has one response. Not resource.wait, whose sender repeats it
+/// differently after a loss.
 [[nodiscard]] inline bool is_question(std::string_view topic) noexcept {
   constexpr std::array<std::string_view, 16> questions{
       "resource.allocations",  "resource.peers",     "feasibility.check",
@@ -26,7 +26,7 @@ namespace resourced::client {
   return std::ranges::find(questions, topic) != questions.end();
 }
 
-/// A request that changes the state.
+/// Whether a request changes the state.
 [[nodiscard]] inline bool is_change(std::string_view topic) noexcept {
   constexpr std::array<std::string_view, 12> changes{"resource.drain",      "resource.undrain",
                                                      "resource.property",   "resource.expiration",
@@ -37,13 +37,13 @@ namespace resourced::client {
   return std::ranges::find(changes, topic) != changes.end();
 }
 
-/// Whether a daemon has refused a request as it does not lead. In answers to resource.wait the errno alone
-/// does not say that.
+/// Whether a daemon has refused a request because it does not lead. In answers to resource.wait the errno
+/// alone does not show that.
 [[nodiscard]] inline bool is_of_standby(std::string_view topic, const Error& error) {
   return topic == "resource.wait" ? proto::topics::is_of_standby(error) : error.errnum() == EHOSTUNREACH;
 }
 
-/// Whether a daemon that shuts down in good order has ended a request.
+/// Whether a clean shutdown of the daemon has ended a request.
 [[nodiscard]] inline bool is_shut_down(const Error& error) {
   return (error.errnum() == ECANCELED || error.errnum() == ENODATA) &&
          std::string_view(error.what()) == "the resource module was unloaded";

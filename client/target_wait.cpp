@@ -14,7 +14,7 @@ namespace {
 
 constexpr BackoffLimits wait_pauses{Milliseconds(20), Milliseconds(500)};
 
-/// Whether the daemon has ended the request although it, or the next leader, could have gone on.
+/// Whether the daemon has ended a wait that it, or the next leader, can continue.
 bool is_interruption(const Response& response) {
   const int errnum = response.error().errnum();
   if (response.local()) return errnum == ECONNRESET;
@@ -62,7 +62,7 @@ class TargetWait::Impl : public std::enable_shared_from_this<TargetWait::Impl> {
       if (done) done(response.ok() ? std::nullopt : std::optional(response.error()));
       return;
     }
-    // The next daemon may be there before the schedulers are.
+    // Wait for unreported targets, because the next daemon may start before the schedulers reconnect.
     if (wanted_.unreported == module::Unreported::refuse) wanted_.unreported = module::Unreported::wait;
     timer_ = connection_.after(pause_.next(), [self = shared_from_this()] {
       self->timer_.reset();

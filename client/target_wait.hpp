@@ -14,30 +14,30 @@ namespace resourced::client {
 
 struct TargetWaitOptions {
   enum class Condition {
-    /// No target has an allocation.
+    /// Holds when no target has an allocation.
     idle,
-    /// All targets are online and healthy.
+    /// Holds when all targets are online and healthy.
     ready,
   };
-  /// Ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
+  /// Targets: ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
   std::string targets;
   Condition condition = Condition::idle;
-  /// A target whose allocations no scheduler reports is idle if the daemon knows of none. Otherwise such a
-  /// target ends the wait with EHOSTUNREACH.
+  /// Assume that a target whose allocations no scheduler reports is idle if the daemon has none of it.
+  /// Otherwise such a target ends the wait with EHOSTUNREACH.
   bool assume_idle = false;
 };
 
 /// One wait. When the connection is lost, the daemon stops, or another inventory is loaded, the request is
-/// repeated until a daemon accepts it; schedulers that have yet to come back are waited for then.
+/// repeated until a daemon accepts it; it then also waits for schedulers that have not reconnected yet.
 class TargetWait {
  public:
-  /// Called once, from inside process() and its like, with nothing if the condition holds, or with why the
-  /// wait has ended without it. May destroy the wait.
+  /// Called once, from process() or another function that runs handlers, with nothing if the condition holds,
+  /// or with the reason why the wait has ended without it. May destroy the wait.
   using Done = std::function<void(const std::optional<Error>&)>;
 
   /// `connection` must outlive the wait.
   TargetWait(Connection& connection, const TargetWaitOptions& options, Done done);
-  /// Cancels the request.
+  /// Destruction cancels the request.
   ~TargetWait();
   TargetWait(const TargetWait&) = delete;
   TargetWait& operator=(const TargetWait&) = delete;

@@ -1,4 +1,4 @@
-// Epoll and a timer descriptor, see wakeup.hpp.
+// The implementation with epoll and a timer descriptor, see wakeup.hpp.
 #include "client/wakeup.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 Wakeup::Wakeup() {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ < 0) fail("epoll_create1");
-  // The steady clock of libstdc++ is CLOCK_MONOTONIC, so its times can be handed to the timer as they are.
+  // The steady clock of libstdc++ is CLOCK_MONOTONIC, so the timer takes its times unchanged.
   timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   if (timer_ < 0) {
     close(epoll_);
@@ -60,7 +60,7 @@ void Wakeup::set_alarm(std::optional<Clock::time_point> time) {
   if (time == alarm_) return;
   itimerspec setting{};
   if (time) {
-    // Zero would switch the timer off.
+    // Use at least 1 ns: zero would switch the timer off.
     const auto since =
         std::max<std::chrono::nanoseconds>(time->time_since_epoch(), std::chrono::nanoseconds(1));
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);

@@ -1,5 +1,5 @@
 // Wakeup is one descriptor that is readable when any of several is, or when a time has come, for the event
-// loop in which a connection is embedded. Timers are functions to be called at a time.
+// loop in which a connection is embedded. Timers are functions that are called at a time.
 #pragma once
 
 #include <chrono>
@@ -16,22 +16,23 @@ using Clock = std::chrono::steady_clock;
 
 class Wakeup {
  public:
-  /// Throws Error with the errno of the system call (EMFILE, ENFILE, ENOMEM).
+  /// Makes the descriptors. Throws Error with the errno of the system call (EMFILE, ENFILE, ENOMEM).
   Wakeup();
   ~Wakeup();
   Wakeup(const Wakeup&) = delete;
   Wakeup& operator=(const Wakeup&) = delete;
 
-  /// Readable, level-triggered.
+  /// The descriptor, level-triggered.
   [[nodiscard]] int fd() const noexcept { return epoll_; }
 
   void add(int fd);
-  /// Sets whether the descriptor, which was added, is also watched for room to write.
+  /// Sets whether an added descriptor is also watched for room to write.
   void watch_room(int fd, bool also_room) noexcept;
-  /// Must come before the descriptor is closed.
+  /// Removes a descriptor; must be called before it is closed.
   void remove(int fd) noexcept;
 
-  /// Readable from this time on (at once, if it has passed), until the alarm is set anew. Nothing: no alarm.
+  /// Makes the descriptor readable from this time on (at once, if it has passed), until the alarm is set
+  /// again. Nothing means no alarm.
   void set_alarm(std::optional<Clock::time_point> time);
 
  private:
@@ -40,7 +41,8 @@ class Wakeup {
   std::optional<Clock::time_point> alarm_;
 };
 
-/// Functions to be called at a time, soonest first; in the order of their making where the times are equal.
+/// Functions that are called at a time: the soonest first, and in the order of creation where the times are
+/// equal.
 class Timers {
  public:
   using Id = std::uint64_t;
@@ -55,7 +57,7 @@ class Timers {
   void cancel(Id id) {
     const auto found = times_.find(id);
     if (found == times_.end()) return;
-    // Destroyed last, as destroying the function may run code that calls this object.
+    // Destroy the function last, because that may run code that calls this object.
     const auto node = queue_.extract(Key{found->second, id});
     times_.erase(found);
   }
@@ -70,7 +72,7 @@ class Timers {
     return queue_.begin()->first.first;
   }
 
-  /// Takes out the function of the first timer if its time has come.
+  /// Removes and returns the function of the first timer whose time has come.
   [[nodiscard]] std::function<void()> take_due(Clock::time_point now) {
     if (queue_.empty() || queue_.begin()->first.first > now) return {};
     auto node = queue_.extract(queue_.begin());

@@ -1,4 +1,5 @@
-# Boost.Asio and Boost.Beast with their functions that are no templates compiled once, and not again in each source that
+# Compiles the non-template functions of Boost.Asio and Boost.Beast once, instead of in each source that includes them.
+# All code that includes one of them must link the target here: their headers have two forms, which do not mix.
 # includes them. All that includes one of them links the target here: their headers have two forms, which do not mix.
 
 # resourced_compiled_once(NAME HEADER DEFINITION LIB...)
@@ -7,13 +8,13 @@ function(resourced_compiled_once name header definition)
   add_library(${name} STATIC "${PROJECT_BINARY_DIR}/${name}.cpp")
   target_compile_definitions(${name} PUBLIC ${definition})
   target_link_libraries(${name} PUBLIC ${ARGN})
-  # Of its one object a program keeps the functions that it calls (resourced_program).
+  # Programs keep only the functions of the object that they call (resourced_program).
   target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
 
 resourced_compiled_once(resourced_asio boost/asio/impl/src.hpp BOOST_ASIO_SEPARATE_COMPILATION
   Boost::boost Threads::Threads)
-# Apart, so that programs without TLS do not link OpenSSL.
+# TLS is a target of its own, so that programs without TLS do not link OpenSSL.
 resourced_compiled_once(resourced_asio_tls boost/asio/ssl/impl/src.hpp BOOST_ASIO_SEPARATE_COMPILATION
   resourced_asio OpenSSL::SSL)
 resourced_compiled_once(resourced_beast boost/beast/src.hpp BOOST_BEAST_SEPARATE_COMPILATION resourced_asio)

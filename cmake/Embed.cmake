@@ -25,7 +25,7 @@ foreach(path IN LISTS FILES)
   string(SUBSTRING "${hash}" 0 32 hash)
   file(SIZE "${path}" size)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
-  # One byte more, as an array may not be empty.
+  # Add one byte, because an array may not be empty.
   string(APPEND arrays "const unsigned char file_${number}[] = {${bytes}0};\n")
   string(APPEND rows "    {\"${name}\", \"${type_${suffix}}\", \"\\\"${hash}\\\"\", {reinterpret_cast<const char*>(file_${number}), ${size}}},\n")
   math(EXPR number "${number} + 1")

@@ -1,7 +1,8 @@
-# Headers of libraries that most sources read, compiled once. Every source still includes what it uses: the preset tsan
-# builds without this.
+# Compiles headers of libraries that most sources read once. Every source still includes what it uses: the preset tsan
+# builds without precompiled headers.
 
-# resourced_precompile(NAME [OPTIONS OPTION...] [LIBRARIES LIB...] HEADERS HEADER...): to be used with target_precompile_headers(REUSE_FROM).
+# resourced_precompile(NAME [OPTIONS OPTION...] [LIBRARIES LIB...] HEADERS HEADER...): for use with
+# target_precompile_headers(REUSE_FROM).
 function(resourced_precompile name)
   cmake_parse_arguments(ARG "" "" "OPTIONS;LIBRARIES;HEADERS" ${ARGN})
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/${name}.cpp" CONTENT "")

@@ -5,8 +5,8 @@
 # resourced_room(TARGET [COLD] [EXPORTS ROOM...] [USES ROOM...] [PUBLIC_LIBRARIES LIB...] [LIBRARIES LIB...])
 #
 # EXPORTS names the rooms whose types are in the headers of this one, USES those that only its sources include: rooms
-# that use this one do not get them. Every room includes core/ itself, with Error. A room is COLD if no row of
-# docs/performance.md depends on its code: it is compiled with less optimization, which takes less time.
+# that use this one do not get them. Every room includes core/ itself, with Error. A room may be COLD, compiled with
+# less optimization in less time, if no row of docs/performance.md becomes slower.
 function(resourced_room target)
   cmake_parse_arguments(ROOM "COLD" "" "EXPORTS;USES;PUBLIC_LIBRARIES;LIBRARIES" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
@@ -48,20 +48,20 @@ function(resourced_room target)
   set_target_properties(${target} PROPERTIES ROOM_PLACE "${place}")
 endfunction()
 
-# resourced_program(TARGET ROOM...): the main.cpp of this folder.
+# resourced_program(TARGET ROOM...): makes a program of the main.cpp of this folder.
 function(resourced_program target)
   add_executable(${target} main.cpp)
   target_compile_options(${target} PRIVATE ${cold_options})
   target_precompile_headers(${target} REUSE_FROM precompiled_cold)
   target_link_libraries(${target} PRIVATE resourced_flags ${ARGN})
-  # A program needs the libraries and functions that it calls, and not all that its rooms have.
+  # Link only the libraries and functions that the program calls, instead of all that its rooms have.
   target_link_options(${target} PRIVATE LINKER:--as-needed LINKER:--gc-sections)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
   install(TARGETS ${target} RUNTIME)
 endfunction()
 
-# resourced_write_rooms(FILE): a line for each room, `FOLDER;exports ROOM...;uses ROOM...`, from the properties of its
-# target. Call it after all rooms are defined.
+# resourced_write_rooms(FILE): writes a line for each room, `FOLDER;exports ROOM...;uses ROOM...`, from the properties
+# of its target. Call it after all rooms are defined.
 function(resourced_write_rooms file)
   get_property(rooms GLOBAL PROPERTY RESOURCED_ROOMS)
   set(lines "")

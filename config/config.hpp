@@ -1,5 +1,5 @@
 // The daemon's configuration as typed values, read from TOML: the [resource] table as Flux sites write it,
-// and the tables of this daemon's own. config/inventory.hpp reads the inventory; the effect of the values on
+// and this daemon's own tables. config/inventory.hpp reads the inventory; the effect of the values on
 // targets, partitions and transports is defined by the code that uses them.
 #pragma once
 
@@ -29,21 +29,21 @@ namespace resourced::config {
 
 // The settings of [monitor]. core/nodes/monitor.hpp defines the effect of the times on a target.
 
-/// Whether every target is online always, or as its node agent shows it.
+/// The source of the online state: targets are always online, or online by the reports of node agents.
 enum class MonitorMode : std::uint8_t { fixed, agents };
 
-/// `static` or `agents`. Throws Error EINVAL for another text.
+/// Reads `static` or `agents`. Throws Error EINVAL for another text.
 [[nodiscard]] MonitorMode parse_monitor_mode(std::string_view text);
 [[nodiscard]] std::string_view to_text(MonitorMode mode) noexcept;
 
-/// Whether an operator undrains nodes that were unhealthy or silent, or the daemon does.
+/// Whether an operator or the daemon undrains nodes that were unhealthy or silent.
 enum class HealthReturn : std::uint8_t { manual, automatic };
 
-/// `manual` or `auto`. Throws Error EINVAL for another text.
+/// Reads `manual` or `auto`. Throws Error EINVAL for another text.
 [[nodiscard]] HealthReturn parse_health_return(std::string_view text);
 [[nodiscard]] std::string_view to_text(HealthReturn on_return) noexcept;
 
-/// [monitor]. A time of `forever` turns a change of state off.
+/// Values of [monitor]. A time of `forever` turns a change of state off.
 struct Monitor {
   MonitorMode mode = MonitorMode::fixed;
   Seconds torpid_after{30};    ///< more than 0
@@ -52,7 +52,7 @@ struct Monitor {
   Seconds coalesce{0.2};       ///< at most a minute
   std::size_t flap_count = 5;  ///< 0: flapping is ignored
   Seconds flap_window{600};
-  Seconds lost_after{120};  ///< as offline_after unless it is set
+  Seconds lost_after{120};  ///< offline_after unless set
   Seconds drain_lost = forever;
   HealthReturn health_return = HealthReturn::manual;
   bool health_gate = false;
@@ -70,10 +70,11 @@ struct ResourceEntry {
   friend bool operator==(const ResourceEntry&, const ResourceEntry&) = default;
 };
 
-/// [resource]. Paths are absolute, or relative to the working directory if the configuration was given so.
-/// Where `parent_uri` is set, the R that these name was handed down by that instance.
+/// Values of [resource]. Paths are absolute, or relative to the working directory if the path of the
+/// configuration is relative. Where `parent_uri` is set, the R of `path` or `parent_r` was assigned by that
+/// instance.
 struct Resource {
-  std::string path;                    ///< an R file; "" when not set, or when `config` takes its place
+  std::string path;                    ///< an R file; "" when not set, or replaced by `config`
   std::vector<ResourceEntry> entries;  ///< [[resource.config]]
   std::string scheduling;              ///< a JSON file for R's scheduling key; "" when not set
   std::string exclude;                 ///< idset or hostlist text; resolved by load_inventory()
@@ -84,12 +85,12 @@ struct Resource {
   bool rediscover = false;
   std::size_t journal_max = 100000;  ///< events kept in memory for the journal; at least 1
   std::string parent_uri;            ///< "" when not set
-  /// The value of $RESOURCED_PARENT_R: an R, or the path of its file. Set by the daemon, not by load(), and
-  /// only if no other setting names the R of an enclosed instance.
+  /// The value of $RESOURCED_PARENT_R: an R, or the path of its file. The daemon sets it, not load(), and
+  /// only if no other setting names the R of an enclosing instance.
   std::string parent_r;
   std::string parent_key_file;  ///< "" when not set
   Seconds parent_settle{30};
-  text::Hostlist rerank;  ///< the hosts of an R that was handed down, in order of rank; may be empty
+  text::Hostlist rerank;  ///< hosts of an R from the parent, in order of rank; may be empty
   std::optional<std::uint32_t> size;
   Seconds discovery_timeout = forever;
   bool shrink_lost = false;
@@ -100,7 +101,7 @@ struct Resource {
   }
 };
 
-/// [bus].
+/// Values of [bus].
 struct Bus {
   std::vector<std::string> listen;  ///< ipc://, tcp:// or local:// URIs; empty: the daemon chooses
   int send_hwm = 1000;              ///< messages; at least 1
@@ -109,25 +110,25 @@ struct Bus {
   std::chrono::milliseconds heartbeat_timeout{15000};    ///< never below heartbeat_interval
   std::size_t max_message_size = std::size_t{64} << 20;  ///< bytes
   std::string curve_key_file;                            ///< "" when not set
-  /// Mode of local sockets. Ipc sockets have its bits for the owner and, where socket_group is set, the
+  /// Mode of local sockets. Ipc sockets use its bits for the owner and, where socket_group is set, for the
   /// group.
   std::uint32_t socket_mode = 0666;
-  std::optional<std::uint32_t> socket_group;  ///< gid; when not set, ipc sockets are their owner's alone
-  bool insecure = false;  ///< tcp endpoints without CURVE are wanted, on whatever interface
+  std::optional<std::uint32_t> socket_group;  ///< gid; when not set, only the owner may use ipc sockets
+  bool insecure = false;                      ///< allow tcp endpoints without CURVE on all interfaces
   friend bool operator==(const Bus&, const Bus&) = default;
 };
 
-/// [store].
+/// Values of [store].
 struct Store {
   std::string directory;      ///< "" when not set: the daemon chooses
-  Seconds history = forever;  ///< for which past events are kept
+  Seconds history = forever;  ///< for how long past events are kept
   friend bool operator==(const Store&, const Store&) = default;
 };
 
-/// In the order, and with the numbers, of os::Level.
+/// Levels in the order, and with the numbers, of os::Level.
 enum class LogLevel : std::uint8_t { trace, debug, info, warning, error, critical, off };
 
-/// [log].
+/// Values of [log].
 struct Log {
   LogLevel level = LogLevel::info;
   friend bool operator==(const Log&, const Log&) = default;
@@ -141,26 +142,26 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
-/// [acquire].
+/// Values of [acquire].
 struct Acquire {
   std::vector<Partition> partitions;  ///< names are unique
   friend bool operator==(const Acquire&, const Acquire&) = default;
 };
 
-/// [limits]: how much one client may ask for. The size of a message is Bus::max_message_size.
+/// Values of [limits]: limits of one client. The size of a message is Bus::max_message_size.
 struct Limits {
   std::size_t outstanding_requests = 1024;             ///< of one client, streams included
-  std::size_t requests_per_second = 50000;             ///< of one client; as many may come at once
-  std::size_t connections_per_uid = 4096;              ///< on TCP of one address; over all endpoints
+  std::size_t requests_per_second = 50000;             ///< of one client; a burst may have as many
+  std::size_t connections_per_uid = 4096;              ///< on TCP of one address; on all endpoints together
   std::size_t journal_consumers = 1024;                ///< of one uid, key or address
-  std::chrono::milliseconds handshake_timeout{10000};  ///< also for a local frame to be whole
+  std::chrono::milliseconds handshake_timeout{10000};  ///< also until a local frame is complete
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
-/// [flux]: a Flux instance that may attach.
+/// Values of [flux]: a Flux instance that may attach.
 struct Flux {
   std::string socket;                 ///< a path; "" when not set
-  std::optional<std::uint32_t> user;  ///< may attach, besides root and the daemon's own
+  std::optional<std::uint32_t> user;  ///< the uid that may attach, besides root and the daemon's own
   friend bool operator==(const Flux&, const Flux&) = default;
 };
 
@@ -176,22 +177,22 @@ struct Config {
   Flux flux;
   Http http;
   Cluster cluster;
-  std::vector<Queue> queues;  ///< those with `hosts`
+  std::vector<Queue> queues;  ///< queues with `hosts`
 
-  /// A log line for each table or key that is for other parts of Flux and ignored here, as the daemon accepts
-  /// a site's whole Flux configuration, and for each value and file that another file makes void. The caller
-  /// of load() logs them.
+  /// Log lines for ignored values, which the caller of load() logs: one for each table or key of other parts
+  /// of Flux, because the daemon accepts a site's whole Flux configuration, and one for each value and file
+  /// that another file replaces.
   std::vector<std::string> passed_over;
 
-  /// The document that was read, with the place of each value. Never null after load().
+  /// The document that was read, with the file and line of each value. Never null after load().
   std::shared_ptr<const Document> document;
 
-  /// The files that were read, in order; relative paths in them have been resolved.
+  /// Returns the files that were read, in order; relative paths in them have been resolved.
   [[nodiscard]] const std::vector<std::string>& files() const;
-  /// "FILE:LINE" of a key (`resource.exclude`, `acquire.partition[1].targets`) or of the nearest table around
-  /// it; "" if neither was written.
+  /// Returns "FILE:LINE" of a key (`resource.exclude`, `acquire.partition[1].targets`) or of the nearest
+  /// table around it; "" if neither was written.
   [[nodiscard]] std::string where(std::string_view key) const;
-  /// An error about a value, found after loading: "FILE:LINE: KEY: TEXT".
+  /// Returns an error about a value, found after loading: "FILE:LINE: KEY: TEXT".
   [[nodiscard]] Error fault(std::string_view key, std::string_view text, int errnum = EINVAL) const;
 };
 
@@ -201,11 +202,12 @@ struct Config {
 /// beyond 16 MiB in all; ENOENT for a directory without *.toml; otherwise the errno of the failed read.
 [[nodiscard]] Config load(const std::string& path);
 
-/// The configuration as one object in Flux's key names: the keys that are written, and the values in force of
+/// Returns the configuration as one object in Flux's key names: the written keys, and the values in force of
 /// settings that are always shown (Shown). The resource table is as the site wrote it.
 [[nodiscard]] nlohmann::json to_json(const Config& config);
 
-/// `trace`, `debug`, `info`, `warning`, `error`, `critical`, `off`. Throws Error EINVAL that lists them.
+/// Reads `trace`, `debug`, `info`, `warning`, `error`, `critical` or `off`. Throws Error EINVAL that lists
+/// them.
 [[nodiscard]] LogLevel parse_log_level(std::string_view text);
 [[nodiscard]] std::string_view to_text(LogLevel level) noexcept;
 

@@ -20,7 +20,8 @@ namespace {
 constexpr std::size_t max_text = std::size_t{16} << 20;
 constexpr std::size_t max_files = 1024;
 
-/// Whether a file that is not *.toml may be meant as one: a key or an R beside the configuration is not.
+/// Whether a file with another ending than .toml is probably meant as configuration, unlike a key file or an
+/// R file in the same directory.
 bool seems_configuration(std::string_view name) {
   if (name.starts_with('.')) return false;
   return name.find(".toml") != std::string_view::npos || name.ends_with(".conf") || name.ends_with(".cfg") ||
@@ -31,7 +32,7 @@ std::string member_key(const std::string& table, const std::string& member) {
   return table.empty() ? KeyPath{nullptr, member}.text() : table + '.' + KeyPath{nullptr, member}.text();
 }
 
-/// The files that a configuration path stands for.
+/// Returns the files of a configuration path.
 std::vector<std::string> list_files(const std::string& path, std::vector<std::string>& ignored) {
   namespace fs = std::filesystem;
   const auto fail = [&](const std::error_code& error) {
@@ -45,7 +46,7 @@ std::vector<std::string> list_files(const std::string& path, std::vector<std::st
   if (error) fail(error);
   while (entry != fs::directory_iterator()) {
     const std::string name = entry->path().filename();
-    // As the shell's *.toml: hidden files, an editor's among them, do not count.
+    // Ignore hidden files, an editor's among them, as the shell's *.toml does.
     if (name.ends_with(".toml") && !name.starts_with('.')) {
       files.push_back(entry->path());
     } else if (seems_configuration(name) && ignored.size() < max_files) {
@@ -63,7 +64,7 @@ std::vector<std::string> list_files(const std::string& path, std::vector<std::st
   return files;
 }
 
-/// Takes `name` or `[index]` off the front of a key.
+/// The first step of a key, `name` or `[index]`.
 struct Step {
   std::string_view name;
   std::size_t index = 0;

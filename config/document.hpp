@@ -1,5 +1,5 @@
-// The files of a configuration: a set of TOML files, merged into one tree of plain values, with the place of
-// each value for errors. Knows no key by name: the allowed keys are in settings.cpp.
+// The files of a configuration: TOML files, merged into one tree of plain values, each with its file and line
+// for errors. This file names no key: the allowed keys are in settings.cpp.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ using Array = std::vector<Node>;
 /// Members in the order of their keys' bytes.
 using Table = std::vector<Member>;
 
-/// A value. std::monostate stands for a date or a time, which no key of this project takes.
+/// A value. std::monostate means a date or a time, which no key of this project accepts.
 struct Node {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Table> value;
   std::uint32_t file = 0;  ///< index into Document::files()
@@ -41,18 +41,19 @@ class Document {
   [[nodiscard]] static std::shared_ptr<const Document> read(const std::string& path);
 
   [[nodiscard]] const std::vector<std::string>& files() const noexcept { return files_; }
-  /// A line for each value of a file that a later file replaces, and for each file that is probably meant as
-  /// one of the configuration and has another ending than .toml: "FILE:LINE: KEY: ..." or "FILE: ...".
+  /// Returns a line for each value of a file that a later file replaces, and for each file that is probably
+  /// meant as configuration but has another ending than .toml: "FILE:LINE: KEY: ..." or "FILE: ...".
   [[nodiscard]] const std::vector<std::string>& ignored() const noexcept { return ignored_; }
-  /// A line "FILE:LINE: KEY" for each value that is not a table, in the order of the keys.
+  /// Returns a line "FILE:LINE: KEY" for each value that is not a table, in the order of the keys.
   [[nodiscard]] std::vector<std::string> places() const;
   [[nodiscard]] const Node& root() const noexcept { return root_; }
 
-  /// The node of a key (`resource.config[2].cores`), or the nearest one around it that is there; never null.
+  /// Returns the node of a key (`resource.config[2].cores`), or the nearest existing one around it; never
+  /// null.
   [[nodiscard]] const Node* nearest(std::string_view key) const;
-  /// "FILE:LINE", or "" for the root.
+  /// Returns "FILE:LINE" of a node, or "" for the root.
   [[nodiscard]] std::string where(const Node& node) const;
-  /// A path from the value of this node, resolved against the directory of the node's file.
+  /// Returns the path in the value of this node, resolved against the directory of the node's file.
   [[nodiscard]] std::string resolve(const Node& node, const std::string& path) const;
 
  private:
@@ -64,7 +65,7 @@ class Document {
   Node root_;
 };
 
-/// The member of a table, or null.
+/// Returns the member of a table, or null.
 [[nodiscard]] const Node* find_member(const Table& table, std::string_view key) noexcept;
 
 }  // namespace resourced::config

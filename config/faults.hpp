@@ -1,4 +1,5 @@
-// Several errors of one configuration, so that a site can mend them all before it tries again.
+// Reports several errors of one configuration at once, so that a site can correct them all before it tries
+// again.
 #pragma once
 
 #include <string>
@@ -9,19 +10,19 @@
 
 namespace resourced::config {
 
-/// More than one error. what() has them in one line, separated by semicolons.
+/// An Error for several errors. what() has them in one line, separated by semicolons.
 class Faults : public Error {
  public:
   explicit Faults(std::vector<std::string> lines);
 
-  /// Each names its file and line. The last one says so if some are left out.
+  /// One line for each error, with file and line. The last one says so if some are left out.
   [[nodiscard]] const std::vector<std::string>& lines() const noexcept { return lines_; }
 
  private:
   std::vector<std::string> lines_;
 };
 
-/// Collects errors while reading goes on.
+/// Collects errors while reading continues.
 class FaultList {
  public:
   /// Calls `read`, and keeps the Error that it throws.
@@ -36,7 +37,7 @@ class FaultList {
     }
   }
 
-  /// Whether an error was left out: reading may end, as a file can have very many.
+  /// Whether an error was left out: then reading may end, as a file can have very many errors.
   [[nodiscard]] bool is_full() const noexcept { return left_out_; }
   /// Throws the error if there is one, and Faults if there are several.
   void check() const;

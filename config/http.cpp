@@ -38,6 +38,10 @@ HttpAddress parse_unix(std::string_view text) {
 }
 
 bool parse_ip(HttpAddress& address) {
+  if (address.address == "*") {
+    address.is_loopback = false;
+    return true;
+  }
   if (in_addr four{}; inet_pton(AF_INET, address.address.c_str(), &four) == 1) {
     constexpr std::uint32_t first_byte = 24;
     address.is_loopback = ntohl(four.s_addr) >> first_byte == IN_LOOPBACKNET;
@@ -64,7 +68,9 @@ HttpAddress parse_http_address(std::string_view text) {
   address.port = parse_port(text, text.substr(colon + 1));
   const bool is_six = address.address.find(':') != std::string::npos;
   if (is_six != has_brackets || !parse_ip(address))
-    refuse(text, "has no numeric address: write 127.0.0.1:PORT, [::1]:PORT, localhost:PORT or unix:///PATH");
+    refuse(text,
+           "has no numeric address: write 127.0.0.1:PORT, [::1]:PORT, localhost:PORT, *:PORT or "
+           "unix:///PATH");
   return address;
 }
 

@@ -26,14 +26,14 @@ using text::Hostlist;
 
 namespace {
 
-/// In an R the key itself is one level more.
+/// Maximum nesting of a scheduling key, which is itself one level of an R.
 constexpr std::size_t max_scheduling_depth = ResourceSet::max_depth - 1;
-/// A scheduling key with the graph of a large cluster is hundreds of bytes a core.
+/// Maximum size of a scheduling key: the graph of a large cluster has hundreds of bytes for each core.
 constexpr std::size_t max_scheduling_text = std::size_t{256} << 20;
 
 std::string entry_key(std::size_t index) { return fmt::format("resource.config[{}]", index); }
 
-/// Points at the first entry with a host that no entry gives cores, if there is one.
+/// Throws an error that names the first entry with a host that no entry gives cores, if there is one.
 void refuse_host_without_cores(const Config& config) {
   const auto& entries = config.resource.entries;
   Hostlist provided;
@@ -75,7 +75,7 @@ ResourceSet build(const Config& config) {
   }
 }
 
-/// The content of a file that a key names; the errors of reading it point at the key.
+/// Returns the content of a file that a key names; errors of reading it name the key.
 std::string read_named(const Config& config, std::string_view key, const std::string& path, std::size_t max) {
   try {
     return os::read_file(path, max);
@@ -188,7 +188,7 @@ Hostlist excluded_hosts(const Config& config) {
 
 namespace {
 
-/// `2 nodes, a[2-3]`.
+/// Returns a text such as `2 nodes, a[2-3]`.
 std::string nodes_text(const text::IdSet& ranks, const ResourceSet& resources) {
   const std::string hosts = resources.hosts(ranks).encode();
   return fmt::format("{} nodes{}{}", ranks.count(), hosts.empty() ? "" : ", ", hosts);

@@ -21,7 +21,8 @@ using text::IdSet;
 
 namespace {
 
-/// A virtual queue (RFC 33) has the resources of its parent, which is a queue with resources of its own.
+/// Checks a virtual queue (RFC 33): it has the resources of its parent, which must be a queue with resources
+/// of its own.
 void check_virtual_queue(const TableReader& table, const Table& queues) {
   const std::string* parent = table.string("parent");
   if (parent == nullptr) return;
@@ -36,7 +37,7 @@ void check_virtual_queue(const TableReader& table, const Table& queues) {
     table.fail("policy", "scheduler cannot be combined with parent (RFC 33)");
 }
 
-/// Nothing for a queue without `hosts`, which gives no property.
+/// Reads a queue. Returns nothing for one without `hosts`, which gives no property.
 std::optional<Queue> read_queue(const TableReader& table, const std::string& name) {
   if (!table.has("hosts")) return std::nullopt;
   for (const std::string_view other : {"requires", "parent"}) {

@@ -1,4 +1,4 @@
-// Queues of the configuration, and look-ups of hosts that it names.
+// Queues of the configuration, and look-ups of configured hosts.
 //
 // Queues (RFC 33), as far as they concern resources: `queues.NAME.hosts` gives its hosts the property
 // `+NAME`. The other keys of a queue are for the parts of Flux that handle jobs.
@@ -17,10 +17,10 @@
 
 namespace resourced::config {
 
-// Look-ups of targets that a configuration may name although the inventory does not have them.
+// Look-ups of configured targets, which the inventory may lack.
 
-/// Targets that a configuration may name although the inventory does not have them: nodes that left for good,
-/// or did not report to the discovery of the inventory.
+/// Targets that a configuration may name although the inventory lacks them: nodes that left for good, or did
+/// not report to the discovery of the inventory.
 struct Absent {
   bool any_host = false;
   std::unordered_set<std::string> hosts;
@@ -28,27 +28,27 @@ struct Absent {
   text::IdSet ranks;
 };
 
-/// Upper bound of the hosts that one key names, and of those that all [[resource.config]] entries name
+/// Maximum number of hosts that one key names, and of those that all [[resource.config]] entries name
 /// together.
 inline constexpr std::size_t max_named_hosts = std::size_t{1} << 22;
-/// Throws Error EINVAL for more than max_named_hosts, and as text::check_node_names() does. Hosts that may be
-/// absent are looked up one by one, so the length of the text does not bound the time.
+/// Checks hosts. Throws Error EINVAL for more than max_named_hosts, and as text::check_node_names() does.
+/// Hosts that may be absent are looked up one by one, so the length of the text does not bound the time.
 void check_hosts(const text::Hostlist& hosts);
 
-/// Every rank of these hosts, without absent ones. Throws as check_hosts() and ranks_of_hosts() do.
+/// Returns every rank of these hosts, without absent ones. Throws as check_hosts() and ranks_of_hosts() do.
 [[nodiscard]] text::IdSet present_ranks(const text::Hostlist& hosts, const rset::ResourceSet& resources,
                                         const Absent& absent);
 
-/// Targets of an inventory as parse_targets() reads them, less those that are absent.
+/// Returns targets of an inventory as parse_targets() reads them, without absent ones.
 [[nodiscard]] text::IdSet parse_present_targets(std::string_view text, const rset::ResourceSet& resources,
                                                 const Absent& absent);
 
 struct Config;
 
-/// As `hosts` of a queue: every host of the inventory (RFC 33).
+/// Value of `hosts` of a queue that means every host of the inventory (RFC 33).
 inline constexpr std::string_view every_host = "all";
 
-/// One queues.NAME that has `hosts`.
+/// A queue of the configuration (queues.NAME) with `hosts`.
 struct Queue {
   std::string name;
   std::string hosts;  ///< a hostlist (RFC 29) that is not empty, or `all`
@@ -58,9 +58,9 @@ struct Queue {
   friend bool operator==(const Queue&, const Queue&) = default;
 };
 
-/// In the order of their names. Throws Error EINVAL that names file, line and key for `hosts` that is empty,
-/// no hostlist, or beside `requires` or `parent`, for a name that is no valid property (RFC 20), and for a
-/// virtual queue (one with `parent`) that RFC 33 rejects.
+/// Reads the queues, in the order of their names. Throws Error EINVAL that names file, line and key for
+/// `hosts` that is empty, no hostlist, or beside `requires` or `parent`, for a name that is no valid property
+/// (RFC 20), and for a virtual queue (one with `parent`) that RFC 33 rejects.
 [[nodiscard]] std::vector<Queue> read_queues(const Document& document);
 
 /// Gives the hosts of each queue its membership property. Throws Error EINVAL that names file, line and key

@@ -1,4 +1,4 @@
-// The lists of [access]: roles, rules and keys.
+// Reads the lists of [access]: roles, rules and keys.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -44,7 +44,7 @@ Roles required_roles(const TableReader& table) {
   return roles_of(table, "roles");
 }
 
-/// Names, and numbers with or without quotes, as text.
+/// Returns names, and numbers with or without quotes, as text.
 std::vector<std::string> account_names(const TableReader& table, std::string_view key) {
   std::vector<std::string> names;
   const Array* elements = table.array(key);
@@ -87,11 +87,7 @@ AccessKey read_key(const TableReader& table) {
     table.fail("public-key", fmt::format("{} is not a key of {} characters (Z85)",
                                          text::quoted(key.public_key), text::z85_key_size));
   key.roles = required_roles(table);
-  if (table.has("hosts")) {
-    key.hosts = table.hostlist("hosts");
-    if (std::ranges::find(key.roles, Role::agent) == key.roles.end())
-      table.fail("hosts", "the key has no role agent");
-  }
+  if (table.has("hosts")) key.hosts = table.hostlist("hosts");
   return key;
 }
 
@@ -152,7 +148,7 @@ std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setti
 namespace {
 
 constexpr std::size_t first_buffer = 4096;
-// Enough for a group of very many members. A larger entry is refused.
+// Maximum size of an entry of the user database: enough for a group of very many members.
 constexpr std::size_t largest_buffer = std::size_t{16} << 20;
 
 std::optional<std::uint32_t> number(const std::string& text) {
@@ -165,14 +161,14 @@ std::optional<std::uint32_t> number(const std::string& text) {
   return value;
 }
 
-// Calls one of the re-entrant functions of the C library, with a buffer that grows until the entry fits.
+// Calls a re-entrant function of the C library, with a buffer that grows until the entry fits.
 template <class Entry, class Ask>
 bool look_up(const Ask& ask, Entry& entry, std::vector<char>& buffer, const std::string& what) {
   Entry* found = nullptr;
   for (buffer.resize(first_buffer);; buffer.resize(buffer.size() * 4)) {
     const int failure = ask(&entry, buffer.data(), buffer.size(), &found);
     if (failure == ERANGE && buffer.size() < largest_buffer) continue;
-    // Some databases report an unknown name by one of these.
+    // Some user databases report an unknown name by one of these errors.
     const bool unknown = failure == ENOENT || failure == ESRCH || failure == EBADF || failure == EPERM;
     if (failure != 0 && !unknown)
       throw Error(failure, fmt::format("cannot look up {}: {}", what, std::strerror(failure)));
@@ -198,18 +194,18 @@ std::uint32_t find_user(const std::string& name) {
   throw Error(EINVAL, fmt::format("unknown user: {}", text::quoted(name)));
 }
 
-std::vector<std::uint32_t> groups_of_user(std::uint32_t uid) {
+std::optional<std::vector<std::uint32_t>> groups_of_user(std::uint32_t uid) {
   passwd entry{};
   std::vector<char> buffer;
   const auto ask = [uid](passwd* place, char* room, std::size_t size, passwd** found) {
     return getpwuid_r(uid, place, room, size, found);
   };
   try {
-    if (!look_up(ask, entry, buffer, fmt::format("uid {}", uid))) return {};
+    if (!look_up(ask, entry, buffer, fmt::format("uid {}", uid))) return std::vector<std::uint32_t>();
   } catch (const Error&) {
-    return {};
+    return std::nullopt;
   }
-  // The most that Linux has for a process.
+  // Maximum number of groups of a process in Linux.
   constexpr int most = 65536;
   constexpr int usual = 64;
   std::vector<gid_t> groups(usual);
@@ -217,9 +213,9 @@ std::vector<std::uint32_t> groups_of_user(std::uint32_t uid) {
     groups.resize(static_cast<std::size_t>(count));
     if (getgrouplist(entry.pw_name, entry.pw_gid, groups.data(), &count) >= 0) {
       groups.resize(static_cast<std::size_t>(count));
-      return {groups.begin(), groups.end()};
+      return std::vector<std::uint32_t>(groups.begin(), groups.end());
     }
-    if (groups.size() >= most) return {groups.begin(), groups.end()};
+    if (groups.size() >= most) return std::vector<std::uint32_t>(groups.begin(), groups.end());
   }
 }
 

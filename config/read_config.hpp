@@ -1,4 +1,4 @@
-// Readers of values that a type alone does not describe, and the rules between settings.
+// Readers of values that need more than their type, and the rules between settings.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace resourced::config {
 
-/// Values of keys that are there. Throw Error EINVAL that names file, line and key.
+/// Read the values of present keys. Throw Error EINVAL that names file, line and key.
 [[nodiscard]] std::vector<ResourceEntry> read_entries(const TableReader& resource, const Setting& setting);
 [[nodiscard]] rset::VerifyOptions read_verify(const TableReader& resource, const Setting& setting);
 [[nodiscard]] text::Hostlist read_rerank(const TableReader& resource, const Setting& setting);
@@ -34,10 +34,9 @@ namespace resourced::config {
 [[nodiscard]] nlohmann::json tell_socket_mode(const std::uint32_t& mode);
 [[nodiscard]] nlohmann::json tell_roles(const Roles& roles);
 
-/// Applies settings that override or complete others, once all have been read: [[resource.config]] takes the
-/// place of an R file, noverify overrides [resource.verify], resource.history is store.history, and
-/// lost-after follows offline-after. Throws Error EINVAL that names file, line and key for settings that
-/// contradict each other.
+/// Applies settings that override or complete others, after all have been read: [[resource.config]] replaces
+/// an R file, noverify overrides [resource.verify], resource.history is store.history, and lost-after follows
+/// offline-after. Throws Error EINVAL that names file, line and key for settings that contradict each other.
 void settle(Config& config);
 
 }  // namespace resourced::config

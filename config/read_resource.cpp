@@ -1,4 +1,4 @@
-// Tables and lists of [resource], as Flux sites write them.
+// Reads the tables and lists of [resource], as Flux sites write them.
 
 #include <unordered_set>
 

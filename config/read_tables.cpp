@@ -1,4 +1,4 @@
-// Values of [bus], [http], [cluster] and [acquire] that a type alone does not describe.
+// Reads values of [bus], [http], [cluster] and [acquire] that need more than their type.
 
 #include <algorithm>
 #include <charconv>

@@ -39,7 +39,7 @@ std::vector<Run> runs_of(const ResourceSet& set) {
   return runs;
 }
 
-/// The first rank with other cores or gpus than before, of two sets of the same ranks.
+/// Returns the first rank with other cores or gpus than before, in two sets of the same ranks.
 std::optional<IdSet::Id> first_changed_rank(const ResourceSet& now, const ResourceSet& next) {
   const std::vector<Run> before = runs_of(now);
   const std::vector<Run> after = runs_of(next);

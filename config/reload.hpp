@@ -1,5 +1,6 @@
 // The plan of a reload: the changes that take effect while the daemon runs, or an error that refuses all of
-// them and names the setting that cannot change. Pure: both configurations have been read before.
+// them and names the setting that cannot change. Planning has no effects: both configurations have been read
+// before.
 #pragma once
 
 #include "config/config.hpp"
@@ -13,15 +14,16 @@ namespace resourced::config {
 struct ReloadPlan {
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
-  bool parent = false;  ///< the enclosing instance is elsewhere, or followed in another way
+  bool parent = false;  ///< the endpoint of the enclosing instance, or how it is followed, has changed
 };
 
-/// Throws Error EINVAL "FILE:LINE: KEY: ..." for the first setting that needs a restart.
+/// Checks changed settings. Throws Error EINVAL "FILE:LINE: KEY: ..." for the first one that needs a restart.
 void check_settings(const Config& now, const Config& next);
 
-/// The table of settings says which may change (Change). Hosts, cores, gpus and scheduling of the inventory
-/// must be equal, and both or neither must have a parent. Throws Error EINVAL "FILE:LINE: KEY: ..." for the
-/// first difference that needs a restart. Pass an empty Inventory for a configuration without one.
+/// Plans a reload. The table of settings defines which settings may change (Change). Hosts, cores, gpus and
+/// scheduling of the inventory must be equal, and both or neither must have a parent. Throws Error EINVAL
+/// "FILE:LINE: KEY: ..." for the first difference that needs a restart. Pass an empty Inventory for a
+/// configuration without one.
 [[nodiscard]] ReloadPlan plan_reload(const Config& now, const Inventory& now_inventory, const Config& next,
                                      const Inventory& next_inventory);
 

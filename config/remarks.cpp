@@ -24,8 +24,8 @@ using text::IdSet;
 
 namespace {
 
-/// The properties that a queue requires, as a constraint (RFC 33); nothing without them or where they are
-/// invalid, which the part of Flux that has the queues tells.
+/// Returns the properties that a queue requires, as a constraint (RFC 33); nothing without them or if they
+/// are invalid, which Flux's job manager reports.
 std::optional<nlohmann::json> requirement_of(const Table& queue) {
   const Node* node = find_member(queue, "requires");
   if (node == nullptr || node->array() == nullptr) return std::nullopt;
@@ -70,6 +70,7 @@ class Remarks {
 
   std::vector<std::string> take() {
     look_at_rules();
+    look_at_keys();
     look_at_entries();
     look_at_partitions();
     look_at_queues();
@@ -91,8 +92,26 @@ class Remarks {
     }
   }
 
+  void look_at_keys() {
+    for (std::size_t i = 0; i < config_.access.keys.size(); ++i) {
+      const AccessKey& key = config_.access.keys[i];
+      const auto has = [&](Role role) { return std::ranges::find(key.roles, role) != key.roles.end(); };
+      const std::string place = fmt::format("access.key[{}].hosts", i);
+      if (!key.hosts) continue;
+      if (has(Role::scheduler)) {
+        add(place,
+            "with hosts this key can acquire nothing, as an acquisition is of all targets of a partition");
+      }
+      if (has(Role::admin) || has(Role::owner)) {
+        add(place,
+            "this key can change these hosts alone, and nothing that concerns others, such as the "
+            "configuration");
+      }
+    }
+  }
+
   void look_at_entries() {
-    // A mistake in one entry is in all that were written with it.
+    // Maximum number of lines about ids: a mistake is often repeated in all entries.
     constexpr std::size_t most_lines = 16;
     const auto& entries = config_.resource.entries;
     for (std::size_t i = 0; i < entries.size() && lines_.size() < most_lines; ++i) {
@@ -108,7 +127,7 @@ class Remarks {
 
   static bool is_number(const IdSet& ids) { return ids.count() == 1 && ids.first() > 0; }
 
-  /// Says nothing of a number that other entries of the host add to.
+  /// Remarks on the ids of an entry, unless other entries of the host add to a number.
   void look_at_ids(std::size_t entry, std::string_view what, const IdSet& ids, const IdSet& of_host) {
     if (!is_number(ids) || ids != of_host) return;
     const IdSet::Id number = ids.first();

@@ -1,5 +1,5 @@
-// The nodes that a valid configuration names, for people: the nodes of partitions and
-// queues, and remarks on values that are probably not meant.
+// The nodes that a valid configuration names, for people: the nodes of partitions and queues, and remarks on
+// values that are probably mistakes.
 #pragma once
 
 #include <string>
@@ -12,17 +12,18 @@
 
 namespace resourced::config {
 
-/// The targets of a partition; targets that the inventory lacks are passed over.
+/// Returns the targets of a partition; those that the inventory lacks are ignored.
 [[nodiscard]] text::IdSet targets_of(const Partition& partition, const rset::ResourceSet& resources);
 
-/// The targets of each queue of [queues] that has hosts, properties, or such a parent (RFC 33), and of the
-/// others all targets; in the order of their names.
+/// Returns the targets of each queue of [queues], in the order of their names: those of its hosts or
+/// properties, or of its parent's (RFC 33), otherwise all targets.
 [[nodiscard]] std::vector<std::pair<std::string, text::IdSet>> targets_of_queues(
     const Config& config, const rset::ResourceSet& resources);
 
-/// A line `FILE:LINE: KEY: ...` for each value that is valid and probably a mistake: partitions and queues
-/// without nodes, properties that no node has, a number of cores that stands where their numbers belong, and
-/// ranks that are also names of other hosts, and accounts that do not exist.
+/// Returns a line `FILE:LINE: KEY: ...` for each value that is valid and probably a mistake: partitions and
+/// queues without nodes, properties that no node has, a number of cores where their ids are expected, ranks
+/// that are also names of other hosts, accounts that do not exist, and hosts of a key with other roles than
+/// that of an agent.
 [[nodiscard]] std::vector<std::string> remarks(const Config& config, const rset::ResourceSet& resources);
 
 }  // namespace resourced::config

@@ -1,4 +1,4 @@
-// The packaged sample configuration, to tell whether a site still has it.
+// Detects whether a site still has the packaged sample configuration.
 #pragma once
 
 #include "config/config.hpp"

@@ -20,7 +20,7 @@ class TableReader;
 /// The effect of a reload on a setting whose value differs from the one in force.
 enum class Change : std::uint8_t {
   live,       ///< it takes effect
-  parent,     ///< it takes effect: the enclosing instance is followed anew
+  parent,     ///< it takes effect: the connection to the enclosing instance is made again
   inventory,  ///< changed properties of the inventory take effect, other changes are refused
   restart,    ///< the reload is refused
 };
@@ -46,15 +46,16 @@ struct Bounds {
   bool excludes_least = false;
 };
 
-/// The type of a setting, and the functions that know its field. A key inside a table or an array of tables
+/// The type of a setting, and the functions that access its field. A key inside a table or an array of tables
 /// has no functions: the setting that holds the table reads it.
 struct Value {
   Type type = Type::text;
   std::optional<Bounds> bounds;
-  /// Stores the value that is written; a key that is not there leaves the default. Throws Error EINVAL that
-  /// names file, line and key.
+  /// Stores the written value; a missing key leaves the default. Throws Error EINVAL that names file, line
+  /// and key.
   void (*read)(const TableReader&, const Setting&, Config&) = nullptr;
-  /// The value as it could be written; null if there is nothing to write. That of `Config{}` is the default.
+  /// Returns the value as it could be written; null if there is nothing to write. That of `Config{}` is the
+  /// default.
   nlohmann::json (*tell)(const Config&) = nullptr;
   bool (*same)(const Config&, const Config&) = nullptr;
 };
@@ -66,24 +67,24 @@ struct Setting {
   Shown shown;
   Value value;
   std::string_view help;     ///< sentences for an operator
-  std::string_view example;  ///< TOML for the sample file; "": the default
+  std::string_view example;  ///< TOML for the sample file; "" for the default
 };
 
-/// A table of the file.
+/// A table of the configuration file.
 struct Section {
-  /// `bus`; `resource.verify` and `access.rule` for a table or an array of tables in another one,
-  /// `queues.NAME` for tables that the site names.
+  /// Name of the table: `bus`; `resource.verify` and `access.rule` for a table or an array of tables in
+  /// another one, `queues.NAME` for tables that the site names.
   std::string_view name;
   std::string_view help;
-  /// The section in the sample file, if it is not its header and a line for each setting.
+  /// Text of the section in the sample file, if it is more than its header and a line for each setting.
   std::string_view sample;
 
   [[nodiscard]] bool is_nested() const noexcept { return name.find('.') != std::string_view::npos; }
 };
 
-/// In the order of the sample file, which is also the order of reading.
+/// The sections, in the order of the sample file, which is also the order of reading.
 [[nodiscard]] std::span<const Section> sections() noexcept;
-/// By section, in the order of sections().
+/// The settings by section, in the order of sections().
 [[nodiscard]] std::span<const Setting> settings() noexcept;
 [[nodiscard]] std::span<const Setting> settings_of(std::string_view section) noexcept;
 

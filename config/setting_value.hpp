@@ -25,7 +25,7 @@ namespace resourced::config {
 template <auto Table, auto Field>
 using FieldType = std::remove_cvref_t<decltype(std::declval<Config&>().*Table.*Field)>;
 
-/// Values as they could be written. Text that is empty was not set.
+/// Return values as they could be written. Text that is empty was not set.
 inline nlohmann::json tell_text(const std::string& text) {
   return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
@@ -64,12 +64,12 @@ inline std::string read_filled(const TableReader& table, const Setting& setting)
 inline std::string read_path(const TableReader& table, const Setting& setting) {
   return table.path(setting.key);
 }
-/// Within the bounds of the setting.
+/// Reads a duration within the bounds of the setting.
 [[nodiscard]] Seconds read_seconds(const TableReader& table, const Setting& setting);
-/// Rounded to milliseconds, and then within the bounds.
+/// Reads a duration, rounds it to milliseconds, and checks it against the bounds.
 [[nodiscard]] std::chrono::milliseconds read_milliseconds(const TableReader& table, const Setting& setting);
 
-/// A value by its name; `Parse` throws Error for a name that it does not know.
+/// Reads a value by its name; `Parse` throws Error for an unknown name.
 template <auto Parse>
 auto read_named(const TableReader& table, const Setting& setting) {
   const std::string& text = *table.string(setting.key);
@@ -84,7 +84,7 @@ nlohmann::json tell_name(const T& value) {
   return std::string(to_text(value));
 }
 
-/// A value of any type: `Read(table, setting)` is called if the key is there.
+/// A setting of any type: `Read(table, setting)` is called if the key is present.
 template <auto Table, auto Field, auto Read, auto Tell = tell_nothing<FieldType<Table, Field>>>
 constexpr Value stored(Type type, std::optional<Bounds> bounds = std::nullopt) {
   return {type, bounds,
@@ -116,13 +116,13 @@ constexpr Value milliseconds(double most) {
   return stored<Table, Field, read_milliseconds, tell_milliseconds>(Type::duration, Bounds{0.001, most});
 }
 
-/// Text that may be empty, which is also the default.
+/// A setting of text that may be empty, which is also the default.
 template <auto Table, auto Field>
 constexpr Value text() {
   return stored<Table, Field, read_text, tell<std::string>>(Type::text);
 }
 
-/// Text that is not empty and has no control characters.
+/// A setting of text that is not empty and has no control characters.
 template <auto Table, auto Field>
 constexpr Value filled_text() {
   return stored<Table, Field, read_filled, tell_text>(Type::text);

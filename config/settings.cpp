@@ -12,20 +12,23 @@ namespace {
 constexpr double max_journal = 1e9;
 constexpr double max_size = 4294967295;
 constexpr double max_hwm = 1e6;
-// Upper bound of a heartbeat timeout that libzmq can announce to a peer: ZMQ_HEARTBEAT_TTL holds tenths of
-// seconds in 16 bits.
+// Maximum heartbeat timeout that libzmq can announce to a peer: ZMQ_HEARTBEAT_TTL has tenths of seconds in 16
+// bits.
 constexpr double max_heartbeat = 6553.5;
-// A message carries an R: smaller would refuse inventories, larger lets one peer fill the memory.
+// Bounds of the message size. A message carries an R: a smaller limit would refuse inventories, a larger one
+// would let one peer fill the memory.
 constexpr double min_message_size = 64 << 10;
 constexpr double max_message_size = 4.0 * (1 << 30);
 constexpr double max_requests = 1e6;
 constexpr double max_requests_per_second = 1e9;
 constexpr double max_connections = 1e6;
-// libzmq takes an int of milliseconds, and an hour is far more than a handshake needs.
+// Maximum handshake timeout: libzmq takes an int of milliseconds, and an hour is far more than a handshake
+// needs.
 constexpr double max_handshake = 3600;
 constexpr double max_coalesce = 60;
 constexpr double max_flaps = 1000;
-// Etcd answers within tenths of seconds; a minute without a leader is longer than a start.
+// Bounds of the lease: etcd answers within tenths of seconds; a minute without a leader is longer than a
+// start.
 constexpr Bounds lease_bounds{.least = 2, .most = 60};
 constexpr Bounds grace_bounds{.least = 0, .most = 3600};
 constexpr double min_snapshot_events = 10;
@@ -109,13 +112,13 @@ properties = ["gpu", "debug"]
      "parent-uri and monitor.mode = \"agents\" cannot be used with it.",
      ""},
     {"http",
-     "The HTTP server: the web view, metrics and a read-only API (docs/monitoring.md). It listens only where "
-     "this table says so. Without tokens every user of this machine may read through loopback, unless "
+     "The HTTP server: the web view, metrics and a read-only API (docs/monitoring.md). It listens only if "
+     "this table has addresses. Without tokens every user of this machine may read through loopback, unless "
      "access.local is []; on a Unix socket [access] applies.",
      ""},
     {"cluster",
      "Several daemons with one log in etcd: one leads and serves, the others take over (docs/cluster.md). "
-     "Without etcd the daemon is on its own. All need the same inventory, partitions and access rules.",
+     "Without etcd there is no cluster. All need the same inventory, partitions and access rules.",
      ""},
     {"queues.NAME",
      "Queues of Flux (RFC 33). The daemon uses only hosts; the other keys are for Flux's job manager.",
@@ -207,7 +210,7 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"bus", "listen", restart, always,
      stored<&Config::bus, &Bus::listen, read_listen, tell<std::vector<std::string>>>(Type::list),
      "Endpoints: any number of ipc://PATH, tcp://HOST:PORT (ZeroMQ) and local://PATH (Unix socket, for the "
-     R"(Flux command line). By default the sockets "bus" and "local" in $RUNTIME_DIRECTORY or $XDG_RUNTIME_DIR/resourced.)",
+     R"(Flux command line). tcp://*:PORT is all addresses, of IPv4 and IPv6. By default the sockets "bus" and "local" in $RUNTIME_DIRECTORY or $XDG_RUNTIME_DIR/resourced.)",
      R"(["ipc:///run/resourced/bus", "local:///run/resourced/local"])"},
     {"bus", "send-hwm", restart, always, integer<&Config::bus, &Bus::send_hwm>(1, max_hwm),
      "How many messages may wait to be sent to a peer. A peer that reads more slowly gets merged updates.",
@@ -234,7 +237,7 @@ constexpr auto settings_table = std::to_array<Setting>({
      "it, the daemon listens on loopback addresses only, unless insecure is true.",
      R"("curve.key")"},
     {"bus", "insecure", restart, if_written, flag<&Config::bus, &Bus::insecure>(),
-     "Allow tcp:// endpoints without CURVE on all addresses: anybody on the network can connect, "
+     "Allow tcp:// endpoints without CURVE on all addresses: any host on the network can connect, "
      "unencrypted.",
      ""},
     {"bus", "socket-mode", restart, if_written,
@@ -272,11 +275,11 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"access", "key", live, if_written, stored<&Config::access, &Access::keys, read_keys>(Type::entries), "",
      ""},
     {"access.rule", "users", live, if_written, part(Type::list),
-     "Names or numbers of users that get these roles. A name that does not exist stands for nobody, with a "
-     "line of the log.",
+     "Names or numbers of users that get these roles. A name that does not exist is ignored, with a log "
+     "line.",
      ""},
     {"access.rule", "groups", live, if_written, part(Type::list),
-     "Names or numbers of groups whose members get these roles. Who joins or leaves a group counts within a "
+     "Names or numbers of groups whose members get these roles. Changes of the members take effect within a "
      "minute, without a reload.",
      ""},
     {"access.rule", "roles", live, if_written, part(Type::list), "The roles that they get.", ""},
@@ -286,9 +289,8 @@ constexpr auto settings_table = std::to_array<Setting>({
      R"(The public half of the key pair that "resourcectl keygen" made (Z85).)", ""},
     {"access.key", "roles", live, if_written, part(Type::list), "Roles of clients with this key.", ""},
     {"access.key", "hosts", live, if_written, part(Type::text),
-     "With the role agent: the hosts for which agents with this key may speak, as a hostlist. Without it "
-     "they may "
-     "speak for any host.",
+     "The hosts, as a hostlist, to which the key is bound: its agents may report only these, and it can "
+     "change no other target and nothing that concerns more than single hosts. Without it, all hosts.",
      ""},
 
     {"limits", "outstanding-requests", live, always,
@@ -345,7 +347,8 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"monitor", "health-return", live, always,
      named<&Config::monitor, &Monitor::health_return, parse_health_return>(),
      "manual: an operator undrains nodes that were unhealthy or silent. auto: the daemon undrains those that "
-     "it drained for that, once their check passes; silent nodes without checks, once they are heard.",
+     "it drained for that, once their check passes; silent nodes without checks, once their agents report "
+     "again.",
      ""},
     {"monitor", "health-gate", live, always, flag<&Config::monitor, &Monitor::health_gate>(),
      "A node that comes online stays down until a check of its agent passes; one whose agent runs no checks "
@@ -361,7 +364,8 @@ constexpr auto settings_table = std::to_array<Setting>({
 
     {"http", "listen", restart, if_written,
      stored<&Config::http, &Http::listen, read_http_listen, tell<std::vector<std::string>>>(Type::list),
-     "Addresses with ports, and Unix sockets, whose mode is bus.socket-mode. Beyond loopback token-file, "
+     "Addresses with ports (*:PORT is all of IPv4 and IPv6), and Unix sockets, whose mode is "
+     "bus.socket-mode. Beyond loopback token-file, "
      "certificate and key are required, unless insecure is true.",
      R"(["127.0.0.1:7480", "[::1]:7480", "unix:///run/resourced/http"])"},
     {"http", "token-file", live, if_written, path<&Config::http, &Http::token_file>(),
@@ -400,20 +404,23 @@ constexpr auto settings_table = std::to_array<Setting>({
      "The beginning of all keys in etcd. Clusters that share an etcd need different ones.", ""},
     {"cluster", "lease-ttl", restart, if_written,
      seconds<&Config::cluster, &Cluster::lease_ttl>(lease_bounds),
-     "How long after its last sign of life the leader is replaced. Etcd grants 2 s at least by default.", ""},
+     "How long after the leader's last sign of life it is replaced. By default etcd grants at least 2 s.",
+     ""},
     {"cluster", "takeover-grace", restart, if_written,
      seconds<&Config::cluster, &Cluster::takeover_grace>(grace_bounds),
-     "How long nodes that were online under the former leader stay so until their agents have connected to "
-     "the new one. With 0 all are offline at first, as after the restart of a daemon on its own.",
+     "How long nodes that were online stay so after a takeover, and after the restart of a daemon on its "
+     "own, "
+     "until their agents have connected again. With 0 all are offline at first.",
      ""},
     {"cluster", "snapshot-events", restart, if_written,
      integer<&Config::cluster, &Cluster::snapshot_events, std::uint64_t>(min_snapshot_events,
                                                                          max_snapshot_events),
-     "After so many events a snapshot of the state goes to etcd, where twenty times as many events stay. A "
-     "daemon that was off for longer, or has an empty state directory, begins with the snapshot.",
+     "Number of events after which a snapshot of the state is written to etcd, which keeps twenty times as "
+     "many events. A daemon that was off for longer, or has an empty state directory, starts from the "
+     "snapshot.",
      ""},
     {"cluster", "advertise", restart, if_written, filled_text<&Config::cluster, &Cluster::advertise>(),
-     "Where clients reach this daemon, for other members to show. By default its first endpoint.",
+     "The endpoint at which clients reach this daemon, for other members to show. By default its first one.",
      R"("tcp://mgmt1:7481")"},
     {"cluster", "user", restart, if_written, filled_text<&Config::cluster, &Cluster::user>(),
      "A user of etcd with read and write access to the prefix.", R"("resourced")"},

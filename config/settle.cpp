@@ -11,7 +11,7 @@ namespace resourced::config {
 
 namespace {
 
-/// The table of a section, if it has the key.
+/// Returns the table of a section, if it has the key.
 const Node* section_with(const Config& config, std::string_view section, std::string_view key) {
   const Node* node = find_member(*config.document->root().table(), section);
   return node != nullptr && find_member(*node->table(), key) != nullptr ? node : nullptr;
@@ -27,8 +27,8 @@ void check_heartbeats(const Config& config) {
                   bus.heartbeat_timeout.count(), bus.heartbeat_interval.count()));
 }
 
-/// Flux sites set the history in [resource]. If both keys are set they must agree; store.history was read
-/// last.
+/// Checks the history, which Flux sites set in [resource]. If both keys are set they must agree;
+/// store.history was read last.
 void check_history(const Config& config) {
   const Node* resource = section_with(config, "resource", "history");
   if (resource == nullptr || section_with(config, "store", "history") == nullptr) return;
@@ -39,7 +39,7 @@ void check_history(const Config& config) {
                                  config.where("store.history")));
 }
 
-/// Discovery needs a size or a timeout to end.
+/// Checks that discovery has a size or a timeout, without which it does not end.
 void check_discovery(const Config& config) {
   const Resource& resource = config.resource;
   if (config.monitor.mode != MonitorMode::agents || resource.has_inventory() || !resource.parent_uri.empty())
@@ -48,7 +48,8 @@ void check_discovery(const Config& config) {
     throw config.fault("resource.size", "is missing: discovery needs a size or a discovery-timeout");
 }
 
-/// Beyond loopback the network could read everything, and anybody on it, unless that is wanted.
+/// Refuses addresses beyond loopback without tokens and TLS, unless `insecure` allows them: the network could
+/// read everything.
 void check_http(const Config& config) {
   const Http& http = config.http;
   if (http.certificate.empty() != http.key.empty()) {
@@ -66,7 +67,7 @@ void check_http(const Config& config) {
   }
 }
 
-/// Keys that mean something only together.
+/// Checks keys that are valid only together.
 void check_cluster(const Config& config) {
   const Cluster& cluster = config.cluster;
   if (!cluster.is_set()) return;

@@ -23,7 +23,7 @@ std::string_view type_name(const Node& node) {
   return names[node.value.index()];
 }
 
-/// A key for a message: as it is when it could stand in TOML without quotes.
+/// Returns a key for a message: unquoted if TOML allows it.
 std::string printable_key(std::string_view key) {
   const bool bare =
       !key.empty() && key.size() <= text::max_quoted && std::all_of(key.begin(), key.end(), [](char c) {

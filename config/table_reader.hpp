@@ -1,5 +1,5 @@
-// Typed access to one table of a configuration: every key is known, has the right type and a value in its
-// range, or the error names file, line and key.
+// Typed access to one table of a configuration. Each key must be known, of the right type, and within its
+// range; otherwise the error names file, line and key.
 #pragma once
 
 #include <cerrno>
@@ -19,7 +19,7 @@
 
 namespace resourced::config {
 
-/// Where a table stands, as a chain of keys: text is made of it only for errors. The parent must outlive it.
+/// Path of a table, as a chain of keys: text is made of it only for errors. The parent must outlive it.
 struct KeyPath {
   const KeyPath* parent = nullptr;
   std::string_view key;
@@ -28,18 +28,19 @@ struct KeyPath {
   [[nodiscard]] std::string text() const;
 };
 
-/// Getters return the default (or nothing) for a key that is not there, and throw Error EINVAL for a bad one.
+/// Reads a table. Getters return the default (or nothing) for a missing key, and throw Error EINVAL for a bad
+/// one.
 class TableReader {
  public:
-  /// Throws Error EINVAL if the node is not a table, and as check_keys() does. Document, node and path must
-  /// outlive the reader.
+  /// Reads a node. Throws Error EINVAL if it is not a table, and as check_keys() does. Document, node and
+  /// path must outlive the reader.
   TableReader(const Document& document, const Node& node, const KeyPath& path, std::span<const Setting> known,
               std::span<const std::string_view> others = {});
-  /// The same for a table whose keys another reader has checked.
+  /// Reads a table whose keys another reader has checked.
   TableReader(const Document& document, const Node& node, const KeyPath& path);
 
-  /// Throws Error EINVAL, or Faults, about each key that is neither among `known`, which the error lists, nor
-  /// among `others`.
+  /// Checks the keys. Throws Error EINVAL, or Faults, about each key that is neither among `known`, which the
+  /// error lists, nor among `others`.
   void check_keys(std::span<const Setting> known, std::span<const std::string_view> others = {}) const;
 
   [[nodiscard]] const Node* find(std::string_view key) const { return find_member(*node_.table(), key); }
@@ -48,21 +49,21 @@ class TableReader {
   [[nodiscard]] bool boolean(std::string_view key, bool otherwise) const;
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view key, std::int64_t min,
                                                     std::int64_t max) const;
-  /// Seconds, from RFC 23 text or a number.
+  /// Returns a duration, from RFC 23 text or a number of seconds.
   [[nodiscard]] std::optional<Seconds> duration(std::string_view key) const;
   [[nodiscard]] const std::string* string(std::string_view key) const;
-  /// A string that is not empty and has no control characters, or "".
+  /// Returns a string that is not empty and has no control characters; "" if the key is missing.
   [[nodiscard]] std::string filled_string(std::string_view key) const;
-  /// A path, resolved against the directory of its file; or "".
+  /// Returns a path, resolved against the directory of its file; "" if the key is missing.
   [[nodiscard]] std::string path(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> strings(std::string_view key) const;
   [[nodiscard]] text::IdSet idset(std::string_view key) const;
-  /// Names of nodes (core/text/node_name.hpp).
+  /// Returns a hostlist of node names (core/text/node_name.hpp).
   [[nodiscard]] text::Hostlist hostlist(std::string_view key) const;
-  /// The elements of an array; null if it is not there.
+  /// Returns the elements of an array; null if the key is missing.
   [[nodiscard]] const Array* array(std::string_view key) const;
 
-  /// Throws Error EINVAL about a key, or about the table itself when it does not have the key.
+  /// Throws Error EINVAL about a key, or about the table itself if it lacks the key.
   [[noreturn]] void fail(std::string_view key, std::string_view text) const;
 
   [[nodiscard]] const Document& document() const noexcept { return document_; }
@@ -78,7 +79,7 @@ class TableReader {
   const KeyPath& path_;
 };
 
-/// The text of an error, "FILE:LINE: KEY: TEXT", without parts that are empty.
+/// Returns the text of an error, "FILE:LINE: KEY: TEXT", without parts that are empty.
 [[nodiscard]] std::string place_text(std::string_view where, std::string_view key, std::string_view text);
 
 }  // namespace resourced::config

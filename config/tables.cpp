@@ -22,11 +22,11 @@ namespace {
 
 struct FluxTable {
   std::string_view name;
-  /// The part of Flux that reads it.
+  /// The part of Flux that reads the table.
   std::string_view reader;
 };
 
-// Keys at the top of the files of flux-security, `allow-sudo` and `log-level`, are among them.
+// Tables and top-level keys of Flux. The keys `allow-sudo` and `log-level` are in the files of flux-security.
 constexpr auto of_flux = std::to_array<FluxTable>({
     {"accounting", "flux-accounting"},
     {"allow-sudo", "flux-security"},
@@ -58,7 +58,7 @@ constexpr auto of_flux = std::to_array<FluxTable>({
     {"tbon", "flux-core"},
 });
 
-// Any other scheduler of Flux has tables of its own, too.
+// Prefix of the tables of schedulers of Flux.
 constexpr std::string_view scheduler_prefix = "sched-";
 
 constexpr std::array<std::string_view, 4> access_of_flux{"allow-guest-user", "allow-root-owner",
@@ -69,7 +69,7 @@ bool among(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The part of Flux that reads a table; empty if there is none.
+/// Returns the part of Flux that reads a table; empty if there is none.
 std::string_view reader_of(std::string_view name) {
   const auto* const found = std::ranges::find(of_flux, name, &FluxTable::name);
   if (found != of_flux.end()) return found->reader;
@@ -88,7 +88,7 @@ std::string line(const Document& document, const Node& node, const KeyPath& path
   return place_text(document.where(node), path.text(), text);
 }
 
-/// Keys of queues that concern jobs, not resources.
+/// Returns the keys of queues that concern jobs instead of resources.
 std::set<std::string> other_queue_keys(const Table& queues) {
   std::set<std::string> keys;
   for (const Member& queue : queues) {

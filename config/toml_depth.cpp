@@ -6,7 +6,7 @@ namespace resourced::config {
 
 namespace {
 
-/// The end of the string that starts at a quote; the text's end if it is not closed.
+/// Returns the end of the string that starts at a quote; the end of the text if it is not closed.
 std::size_t skip_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   const bool escapes = quote == '"';

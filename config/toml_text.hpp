@@ -17,7 +17,7 @@ namespace resourced::config {
 /// working on them could exhaust the stack.
 [[nodiscard]] Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file);
 
-// How deep the keys of a TOML text nest, found without building anything: toml++ bounds the nesting of values
+// The nesting of keys of a TOML text is found without building anything: toml++ bounds the nesting of values
 // but not of dotted keys, and destroys its tables recursively.
 
 struct TextPosition {
@@ -25,8 +25,8 @@ struct TextPosition {
   std::uint32_t column;  ///< 1-based, in bytes
 };
 
-/// Where a key first has more than `limit` dots. Dots in strings and comments do not count; in a text that is
-/// not TOML the answer holds up to the first syntax error.
+/// Returns the position of the first key with more than `limit` dots. Dots in strings and comments do not
+/// count; in a text that is not TOML the answer covers the text up to the first syntax error.
 [[nodiscard]] std::optional<TextPosition> find_deep_key(std::string_view text, std::size_t limit);
 
 }  // namespace resourced::config

@@ -37,5 +37,8 @@ using BootTime = std::chrono::time_point<BootClock, Seconds>;
 }
 [[nodiscard]] constexpr BootTime boot_time(double seconds) noexcept { return BootTime(Seconds(seconds)); }
 
+/// The end of the year 9999, behind which dates have no ISO 8601 form of four digits.
+inline constexpr WallTime last_time = wall_time(253402300799.0);
+
 }  // namespace resourced
 #pragma GCC visibility pop

@@ -5,13 +5,13 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "os/log.hpp"
+#include "os/thread.hpp"
 
 namespace resourced::daemon {
 
@@ -23,6 +23,8 @@ struct AccountWatch::LookUp {
   };
   Rules asked;
   std::set<std::uint32_t> users;
+  /// The last answers, which hold where there is none.
+  config::UserGroups known;
   std::mutex mutex;
   std::optional<Found> found;
 };
@@ -49,9 +51,15 @@ void log_unknown(const AccountWatch::Rules& rules) {
 }  // namespace
 
 AccountWatch::AccountWatch(boost::asio::io_context& loop, Rules& rules,
-                           std::function<void(const config::UserGroups&)> changed, UserDatabase ask,
+                           std::function<void(const config::UserGroups&)> changed,
+                           std::function<std::set<std::uint32_t>()> connected, UserDatabase ask,
                            Seconds pause)
-    : timer_(loop), rules_(rules), changed_(std::move(changed)), ask_(std::move(ask)), pause_(pause) {
+    : timer_(loop),
+      rules_(rules),
+      changed_(std::move(changed)),
+      connected_(std::move(connected)),
+      ask_(std::move(ask)),
+      pause_(pause) {
   wait();
 }
 
@@ -78,9 +86,11 @@ bool AccountWatch::names_groups() const {
 
 void AccountWatch::saw(std::uint32_t uid) {
   constexpr std::size_t most = 1024;
-  if (!names_groups() || seen_.contains(uid)) return;
-  if (seen_.size() >= most) seen_.clear();
+  if (seen_.contains(uid)) return;
+  if (seen_.size() >= most) seen_ = connected_();
   seen_.insert(uid);
+  // A later reload may name groups: then the next look-up asks for all who were seen.
+  if (!names_groups()) return;
   has_new_ = true;
   if (look_up_) return;
   begin();
@@ -108,18 +118,29 @@ void AccountWatch::take() {
 
 void AccountWatch::begin() {
   has_new_ = false;
-  if (rules_.empty()) return;
+  if (rules_.empty()) {
+    // Groups of now say nothing of the time when there are rules again.
+    if (!std::exchange(groups_, {}).empty()) changed_(groups_);
+    return;
+  }
   auto look_up = std::make_shared<LookUp>();
   look_up->asked = rules_;
   if (names_groups()) look_up->users = seen_;
+  look_up->known = groups_;
   try {
-    std::thread([look_up, ask = ask_] {
+    os::start_thread([look_up, ask = ask_] {
       LookUp::Found found;
       for (const config::AccessRule& rule : look_up->asked) found.rules.push_back(ask.rule(rule));
-      for (const std::uint32_t uid : look_up->users) found.groups[uid] = ask.groups(uid);
+      for (const std::uint32_t uid : look_up->users) {
+        if (auto groups = ask.groups(uid)) {
+          found.groups[uid] = *std::move(groups);
+        } else if (const auto before = look_up->known.find(uid); before != look_up->known.end()) {
+          found.groups.insert(*before);
+        }
+      }
       const std::lock_guard lock(look_up->mutex);
       look_up->found = std::move(found);
-    }).detach();
+    });
     look_up_ = std::move(look_up);
   } catch (const std::exception&) {
     // The system has no thread now: the next try may find one.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace resourced::daemon {
 /// not answer for long.
 struct UserDatabase {
   std::function<config::AccessRule(const config::AccessRule&)> rule = config::looked_up;
-  std::function<std::vector<std::uint32_t>(std::uint32_t)> groups = config::groups_of_user;
+  std::function<std::optional<std::vector<std::uint32_t>>(std::uint32_t)> groups = config::groups_of_user;
 };
 
 class AccountWatch {
@@ -29,9 +30,10 @@ class AccountWatch {
   using Rules = std::vector<config::AccessRule>;
   /// Keeps the accounts of `rules`, which a reload may replace, as the user database has them, and calls
   /// `changed` after a change, with the groups of users who have connected. Begins a look-up `pause` after
-  /// the last one has ended.
+  /// the last one has ended. `connected` has the users of open connections.
   AccountWatch(boost::asio::io_context& loop, Rules& rules,
-               std::function<void(const config::UserGroups&)> changed, UserDatabase ask = {},
+               std::function<void(const config::UserGroups&)> changed,
+               std::function<std::set<std::uint32_t>()> connected, UserDatabase ask = {},
                Seconds pause = Seconds(15));
   /// Does not wait for a look-up that is under way.
   ~AccountWatch() = default;
@@ -40,7 +42,7 @@ class AccountWatch {
   AccountWatch(AccountWatch&&) = delete;
   AccountWatch& operator=(AccountWatch&&) = delete;
 
-  /// A user connects. The groups of a new one are looked up at once.
+  /// A user connects. The groups of a new one are looked up at once, if a rule names groups.
   void saw(std::uint32_t uid);
 
  private:
@@ -54,9 +56,10 @@ class AccountWatch {
   boost::asio::steady_timer timer_;
   Rules& rules_;
   std::function<void(const config::UserGroups&)> changed_;
+  std::function<std::set<std::uint32_t>()> connected_;
   UserDatabase ask_;
   Seconds pause_;
-  /// Those who have connected, as long as they are few enough to be looked up each time.
+  /// Those who have connected. Where they are many, only those of open connections stay.
   std::set<std::uint32_t> seen_;
   /// A user was seen that the look-up under way does not know.
   bool has_new_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -12,28 +13,30 @@
 #include <system_error>
 #include <utility>
 
+#include <boost/asio/io_context.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "config/config.hpp"
 #include "config/document.hpp"
 #include "config/inventory.hpp"
-#include "core/engine/record.hpp"
 #include "core/error.hpp"
 #include "core/module/command.hpp"
+#include "core/module/module.hpp"
+#include "core/text/duration.hpp"
 #include "daemon/instance/parent_link.hpp"
 #include "daemon/inventory.hpp"
+#include "daemon/log/etcd/etcd_client.hpp"
 #include "daemon/log/import.hpp"
 #include "daemon/log/store.hpp"
 #include "daemon/peers/tokens.hpp"
 #include "daemon/process.hpp"
 #include "daemon/server.hpp"
 #include "daemon/settings.hpp"
+#include "os/loop.hpp"
 #include "proto/key_file.hpp"
 
 namespace resourced::daemon {
-
-using module::RecordedState;
 
 namespace {
 
@@ -51,20 +54,40 @@ std::string checked_directory(const Options& options, const config::Config& conf
   return is_of_service && !is_named ? state_of_service : state_directory(options, config);
 }
 
+// Clocks of machines differ by less.
+constexpr Seconds tolerated_ahead{60};
+
 /// The recorded state, and a line that tells which store was checked. Returns nothing, after a line on
 /// stderr, if the store is in use or not readable by this user.
-std::optional<RecordedState> peek(const std::string& directory, std::string& told) {
+std::optional<module::State> peek(const std::string& directory, std::string& told) {
   const std::string store = (std::filesystem::path(directory) / log::store_file).string();
   try {
     auto recorded = log::peek_store(directory);
     told = recorded ? fmt::format("store: {}\n", store) : fmt::format("store: {} is not there yet\n", store);
-    return recorded;
+    if (!recorded) return std::nullopt;
+    if (const Seconds ahead = recorded->last - os::wall_clock(); ahead > tolerated_ahead) {
+      fmt::print(
+          "the log is {} ahead of the clock, so events get the time of the last one: check the clock, or "
+          "export the log and import it into a new store, which takes no time ahead\n",
+          text::format_duration(std::chrono::floor<std::chrono::seconds>(ahead)));
+    }
+    return std::move(recorded->state);
   } catch (const Error& error) {
     if (error.errnum() != EBUSY && error.errnum() != EACCES) throw;
     told = fmt::format("store: {} is not checked\n", store);
     fmt::print(stderr, "resourced: {}: changes made at run time are not checked\n", error.what());
     return std::nullopt;
   }
+}
+
+/// The state after a start with this inventory.
+module::State started(const module::State& state, const config::Inventory& inventory) {
+  module::Module module(state);
+  module::StartCommand start;
+  start.inventory = std::make_shared<const rset::ResourceSet>(inventory.resources);
+  start.exclude = inventory.exclude;
+  for (const module::Event& event : module.start(start, os::wall_clock())) (void)module.apply(event);
+  return module.state();
 }
 
 // Tokens and key are secret, so the user that runs --check may not be able to read them.
@@ -79,6 +102,17 @@ void check_http(const config::Http& http) {
   if (!http.key.empty() && may_read(http.key)) (void)http_site(http);
 }
 
+/// Refuses a configuration with which each start of a member of a cluster would end. Does not ask etcd.
+void check_cluster(const Options& options, const config::Config& config) {
+  const config::Cluster& cluster = config.cluster;
+  if (!cluster.is_set()) return;
+  (void)advertised_uri(options, config);
+  if (!cluster.password_file.empty() && !may_read(cluster.password_file)) return;
+  if (!cluster.key.empty() && !may_read(cluster.key)) return;
+  boost::asio::io_context loop;
+  (void)log::etcd::EtcdClient(loop, cluster);
+}
+
 }  // namespace
 
 void check(const Options& options) {
@@ -91,11 +125,12 @@ void check(const Options& options) {
   std::optional<config::Inventory> defined;
   std::string store;
   if (const auto recorded = peek(state, store); recorded || config.resource.has_inventory()) {
-    defined = check_start(config, inventory, recorded.value_or(RecordedState{}), fault);
+    defined = check_start(config, inventory, recorded.value_or(module::State{}), fault);
     if (recorded && was_loaded(*recorded))
       fmt::print("{}\n", in_force(config, inventory, is_loaded(config, inventory, *recorded)));
     if (recorded && defined) {
-      const std::string line = waiting_for_hosts(engine::absent_of(*recorded, defined->resources));
+      const module::State next = started(*recorded, *defined);
+      const std::string line = waiting_for_hosts(next.absent, next.ledger);
       if (!line.empty()) fmt::print("{}\n", line);
     }
   }
@@ -105,6 +140,7 @@ void check(const Options& options) {
   // Load only the public key, as --check may run as a user that cannot read the secret key.
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   check_http(config.http);
+  check_cluster(options, config);
   fmt::print("{}{}", config::describe(config, defined ? &*defined : nullptr), store);
   if (!options.verbose) return;
   for (const std::string& line : config.document->places()) fmt::print("set: {}\n", line);
@@ -115,6 +151,7 @@ void import_log(const Options& options) {
   std::ifstream file(options.import);
   if (!file) throw Error(errno, fmt::format("{}: {}", options.import, std::strerror(errno)));
   log::ImportOptions settings;
+  settings.now = os::wall_clock();
   settings.max_line = std::min(settings.max_line, config.bus.max_message_size);
   if (config.resource.has_inventory()) {
     auto inventory = std::make_shared<const rset::ResourceSet>(config::load_inventory(config).resources);
@@ -130,6 +167,12 @@ void import_log(const Options& options) {
         "resourced: warning: {}: does not name the hosts of ranks {}: taken as {}, which have these ranks in "
         "the configuration\n",
         options.import, imported.assumed.encode(), settings.inventory->hosts(imported.assumed).encode());
+  }
+  if (imported.ahead > 0) {
+    fmt::print(
+        stderr,
+        "resourced: warning: {}: {} events are ahead of the clock: they have the time of this import\n",
+        options.import, imported.ahead);
   }
   fmt::print("imported {} events; {} targets are drained\n", imported.events, imported.drained);
 }

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "core/json/utf8.hpp"
 #include "core/module/partition.hpp"
+#include "core/text/host_index.hpp"
 #include "core/text/hostlist.hpp"
 #include "daemon/settings.hpp"
 #include "os/log.hpp"
@@ -20,7 +22,6 @@
 
 namespace resourced::daemon {
 
-using module::RecordedState;
 using rset::ResourceSet;
 
 config::Inventory configured_inventory(const config::Config& config) {
@@ -56,16 +57,16 @@ std::optional<std::string> configured_text(const config::Config& config, const c
   return inventory.resources.without_local_properties().encode();
 }
 
-bool was_loaded(const RecordedState& recorded) {
-  return recorded.inventory.resources && recorded.inventory.method == module::DefineMethod::reload;
+bool was_loaded(const module::State& state) {
+  const module::KeptInventory& kept = state.kept_inventory;
+  return kept.resources && kept.method == module::DefineMethod::reload;
 }
 
-bool is_loaded(const config::Config& config, const config::Inventory& inventory,
-               const RecordedState& recorded) {
+bool is_loaded(const config::Config& config, const config::Inventory& inventory, const module::State& state) {
   const bool may_be_loaded =
       !inventory.handed_down && (config.resource.has_inventory() || !config.resource.rediscover);
-  return was_loaded(recorded) && may_be_loaded &&
-         recorded.inventory.replaced == configured_text(config, inventory);
+  return was_loaded(state) && may_be_loaded &&
+         state.kept_inventory.replaced == configured_text(config, inventory);
 }
 
 std::string_view in_force(const config::Config& config, const config::Inventory& inventory, bool is_loaded) {
@@ -77,48 +78,87 @@ std::string_view in_force(const config::Config& config, const config::Inventory&
   return "node agents report the inventory, which replaces the R that was loaded";
 }
 
-WallTime expiration_set_at(const RecordedState& recorded, const ResourceSet& configured) {
-  const auto& expiration = recorded.expiration;
+WallTime expiration_set_at(const module::State& state, const ResourceSet& configured) {
+  const auto& expiration = state.expiration;
   return expiration && expiration->configured == configured.expiration() ? expiration->timestamp : WallTime();
 }
 
-std::string waiting_for_hosts(const RecordedState& absent) {
+std::string waiting_for_hosts(const module::AbsentStates& absent, const module::Ledger& ledger) {
   std::set<std::string> names;
   std::vector<std::string> waiting;
+  const auto count = [&](std::size_t number, std::string_view what) {
+    if (number > 0) waiting.push_back(fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"));
+  };
   const auto add = [&](const auto& rows, std::string_view what) {
     for (const auto& row : rows) names.insert(row.target.host);
-    if (!rows.empty())
-      waiting.push_back(fmt::format("{} {}{}", rows.size(), what, rows.size() == 1 ? "" : "s"));
+    count(rows.size(), what);
   };
   add(absent.drains, "drain");
   add(absent.scheduled, "scheduled drain");
   add(absent.properties, "change of properties");
-  if (names.empty()) return {};
-  text::Hostlist hosts;
-  for (const std::string& name : names) hosts.append(name);
-  return fmt::format("the inventory lacks {}: {} waiting for them to return", hosts.encode(),
+  std::size_t allocations = 0;
+  // By host, of targets that are there.
+  std::map<std::string, std::pair<text::IdSet, text::IdSet>> parts;
+  for (const auto& [id, allocation] : ledger.all()) {
+    const text::HostIndex there(allocation->absent.empty() ? text::Hostlist()
+                                                           : allocation->resources.nodelist());
+    for (const module::AbsentResources& part : allocation->absent) {
+      if (there.find(part.target.host)) {
+        parts[part.target.host].first |= part.cores;
+        parts[part.target.host].second |= part.gpus;
+      } else {
+        names.insert(part.target.host);
+      }
+    }
+    if (!allocation->absent.empty()) ++allocations;
+  }
+  count(allocations, "allocation");
+  std::vector<std::string> lacking;
+  if (!names.empty()) {
+    text::Hostlist hosts;
+    for (const std::string& name : names) hosts.append(name);
+    lacking.push_back(hosts.encode());
+  }
+  constexpr std::size_t most_parts = 8;
+  for (const auto& [host, numbers] : parts) {
+    if (lacking.size() > most_parts) {
+      lacking.emplace_back("more");
+      break;
+    }
+    const auto named = [](std::string_view what, const text::IdSet& ids) {
+      if (ids.empty()) return std::string();
+      return ids.count() == 1 ? fmt::format("{}{}", what, ids.encode())
+                              : fmt::format("{}[{}]", what, ids.encode());
+    };
+    const auto& [cores, gpus] = numbers;
+    lacking.push_back(fmt::format("{}{}{} of {}", named("core", cores),
+                                  cores.empty() || gpus.empty() ? "" : ",", named("gpu", gpus), host));
+  }
+  if (lacking.empty()) return {};
+  return fmt::format("the inventory lacks {}: {} waiting for them to return", fmt::join(lacking, ", "),
                      fmt::join(waiting, ", "));
 }
 
-config::Absent absent_targets(const config::Config& config, const RecordedState& recorded) {
+config::Absent absent_targets(const config::Config& config, const module::State& state) {
   config::Absent absent;
   if (config.resource.has_inventory()) return absent;
   config::excluded_hosts(config).for_each([&](std::string_view host) { absent.hosts.emplace(host); });
-  for (const module::TargetName& target : recorded.shrunk) absent.hosts.insert(target.host);
+  const std::vector<module::TargetName> shrunk = state.shrunk_names();
+  for (const module::TargetName& target : shrunk) absent.hosts.insert(target.host);
   // The rank of a node that was removed before the last discovery is unknown, so accept any rank.
-  absent.any_rank = !recorded.shrunk.empty();
-  if (const auto& before = recorded.inventory.resources) absent.ranks = before->ranks();
+  absent.any_rank = !shrunk.empty();
+  if (const auto& before = state.kept_inventory.resources) absent.ranks = before->ranks();
   if (config.resource.size) absent.ranks |= text::IdSet::range(0, *config.resource.size - 1);
   return absent;
 }
 
-nodes::RecordedHosts recorded_hosts(const RecordedState& recorded) {
+nodes::RecordedHosts recorded_hosts(const module::State& state) {
   nodes::RecordedHosts hosts;
-  if (const auto& before = recorded.inventory.resources) {
+  if (const auto& before = state.kept_inventory.resources) {
     hosts.ranks = before->ranks();
     hosts.hosts = before->nodelist();
   }
-  for (const module::TargetName& target : recorded.shrunk) {
+  for (const module::TargetName& target : state.shrunk_names()) {
     if (target.ordinal == 0) hosts.gone.insert(target.host);
   }
   return hosts;
@@ -173,23 +213,23 @@ config::Inventory discovered_inventory(const config::Config& config, const Resou
 }
 
 std::optional<config::Inventory> check_start(const config::Config& config, config::Inventory inventory,
-                                             RecordedState recorded, const std::optional<Error>& fault) {
-  const bool loaded = is_loaded(config, inventory, recorded);
+                                             module::State state, const std::optional<Error>& fault) {
+  const bool loaded = is_loaded(config, inventory, state);
   if (!loaded && fault) throw Error(*fault);
-  if (!loaded && was_loaded(recorded)) recorded.inventory = {};
-  const config::Absent absent = absent_targets(config, recorded);
+  if (!loaded && was_loaded(state)) state.kept_inventory = {};
+  const config::Absent absent = absent_targets(config, state);
+  const auto& kept = state.kept_inventory.resources;
   if (loaded) {
-    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+    inventory = discovered_inventory(config, *kept, absent);
   } else if (!config.resource.has_inventory()) {
-    if (!recorded.inventory.resources || config.resource.rediscover) return std::nullopt;
-    inventory = discovered_inventory(config, *recorded.inventory.resources, absent);
+    if (!kept || config.resource.rediscover) return std::nullopt;
+    inventory = discovered_inventory(config, *kept, absent);
   }
   module::StartCommand start;
   start.inventory = std::make_shared<const rset::ResourceSet>(inventory.resources);
   start.exclude = inventory.exclude;
-  start.recorded = std::move(recorded);
   const auto rules = partition_rules(config, inventory.resources, absent);
-  for (const auto& [event, is_recorded] : module::Module::start(start, os::wall_clock())) {
+  for (const module::Event& event : module::Module(std::move(state)).start(start, os::wall_clock())) {
     const auto* define = std::get_if<module::DefineEvent>(&event.body);
     if (define == nullptr) continue;
     (void)divide_at_start(rules, *define);

@@ -37,33 +37,31 @@ namespace resourced::daemon {
 [[nodiscard]] std::optional<std::string> configured_text(const config::Config& config,
                                                          const config::Inventory& inventory);
 
-/// Whether the recorded R was loaded by resource.reload.
-[[nodiscard]] bool was_loaded(const module::RecordedState& recorded);
+/// Whether the R in force at the end of the log was loaded by resource.reload.
+[[nodiscard]] bool was_loaded(const module::State& state);
 
 /// Whether the recorded R was loaded in place of this inventory and is still in force.
 [[nodiscard]] bool is_loaded(const config::Config& config, const config::Inventory& inventory,
-                             const module::RecordedState& recorded);
+                             const module::State& state);
 
 /// A log line that names the R in force, for a store in which an R was loaded.
 [[nodiscard]] std::string_view in_force(const config::Config& config, const config::Inventory& inventory,
                                         bool is_loaded);
 
 /// The time at which the expiration in force was set at run time; the epoch if it is the configured one.
-[[nodiscard]] WallTime expiration_set_at(const module::RecordedState& recorded,
-                                         const rset::ResourceSet& configured);
+[[nodiscard]] WallTime expiration_set_at(const module::State& state, const rset::ResourceSet& configured);
 
-/// A line about the drains and properties of targets that the inventory lacks (engine::Engine::absent());
-/// empty for none.
-[[nodiscard]] std::string waiting_for_hosts(const module::RecordedState& absent);
+/// A line about the drains and properties of targets that the inventory lacks (engine::Engine::absent()), and
+/// about allocations that have such targets; empty for none.
+[[nodiscard]] std::string waiting_for_hosts(const module::AbsentStates& absent, const module::Ledger& ledger);
 
 /// The targets that a configuration may name although the inventory does not have them: if agents report the
 /// inventory, those that were removed by a shrink or did not report.
-[[nodiscard]] config::Absent absent_targets(const config::Config& config,
-                                            const module::RecordedState& recorded);
+[[nodiscard]] config::Absent absent_targets(const config::Config& config, const module::State& state);
 
 /// The nodes that the discovery expects again: those of the recorded inventory, without those that were
 /// removed.
-[[nodiscard]] nodes::RecordedHosts recorded_hosts(const module::RecordedState& recorded);
+[[nodiscard]] nodes::RecordedHosts recorded_hosts(const module::State& state);
 
 /// For an R that an operator loads. Throws Error EINVAL if it has ranks of `size` and above, as a probable
 /// mistake; with `force` logs it.
@@ -84,8 +82,7 @@ void log_unreported(const config::Config& config, const rset::ResourceSet& found
 /// The inventory that a start would define with the recorded state; nothing if it would wait for agents.
 /// Throws the error with which a start would fail. `fault` is that of starting_inventory().
 [[nodiscard]] std::optional<config::Inventory> check_start(const config::Config& config,
-                                                           config::Inventory inventory,
-                                                           module::RecordedState recorded,
+                                                           config::Inventory inventory, module::State state,
                                                            const std::optional<Error>& fault);
 
 /// The command that makes a changed configuration take effect.

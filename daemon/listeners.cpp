@@ -64,7 +64,8 @@ Listeners::Listeners(boost::asio::io_context& loop, service::Service& service, c
           [this](const std::string& why) { service_.on_refused(why); }),
       site_(http_site(config.http)),
       tcp_http_connections_(http_budget(config.http)),
-      local_http_connections_(http_budget(config.http)) {
+      local_http_connections_(http_budget(config.http)),
+      socket_timer_(loop) {
   if (!config.bus.curve_key_file.empty())
     curve_ = transport::load_curve_server(config.bus.curve_key_file, zap_);
 }
@@ -72,6 +73,7 @@ Listeners::Listeners(boost::asio::io_context& loop, service::Service& service, c
 void Listeners::listen(const std::vector<proto::Endpoint>& endpoints, const config::Config& config) {
   for (const proto::Endpoint& endpoint : endpoints) listen(endpoint, config);
   for (const std::string& text : config.http.listen) listen(config::parse_http_address(text), config);
+  watch_sockets();
 }
 
 void Listeners::listen(const config::HttpAddress& address, const config::Config& config) {
@@ -84,7 +86,6 @@ void Listeners::listen(const config::HttpAddress& address, const config::Config&
     return service_.may_read(credentials);
   };
   options.requests_per_second = [this] { return service_.limits().requests_per_second; };
-  options.digest = peers::sha256;
   options.holds = &service_.holds();
   const transport::PrivateSockets until_modes_are_set;
   auto server = http::make_http_transport(loop_, {address.path, address.address, address.port}, options,
@@ -150,7 +151,26 @@ void Listeners::drop_silent() {
   for (const auto& transport : transports_) transport->drop_silent();
 }
 
+void Listeners::check_reachable() const {
+  for (const auto& each : transports_) {
+    if (!each->is_reachable()) throw transport::socket_is_gone(each->endpoint());
+  }
+}
+
+void Listeners::watch_sockets() {
+  constexpr std::chrono::seconds between{5};
+  for (const auto& each : transports_) {
+    if (!each->is_reachable() && lost_.insert(each->endpoint()).second)
+      os::log_error("{}", transport::socket_is_gone(each->endpoint()).what());
+  }
+  socket_timer_.expires_after(between);
+  socket_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) watch_sockets();
+  });
+}
+
 void Listeners::stop_reading() {
+  socket_timer_.cancel();
   for (const auto& transport : transports_) transport->stop_reading();
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ class Listeners {
   /// The addresses that clients connect to.
   [[nodiscard]] std::vector<std::string> addresses() const;
 
+  /// Throws transport::socket_is_gone() of the first address whose Unix socket is.
+  void check_reachable() const;
+
   /// After a key was revoked: ends connections whose key is not known yet (Transport::drop_silent).
   void drop_silent();
   void stop_reading();
@@ -57,6 +61,8 @@ class Listeners {
  private:
   void listen(const proto::Endpoint& endpoint, const config::Config& config);
   void listen(const config::HttpAddress& address, const config::Config& config);
+  /// Says in the log once of each address that nobody can connect there any more.
+  void watch_sockets();
   [[nodiscard]] transport::ZmqOptions zmq_options(const config::Config& config) const;
   [[nodiscard]] transport::LocalOptions local_options(const config::Config& config) const;
 
@@ -74,6 +80,8 @@ class Listeners {
   std::vector<std::unique_ptr<transport::Transport>> transports_;
   /// Those of transports_ that serve HTTP.
   std::vector<http::HttpServer*> http_servers_;
+  boost::asio::steady_timer socket_timer_;
+  std::set<std::string> lost_;
 };
 
 /// Keeps the loop running for pending responses until clients have received them or stop reading.

@@ -81,7 +81,7 @@ void refuse_other_cluster(asio::io_context& loop, const config::Cluster& setting
   settings.snapshots.events = cluster.snapshot_events;
   constexpr double events_per_second = 1000;
   settings.snapshots.pause = Seconds(static_cast<double>(cluster.snapshot_events) / events_per_second);
-  settings.snapshots.format = static_cast<std::uint64_t>(log::present_schema());
+  settings.snapshots.schema = static_cast<std::uint64_t>(log::present_schema());
   return settings;
 }
 

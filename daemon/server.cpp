@@ -42,6 +42,7 @@
 #include "daemon/standby.hpp"
 #include "daemon/takeover.hpp"
 #include "daemon/transport/loop_hold.hpp"
+#include "daemon/transport/socket_file.hpp"
 #include "daemon/upkeep.hpp"
 #include "flux/module/node.hpp"
 #include "os/log.hpp"
@@ -60,56 +61,60 @@ namespace {
 
 namespace asio = boost::asio;
 
-class Server {
+class Server final : private service::Program, private service::Leadership {
  public:
-  /// What a leader takes over from another one of its cluster.
-  struct Takeover {
-    /// There was another one: its inventory stays.
-    bool has_inventory = false;
+  /// A member of a cluster that leads.
+  struct Leader {
+    log::etcd::Member& member;
+    /// It takes over from another one, whose inventory stays.
+    bool takes_over = false;
     /// How long the targets that were online in the log stay so without their agents.
     Seconds grace{};
   };
-  /// `member` leads a cluster; null for a daemon on its own.
-  Server(const Options& options, config::Config config, log::etcd::Member* member, Takeover takeover)
+  /// Without a `leader` for a daemon on its own.
+  Server(const Options& options, config::Config config, std::optional<Leader> leader = std::nullopt)
       : options_(options),
         config_(std::move(config)),
-        member_(member),
-        takeover_(takeover),
+        member_(leader ? &leader->member : nullptr),
+        takes_over_(leader && leader->takes_over),
         inventory_(starting_inventory(config_, state_directory(options_, config_), fault_)),
         endpoints_(endpoints(options_, config_.bus)),
         parent_connection_(parent_connection(config_, endpoints_)),
         store_(state_directory(options, config_)),
-        leader_(member == nullptr
+        signals_(loop_, [this](int number) { take_signal(number); }),
+        grace_(leader ? leader->grace : grace_alone()),
+        leader_(member_ == nullptr
                     ? nullptr
                     : std::make_unique<log::etcd::LeaderLog>(
-                          std::make_unique<log::etcd::LoopRuntime>(loop_, config_.cluster), *member, store_,
+                          std::make_unique<log::etcd::LoopRuntime>(loop_, config_.cluster), *member_, store_,
                           [this](std::size_t most, auto take) { store_.copy(most, std::move(take)); })),
         log_(leader_ ? static_cast<log::EventLog&>(*leader_) : store_,
              [this](const log::Record& record) {
                if (host_) host_->copy(record);
              }),
-        service_(log_, os::wall_clock,
-                 {config::to_json(config_).dump(), config_.resource.journal_max, access(config_),
-                  config_.limits, os::steady_clock, agent_settings(config_),
-                  [this](SteadyTime when) { wake_at(when); }, [this](const auto& by) { reload(by); },
-                  [this](const ResourceSet& resources, const std::string& path, bool force, const auto& by) {
-                    load(resources, path, force, by);
-                  },
-                  [this](Seconds pause, auto work) { os::run_later(loop_, pause, std::move(work)); },
-                  config_.flux.socket.empty() ? nullptr : flux::module::read_topologies, write_change,
-                  [this](std::uint32_t uid) { accounts_.saw(uid); },
-                  leader_ ? std::optional(leadership()) : std::nullopt}),
+        service_(log_, *this,
+                 {.configuration = config::to_json(config_).dump(),
+                  .journal_max = config_.resource.journal_max,
+                  .access = access(config_),
+                  .limits = config_.limits,
+                  .agents = agent_settings(config_),
+                  .read_topologies = config_.flux.socket.empty() ? nullptr : flux::module::read_topologies,
+                  .write_change = write_change,
+                  .leadership = leader_ ? this : nullptr}),
         listeners_(loop_, service_, config_),
         flush_(loop_, listeners_, [this] { return service_.unsent(); }),
-        signals_(loop_, [this](int number) { take_signal(number); }),
-        upkeep_(loop_, store_, listeners_, service_.holds(), config_.store.history),
-        accounts_(loop_, config_.access.rules,
-                  [this](const config::UserGroups& groups) {
-                    service_.set_access_rules(config_.access.rules, groups);
-                  }),
+        upkeep_(loop_, store_, listeners_, service_.holds(), config_.store.history,
+                leader_ == nullptr && watches_agents() ? std::optional(os::steady_clock() + grace_)
+                                                       : std::nullopt),
+        accounts_(
+            loop_, config_.access.rules,
+            [this](const config::UserGroups& groups) {
+              service_.set_access_rules(config_.access.rules, groups);
+            },
+            [this] { return service_.connected_users(); }),
         agent_timer_(loop_),
         watchdog_(loop_) {
-    if (member != nullptr) require_all(*member);
+    if (member_ != nullptr) require_all(*member_);
     // Listen before events are recorded, as an address that cannot be used refuses the start. Clients that
     // connect meanwhile are served when the loop runs.
     listeners_.listen(endpoints_, config_);
@@ -124,7 +129,7 @@ class Server {
     }
   }
 
-  ~Server() {
+  ~Server() override {
     // The store's thread posts to the loop, which must outlive it.
     store_.stop();
   }
@@ -148,6 +153,14 @@ class Server {
   [[nodiscard]] bool wants_reload() const noexcept { return wants_reload_; }
 
  private:
+  [[nodiscard]] bool watches_agents() const { return config_.monitor.mode == config::MonitorMode::agents; }
+
+  // The grace (Start::grace) of a daemon on its own.
+  [[nodiscard]] Seconds grace_alone() const {
+    return grace_at_restart(store_.watched(), os::wall_clock(), config_.cluster.takeover_grace,
+                            Upkeep::watch_interval);
+  }
+
   // A full disk may have kept the last events of the log from the replica.
   void require_all(const log::etcd::Member& member) const {
     if (store_.last_sequence() == member.applied()) return;
@@ -167,20 +180,18 @@ class Server {
 
   void start_module() {
     recorded_ = store_.load();
-    if (takeover_.grace > Seconds(0) && config_.monitor.mode == config::MonitorMode::agents)
-      before_ = last_states(store_);
     if (store_.damage()) os::log_error("{}", store_.damage()->what());
     if (member_ != nullptr) member_->tell_files(log::etcd::file_digests(config_, inventory_));
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
     config::Config start = config_;
     // Only the start of a process discovers anew.
-    if (takeover_.has_inventory) start.resource.rediscover = false;
+    if (takes_over_) start.resource.rediscover = false;
     loaded_ = is_loaded(start, inventory_, recorded_);
     if (!loaded_ && fault_) throw Error(*fault_);
     if (!leader_) leave();
     if (was_loaded(recorded_)) os::log_info("{}", in_force(config_, inventory_, loaded_));
-    if (!loaded_ && was_loaded(recorded_)) recorded_.inventory = {};
+    if (!loaded_ && was_loaded(recorded_)) recorded_.kept_inventory = {};
     absent_ = absent_targets(config_, recorded_);
     store_.start({[this](std::function<void()> answer) {
                     asio::post(loop_, [this, answer = std::move(answer)] {
@@ -202,9 +213,9 @@ class Server {
       return;
     }
     const bool is_named = inventory_.handed_down || config_.resource.has_inventory();
-    const bool is_kept = recorded_.inventory.resources && !is_named && !start.resource.rediscover;
+    const bool is_kept = recorded_.kept_inventory.resources && !is_named && !start.resource.rediscover;
     if (loaded_ || is_kept) {
-      define(DefineMethod::kvs, discovered_inventory(config_, *recorded_.inventory.resources, absent_));
+      define(DefineMethod::kvs, discovered_inventory(config_, *recorded_.kept_inventory.resources, absent_));
     } else if (inventory_.handed_down) {
       define(DefineMethod::job_info, std::move(inventory_));
     } else if (config_.resource.has_inventory()) {
@@ -221,17 +232,29 @@ class Server {
     if (last >= start_ && !std::exchange(announced_, true)) announce();
   }
 
-  service::Leadership leadership() {
-    return {leader_->name(),
-            {static_cast<std::uint64_t>(leader_->epoch()), leader_->cluster()},
-            [this] { return leader_->may_serve(); },
-            [this](auto take) { leader_->ask_roster(std::move(take)); },
-            [this](const std::string& successor) { hand_over(successor); },
-            [this] { return leader_->stalled(); },
-            [this](const auto& holders) { leader_->keep_holders(holders); }};
+  // As the program of the service.
+
+  [[nodiscard]] WallTime wall_now() const override { return os::wall_clock(); }
+  [[nodiscard]] SteadyTime steady_now() const override { return os::steady_clock(); }
+  void run_later(Seconds pause, std::function<void()> work) override {
+    os::run_later(loop_, pause, std::move(work));
+  }
+  void on_user(std::uint32_t uid) override { accounts_.saw(uid); }
+
+  // As the leader of a cluster.
+
+  [[nodiscard]] std::string name() const override { return leader_->name(); }
+  [[nodiscard]] proto::topics::Term term() const override {
+    return {static_cast<std::uint64_t>(leader_->epoch()), leader_->cluster()};
+  }
+  [[nodiscard]] bool may_serve() const override { return leader_->may_serve(); }
+  void ask_roster(TakeRoster take) override { leader_->ask_roster(std::move(take)); }
+  [[nodiscard]] std::optional<std::string> stalled() const override { return leader_->stalled(); }
+  void keep_holders(const std::vector<module::PartitionHolder>& holders) override {
+    leader_->keep_holders(holders);
   }
 
-  void hand_over(const std::string& successor) {
+  void hand_over(const std::string& successor) override {
     if (stopping_) return;
     os::log_info("hands over to {}", successor);
     is_deposed_ = true;
@@ -253,13 +276,13 @@ class Server {
     start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
     start.exclude = inventory_.exclude;
     if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
-    if (before_) start.online = online_before(*before_, inventory_.resources);
+    if (grace_ > Seconds(0) && watches_agents())
+      start.online = online_before(recorded_, inventory_.resources);
     const WallTime expiration_set = expiration_set_at(recorded_, inventory_.resources);
-    start.recorded = std::exchange(recorded_, {});
-    before_.reset();
-    service_.step(engine::Start{
-        std::move(start), partition_rules(config_, inventory_.resources, absent_), takeover_.grace,
-        leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>()});
+    service_.step(
+        engine::Start{std::move(start), std::exchange(recorded_, {}),
+                      partition_rules(config_, inventory_.resources, absent_), grace_,
+                      leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>()});
     log_remarks(config_, service_.engine().module().inventory());
     log_waiting();
     if (inventory_.handed_down) enclose(expiration_set);
@@ -267,8 +290,9 @@ class Server {
   }
 
   void log_waiting() {
-    if (const std::string line = waiting_for_hosts(service_.engine().absent()); !line.empty())
-      os::log_warning("{}", line);
+    const engine::Engine& engine = service_.engine();
+    const std::string line = waiting_for_hosts(engine.absent(), engine.module().ledger());
+    if (!line.empty()) os::log_warning("{}", line);
   }
 
   void enclose(WallTime expiration_set) {
@@ -283,26 +307,26 @@ class Server {
   }
 
   void discover() {
-    service_.discover({config_.resource.size, config_.resource.discovery_timeout}, recorded_hosts(recorded_),
-                      [this](const ResourceSet& found) {
-                        try {
-                          log_discovered(config_, found);
-                          log_unreported(config_, found);
-                          define(DefineMethod::dynamic_discovery,
-                                 discovered_inventory(config_, found, absent_));
-                        } catch (const Error& error) {
-                          // The discovered hosts do not fit `exclude` or the partitions. A later agent cannot
-                          // change that, so the daemon ends.
-                          os::log_critical("stopping, the discovered inventory is refused: {}", error.what());
-                          exit_status_ = 1;
-                          // Posted: the caller is still using the agents, which stop() ends.
-                          asio::post(loop_, [this] { stop(); });
-                        }
-                      });
+    service_.discover({config_.resource.size, config_.resource.discovery_timeout}, recorded_hosts(recorded_));
     service_.exclude_from_discovery(config::excluded_hosts(config_));
   }
 
-  void wake_at(SteadyTime when) {
+  void on_discovered(const ResourceSet& found) override {
+    try {
+      log_discovered(config_, found);
+      log_unreported(config_, found);
+      define(DefineMethod::dynamic_discovery, discovered_inventory(config_, found, absent_));
+    } catch (const Error& error) {
+      // The discovered hosts do not fit `exclude` or the partitions. A later agent cannot change that, so the
+      // daemon ends.
+      os::log_critical("stopping, the discovered inventory is refused: {}", error.what());
+      exit_status_ = 1;
+      // Posted: the caller is still using the agents, which stop() ends.
+      asio::post(loop_, [this] { stop(); });
+    }
+  }
+
+  void wake_at(SteadyTime when) override {
     if (stopping_) return;
     os::run_at(agent_timer_, when, [this] { service_.on_time(); });
   }
@@ -358,7 +382,9 @@ class Server {
   }
 
   // The new configuration takes effect as a whole or not at all: the steps that can throw come first.
-  void reload(const std::optional<module::Actor>& by) {
+  void reload(const By& by) override {
+    listeners_.check_reachable();
+    if (host_ && !host_->is_reachable()) throw transport::socket_is_gone(config_.flux.socket);
     config::Config next = load_configuration(options_);
     config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
     FileDigests files = member_ != nullptr ? log::etcd::file_digests(next, inventory) : FileDigests();
@@ -402,8 +428,7 @@ class Server {
   }
 
   // Replaces the inventory by another R. Changes nothing if the R is refused.
-  void load(const ResourceSet& resources, const std::string& path, bool force,
-            const std::optional<module::Actor>& by) {
+  void load(const ResourceSet& resources, const std::string& path, bool force, const By& by) override {
     if (host_) return host_->load(resources, force, by);
     check_size(resources, config_.resource.size.value_or(size_), path, force);
     config::Inventory next = discovered_inventory(config_, resources, absent_);
@@ -440,7 +465,7 @@ class Server {
   }
 
   void end_store() {
-    store_.stop();
+    store_.stop(&service_.engine().module().state());
     // Posted, so that it runs after the store's last commit or failure.
     asio::post(loop_, [this] { flush_.begin(); });
   }
@@ -471,13 +496,13 @@ class Server {
   config::Config config_;
   /// Null for a daemon on its own.
   log::etcd::Member* const member_;
-  const Takeover takeover_;
+  /// It takes over from another leader of its cluster.
+  const bool takes_over_;
   /// The error if exclusions or queues of the configuration do not fit its inventory.
   std::optional<Error> fault_;
   config::Inventory inventory_;
-  module::RecordedState recorded_;
-  /// The states under the former leader, where targets stay online as they were.
-  std::optional<module::Snapshot> before_;
+  /// The state after the last event of the log, until the start.
+  module::State recorded_;
   /// The R that was configured at the start, encoded (configured_text).
   std::optional<std::string> replaced_;
   /// Whether `inventory_` is an R that was loaded in its place.
@@ -489,6 +514,11 @@ class Server {
   std::unique_ptr<client::Connection> parent_connection_;
   asio::io_context loop_{1};
   log::Store store_;
+  /// Initialized before anything that starts threads, which inherit the blocked signals: one that began
+  /// without them would take a SIGTERM, and die of it with the process.
+  os::Signals signals_;
+  /// How long those stay so without their agents.
+  const Seconds grace_;
   /// Present in a cluster.
   std::unique_ptr<log::etcd::LeaderLog> leader_;
   instance::CopiedLog log_;
@@ -498,7 +528,6 @@ class Server {
   std::unique_ptr<instance::Host> host_;
   ResponseFlush flush_;
   std::unique_ptr<instance::ParentLink> parent_;
-  os::Signals signals_;
   Upkeep upkeep_;
   AccountWatch accounts_;
   asio::steady_timer agent_timer_;
@@ -521,13 +550,13 @@ int run_member(const Options& options, config::Config config) {
     const std::unique_ptr<log::etcd::Member> member =
         follow(options, config, led, std::exchange(reloads, false));
     if (!member) return 0;
-    Server::Takeover takeover{led.has_value(), Seconds(0)};
+    Server::Leader leader{*member, led.has_value()};
     // What was online before a longer time without a leader says nothing of the present.
     const Seconds grace = config.cluster.takeover_grace;
-    if (led && os::boot_clock() - *led <= grace) takeover.grace = grace;
+    if (led && os::boot_clock() - *led <= grace) leader.grace = grace;
     std::unique_ptr<Server> server;
     try {
-      server = std::make_unique<Server>(options, config, member.get(), takeover);
+      server = std::make_unique<Server>(options, config, leader);
     } catch (const Error&) {
       log::etcd::resign(config.cluster, *member);
       throw;
@@ -552,7 +581,7 @@ int run(const Options& options) {
   set_up_logging(options.log_level.value_or(config.log.level));
   log_passed_over(config);
   if (config.cluster.is_set()) return run_member(options, std::move(config));
-  return Server(options, std::move(config), nullptr, {}).run();
+  return Server(options, std::move(config)).run();
 }
 
 }  // namespace resourced::daemon

@@ -33,7 +33,6 @@
 #include "daemon/process.hpp"
 #include "daemon/service/service.hpp"
 #include "daemon/settings.hpp"
-#include "daemon/takeover.hpp"
 #include "daemon/transport/loop_hold.hpp"
 #include "os/log.hpp"
 #include "os/loop.hpp"
@@ -72,7 +71,7 @@ void check_with(const log::Store::Present& present, config::Config config, const
   if (takes_over) config.resource.rediscover = false;
   std::optional<Error> fault;
   config::Inventory inventory = starting_inventory(config, directory, fault);
-  (void)check_start(config, std::move(inventory), std::get<module::RecordedState>(present), fault);
+  (void)check_start(config, std::move(inventory), std::get<module::State>(present), fault);
 }
 
 // What two members must have alike of an event, as etcd has it.
@@ -84,31 +83,28 @@ std::string compared(log::Sequence sequence, WallTime timestamp, const std::stri
   return log::etcd::encode_record(record);
 }
 
-// An empty log tells none, and needs no line.
-std::optional<module::Snapshot> states_of(log::Store& store) {
-  return store.last_sequence() > 0 ? last_states(store) : std::nullopt;
-}
-
 }  // namespace
 
-struct Standby::State {
+struct Standby::State final : service::Program, service::Following {
   State(const Options& given, config::Config read)
       : options(given),
         config(std::move(read)),
         directory(state_directory(options, config)),
         at(endpoints(options, config.bus)),
         store(directory),
+        signals(loop, [this](int number) { take_signal(number); }),
         last(store.last_event()),
-        states(states_of(store)),
-        service(store, os::wall_clock, service_settings()),
+        state(store.load()),
+        service(store, *this, service_settings()),
         listeners(loop, service, config),
         flush(loop, listeners, [this] { return service.unsent(); }),
-        signals(loop, [this](int number) { take_signal(number); }),
         watchdog(loop),
-        accounts(loop, config.access.rules,
-                 [this](const config::UserGroups& groups) {
-                   service.set_access_rules(config.access.rules, groups);
-                 }),
+        accounts(
+            loop, config.access.rules,
+            [this](const config::UserGroups& groups) {
+              service.set_access_rules(config.access.rules, groups);
+            },
+            [this] { return service.connected_users(); }),
         intake(loop, store.last_sequence(),
                {[this](log::Record record) {
                   service.follow(record);
@@ -129,22 +125,43 @@ struct Standby::State {
         std::make_unique<log::etcd::LoopRuntime>(loop, config.cluster), *member);
   }
 
-  ~State() {
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
+
+  ~State() override {
     // The store's threads post to the loop, which must outlive them.
     store.stop();
   }
 
   service::Service::Settings service_settings() {
-    return {config::to_json(config).dump(), config.resource.journal_max, access(config), config.limits,
-            os::steady_clock, std::nullopt,
-            // Nothing is due: the engine takes no steps.
-            [](SteadyTime /*when*/) {}, nullptr, nullptr,
-            [this](Seconds pause, auto work) { os::run_later(loop, pause, std::move(work)); }, nullptr,
-            nullptr, [this](std::uint32_t uid) { accounts.saw(uid); }, std::nullopt,
-            service::Following{[this] { return standing(os::boot_clock()); },
-                               [this](auto take) { coordinator->ask_roster(std::move(take)); },
-                               std::move(states)}};
+    return {.configuration = config::to_json(config).dump(),
+            .journal_max = config.resource.journal_max,
+            .access = access(config),
+            .limits = config.limits,
+            .following = this,
+            .state = std::move(state)};
   }
+
+  // As the program of the service, and as a member that follows.
+
+  [[nodiscard]] WallTime wall_now() const override { return os::wall_clock(); }
+  [[nodiscard]] SteadyTime steady_now() const override { return os::steady_clock(); }
+  void run_later(Seconds pause, std::function<void()> work) override {
+    os::run_later(loop, pause, std::move(work));
+  }
+  // Nothing is due: the engine takes no steps.
+  void wake_at(SteadyTime /*when*/) override {}
+  // These need a leader.
+  void reload(const By& /*by*/) override { throw Error(EHOSTUNREACH, standing().line()); }
+  void load(const rset::ResourceSet& /*resources*/, const std::string& /*path*/, bool /*force*/,
+            const By& /*by*/) override {
+    throw Error(EHOSTUNREACH, standing().line());
+  }
+  void on_user(std::uint32_t uid) override { accounts.saw(uid); }
+  void ask_roster(TakeRoster take) override { coordinator->ask_roster(std::move(take)); }
+  [[nodiscard]] Standing standing() const override { return standing_at(os::boot_clock()); }
 
   void start() {
     store.start({[this](std::function<void()> work) {
@@ -259,7 +276,7 @@ struct Standby::State {
     loop.stop();
   }
 
-  service::Following::Standing standing(BootTime now) const {
+  Standing standing_at(BootTime now) const {
     const bool is_in_touch = member->is_in_touch(now);
     std::string text = "standby";
     if (!coordinator->trouble().empty() && !is_in_touch) {
@@ -280,7 +297,7 @@ struct Standby::State {
 
   // A line of the log for each change, and systemd's status. The endpoints in a cause may take turns.
   void tell(BootTime time) {
-    const service::Following::Standing at_time = standing(time);
+    const Standing at_time = standing_at(time);
     const std::string now = at_time.line();
     std::string lasting = at_time.text.substr(0, at_time.text.find(" ("));
     lasting += fmt::format("{}", fmt::join(at_time.differs, " "));
@@ -308,6 +325,7 @@ struct Standby::State {
   // Checked with the replica, which the thread of the store reads.
   void reload() {
     try {
+      listeners.check_reachable();
       config::Config next = load_configuration(options);
       config::check_settings(config, next);
       FileDigests read = check_configuration(next, directory, at);
@@ -352,16 +370,17 @@ struct Standby::State {
   const std::vector<proto::Endpoint> at;
   asio::io_context loop{1};
   log::Store store;
+  /// Initialized before anything that starts threads, as in Server.
+  os::Signals signals;
   /// Its last event at the start.
   const std::optional<log::LoggedEvent> last;
   /// For the service.
-  std::optional<module::Snapshot> states;
+  module::State state;
   std::unique_ptr<log::etcd::Member> member;
   std::unique_ptr<log::etcd::Coordinator> coordinator;
   service::Service service;
   Listeners listeners;
   ResponseFlush flush;
-  os::Signals signals;
   os::Watchdog watchdog;
   AccountWatch accounts;
   log::etcd::Intake intake;

@@ -1,22 +1,22 @@
-// What a daemon that takes over from another one of its cluster keeps of the states under that one.
+// States that a daemon inherits at its start: from its former process, or from the former leader of its
+// cluster.
 #pragma once
 
 #include <optional>
 
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "core/rset/resource_set.hpp"
-
-namespace resourced::daemon::log {
-class Store;
-}
+#include "core/time.hpp"
 
 namespace resourced::daemon {
 
-/// The states after the last event of a store that has not been started. Nothing, with a line of the log, if
-/// they cannot be read.
-[[nodiscard]] std::optional<module::Snapshot> last_states(log::Store& store);
+/// How long a daemon on its own that restarts keeps the nodes online that were so: `grace`, or 0 if
+/// `watched`, the time at which it last watched node agents, is unknown or more than `grace` ago. That time
+/// may be older than the end of the former process by `interval`.
+[[nodiscard]] Seconds grace_at_restart(std::optional<WallTime> watched, WallTime now, Seconds grace,
+                                       Seconds interval);
 
 /// The targets of `next` that were online and not torpid.
-[[nodiscard]] text::IdSet online_before(const module::Snapshot& states, const rset::ResourceSet& next);
+[[nodiscard]] text::IdSet online_before(const module::State& states, const rset::ResourceSet& next);
 
 }  // namespace resourced::daemon

@@ -12,7 +12,7 @@ namespace resourced::daemon {
 
 void Upkeep::begin() {
   trim();
-  give_back_memory();
+  work_often();
 }
 
 void Upkeep::set_history(Seconds history) {
@@ -30,19 +30,20 @@ void Upkeep::trim() {
   });
 }
 
+void Upkeep::work_often() {
+  give_back_memory();
+  if (watches_from_ && os::steady_clock() >= *watches_from_) store_.write_watched(os::wall_clock());
+  os::run_at(frequent_timer_, os::steady_clock() + watch_interval, [this] { work_often(); });
+}
+
 // The C library keeps the memory that many closed connections have freed, since libzmq's buffers fragment
 // the heap. malloc_trim() takes some milliseconds, so call it only after many connections have ended.
 void Upkeep::give_back_memory() {
-  constexpr std::chrono::seconds between{5};
   constexpr std::size_t crowd = 512;
   if (listeners_.have_emptied(crowd)) {
     const transport::LoopHold hold(&holds_, "releasing memory");
     malloc_trim(0);
   }
-  memory_timer_.expires_after(between);
-  memory_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) give_back_memory();
-  });
 }
 
 }  // namespace resourced::daemon

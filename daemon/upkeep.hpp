@@ -1,6 +1,8 @@
-// Work that a daemon does from time to time while it serves: trims the history, and returns memory to the
-// system.
+// Work that a daemon does from time to time while it serves: trims the history, returns memory to the system,
+// and writes that it watches node agents.
 #pragma once
+
+#include <optional>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,15 +19,21 @@ namespace resourced::daemon {
 
 class Upkeep {
  public:
-  /// All must outlive this.
+  /// How often the store is told that the daemon watches node agents.
+  static constexpr Seconds watch_interval{5};
+
+  /// All must outlive this. `watches_from` is when the store may be told for the first time that the daemon
+  /// watches node agents: once the grace of the start has passed, so that restarts do not renew it. Nothing
+  /// for never.
   Upkeep(boost::asio::io_context& loop, log::Store& store, Listeners& listeners, transport::LoopHolds& holds,
-         Seconds history)
+         Seconds history, std::optional<SteadyTime> watches_from)
       : store_(store),
         listeners_(listeners),
         holds_(holds),
         history_(history),
+        watches_from_(watches_from),
         trim_timer_(loop),
-        memory_timer_(loop) {}
+        frequent_timer_(loop) {}
 
   void begin();
   /// Events older than this are dropped.
@@ -35,14 +43,16 @@ class Upkeep {
 
  private:
   void trim();
+  void work_often();
   void give_back_memory();
 
   log::Store& store_;
   Listeners& listeners_;
   transport::LoopHolds& holds_;
   Seconds history_;
+  const std::optional<SteadyTime> watches_from_;
   boost::asio::steady_timer trim_timer_;
-  boost::asio::steady_timer memory_timer_;
+  boost::asio::steady_timer frequent_timer_;
 };
 
 }  // namespace resourced::daemon

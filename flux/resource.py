@@ -1,4 +1,4 @@
-"""The entry of a Flux broker into resourced.
+"""The Python module by which a Flux broker loads resourced.
 
 The broker's loader of Python modules opens the channel and reads the welcome before it calls mod_main, which executes
 resourced-keeper in the same process. The keeper uses the channel without Flux's libraries.
@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def program(name):
-    """A program of the same build, or of the same prefix."""
+    """Returns the path of a program of the same build, or of the same prefix."""
     for folder in (HERE.parent / "bin", HERE.parents[2] / "bin"):
         if (folder / name).is_file():
             return str(folder / name)
@@ -22,7 +22,7 @@ def program(name):
 
 
 def attributes(handle):
-    """The attributes that the broker has sent, which never change."""
+    """Returns the attributes that the broker has sent, which never change."""
     found = {}
     name = lib.flux_attr_cache_first(handle)
     while name != ffi.NULL:
@@ -34,7 +34,8 @@ def attributes(handle):
 
 
 def read_already(handle):
-    """The messages that the handle has queued, as frames: requests that came while the loader waited for a response."""
+    """Returns the messages that the handle has queued, as frames: requests that were received while the loader waited
+    for a response."""
     everything = ffi.new("struct flux_match *", {"typemask": 0xFF, "matchtag": 0, "topic_glob": ffi.NULL})
     frames = b""
     while True:
@@ -50,7 +51,7 @@ def read_already(handle):
 
 
 def kept(name, content):
-    """A descriptor of a file in memory, for resourced-keeper."""
+    """Returns the descriptor of a file in memory, for resourced-keeper."""
     descriptor = os.memfd_create(name, 0)
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)
@@ -73,8 +74,8 @@ def mod_main(h, *args):
     if known.get("rank") != "0":
         service = ["--", program("resourced-follower")]
     elif socket and known.get("instance-level", "0") == "0":
-        # A daemon that runs already. Jobs that are instances have the variable from this one's environment, and
-        # resources of their own.
+        # Attach to a daemon that is already running. Jobs that are instances inherit the variable from this one's
+        # environment, but have resources of their own.
         service = [f"--attach={socket}"]
     else:
         service = ["--", program("resourced"), "--instance"]

@@ -1,6 +1,7 @@
 #include "os/file.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ InputFile::InputFile(std::string path)
 std::optional<std::string> InputFile::read(std::size_t max_bytes) const {
   const auto expected = static_cast<std::size_t>(status_.st_size);
   if (expected > max_bytes) return std::nullopt;
-  // One byte more than the reported size: the file may grow while it is read, and some report no size.
+  // Read one byte more than the reported size: the file may grow meanwhile, and some files report no size.
   std::string content(expected + 1, '\0');
   std::size_t size = 0;
   while (size <= max_bytes) {
@@ -40,6 +41,20 @@ std::optional<std::string> InputFile::read(std::size_t max_bytes) const {
     size += static_cast<std::size_t>(got);
   }
   return std::nullopt;
+}
+
+void InputFile::require_secret() const {
+  const auto shared = status_.st_mode & (S_IRWXG | S_IRWXO);
+  const char* credentials = std::getenv("CREDENTIALS_DIRECTORY");
+  const bool is_credential = credentials != nullptr && path_.starts_with(std::string(credentials) + '/');
+  const bool is_own_group = status_.st_uid == 0 && ::geteuid() != 0 && status_.st_gid == ::getegid();
+  if (shared != 0 && !(shared == S_IRGRP && (is_credential || is_own_group))) {
+    throw Error(EACCES, fmt::format("{0}: others may read or change it (mode {1:04o}): chmod 600 {0}", path_,
+                                    status_.st_mode & 07777U));
+  }
+  if (status_.st_uid != ::geteuid() && status_.st_uid != 0)
+    throw Error(EACCES,
+                fmt::format("{}: belongs to uid {}, not to uid {}", path_, status_.st_uid, ::geteuid()));
 }
 
 std::string read_file(const std::string& path, std::size_t max_bytes) {

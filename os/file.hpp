@@ -11,7 +11,7 @@
 
 namespace resourced::os {
 
-/// Owns a descriptor and closes it; one below 0 stands for none.
+/// Owns a descriptor and closes it. A number below 0 is no descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
@@ -24,7 +24,7 @@ class Descriptor {
   Descriptor& operator=(Descriptor&&) = delete;
 
   [[nodiscard]] int get() const noexcept { return fd_; }
-  /// Gives the descriptor to another owner.
+  /// Gives up the descriptor without closing it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
 
  private:
@@ -38,13 +38,18 @@ class Descriptor {
 /// call: read() with ESPIPE for a FIFO, a terminal or a socket.
 class InputFile {
  public:
-  /// Does not wait for a writer of a FIFO, so the caller can refuse it by its status.
+  /// Opens the file. Does not wait for the writer of a FIFO, so the caller can refuse a FIFO by its status().
   explicit InputFile(std::string path);
 
-  /// The status of the file when it was opened.
+  /// Returns the status of the file when it was opened.
   [[nodiscard]] const struct stat& status() const noexcept { return status_; }
-  /// The whole content; nothing if it has more than max_bytes.
+  /// Returns the whole content, or nothing if it has more than max_bytes.
   [[nodiscard]] std::optional<std::string> read(std::size_t max_bytes) const;
+  /// Checks a file with a key, password or token: throws Error EACCES unless it belongs to this process's
+  /// user or to root, and nobody else can read or change it. The group of this process may read a file of
+  /// root; in $CREDENTIALS_DIRECTORY (systemd's LoadCredential=) any group may, as the mask of an access list
+  /// shows there.
+  void require_secret() const;
 
  private:
   std::string path_;
@@ -52,8 +57,8 @@ class InputFile {
   struct stat status_ {};
 };
 
-/// The content of a regular file. Throws Error as InputFile does, EISDIR for a directory, EINVAL for anything
-/// else that is not a regular file, EFBIG for more than max_bytes; each text names the file.
+/// Returns the content of a regular file. Throws Error as InputFile does, EISDIR for a directory, EINVAL for
+/// anything else that is not a regular file, EFBIG for more than max_bytes; each text names the file.
 [[nodiscard]] std::string read_file(const std::string& path, std::size_t max_bytes);
 
 }  // namespace resourced::os

@@ -29,8 +29,9 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "os/thread.hpp"
 
-// Without the place in the source, which no reader of the journal needs.
+// Leave out the position in the source, which no reader of the journal needs.
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
@@ -46,12 +47,12 @@ spdlog::level::level_enum in_spdlog(Level level) {
   return static_cast<spdlog::level::level_enum>(static_cast<int>(level));
 }
 
-/// The `<N>` prefix of sd-daemon(3), which journald removes from the line.
+/// Formats the `<N>` prefix of sd-daemon(3), which journald removes from the line.
 class Priority final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
               spdlog::memory_buf_t& out) override {
-    // By spdlog's levels: trace, debug, info, warning, error, critical, off.
+    // Priorities by spdlog's levels: trace, debug, info, warning, error, critical, off.
     static constexpr std::array<char, 7> priorities{'7', '7', '6', '4', '3', '2', '7'};
     const std::array<char, 3> text{'<', priorities.at(static_cast<std::size_t>(message.level)), '>'};
     out.append(text.data(), text.data() + text.size());
@@ -61,7 +62,7 @@ class Priority final : public spdlog::custom_flag_formatter {
   }
 };
 
-/// A function as a sink.
+/// A sink that calls a function.
 class Writer final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit Writer(std::function<void(Level, std::string_view)> write) : write_(std::move(write)) {}
@@ -98,18 +99,12 @@ void send_to_journal(const LogLine& line) {
   if (sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) < 0) log_info("{}", line.text);
 }
 
-/// Lines on their way to standard error or to systemd's journal, and the thread that writes them. It is never
-/// destroyed: the thread may be in a write that nobody ends when the process does.
+/// The queue of lines for standard error or systemd's journal, and the thread that writes them. It is never
+/// destroyed: its thread may be blocked in a write when the process ends.
 class Queue {
  public:
   explicit Queue(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {
-    // Signals are for the threads that wait for them.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([this] { write_lines(); }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    start_thread([this] { write_lines(); });
   }
 
   void push(Level level, std::string text) {
@@ -130,12 +125,12 @@ class Queue {
     std::chrono::system_clock::time_point time;
     Level level;
     std::string text;
-    /// Makes the line, if it is not `text`.
+    /// Makes the line; empty if the line is `text`.
     std::function<LogLine()> make;
     std::size_t size;
   };
   static constexpr std::size_t most_bytes = std::size_t{4} << 20U;
-  /// What an entry takes beside its text.
+  /// Bytes that an entry takes beside its text.
   static constexpr std::size_t overhead = 128;
 
   void push(Entry entry) {
@@ -151,7 +146,7 @@ class Queue {
     add(std::move(entry));
   }
 
-  /// A write of at most PIPE_BUF bytes does not wait where poll(2) says so.
+  /// Returns whether a write cannot block: poll(2) promises that for at most PIPE_BUF bytes.
   static bool takes_at_once(const Entry& entry) {
     constexpr std::size_t time_and_level = 96;
     pollfd out{STDERR_FILENO, POLLOUT, 0};
@@ -159,7 +154,7 @@ class Queue {
            (out.revents & POLLOUT) != 0;
   }
 
-  // Requires the lock.
+  // Queues a warning with the number of lines left out since the last one. Requires the lock.
   void tell_dropped() {
     if (untold_ == 0) return;
     add({std::chrono::system_clock::now(), Level::warning,
@@ -168,7 +163,7 @@ class Queue {
          nullptr, overhead});
   }
 
-  // Requires the lock.
+  // Queues an entry. Requires the lock.
   void add(Entry entry) {
     bytes_ += entry.size;
     ++unwritten_;
@@ -210,7 +205,7 @@ class Queue {
   std::size_t bytes_ = 0;
   std::uint64_t untold_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0;
-  /// Lines that wait or are being written.
+  /// Number of lines that wait or are being written.
   std::atomic<std::uint64_t> unwritten_ = 0;
   std::atomic<std::thread::id> writer_;
 };
@@ -227,7 +222,7 @@ void leave_queue() {
 }  // namespace
 
 Level parse_level(const std::string& text) {
-  // spdlog takes an unknown name for `off`.
+  // spdlog reads an unknown name as `off`.
   const auto level = spdlog::level::from_str(text);
   if (level == spdlog::level::off && text != "off") {
     throw Error(EINVAL, "expected trace, debug, info, warning, error, critical or off");
@@ -241,7 +236,7 @@ void log_to_stderr(const std::string& program) {
   spdlog::set_default_logger(logger);
   queue = new Queue(std::move(logger));
   std::atexit([] { flush_log(); });
-  // The lines before a broken invariant may tell why.
+  // Flush at SIGABRT, as the lines before a broken invariant may tell its cause.
   std::signal(SIGABRT, flush_before_abort);
 }
 
@@ -259,7 +254,7 @@ void log_to(const std::string& program, std::function<void(Level, std::string_vi
 
 void set_log_level(Level least) { spdlog::set_level(in_spdlog(least)); }
 
-// Formatted here, as spdlog instantiates all of fmt for it. Like spdlog, goes on if that fails.
+// Formats the text itself, as spdlog would instantiate all of fmt. Like spdlog, it goes on after a failure.
 void log(Level level, fmt::string_view format, fmt::format_args args) {
   spdlog::logger& logger = *spdlog::default_logger_raw();
   if (!logger.should_log(in_spdlog(level))) return;
@@ -290,7 +285,7 @@ std::uint64_t log_lines_dropped() noexcept {
   return lines == nullptr ? 0 : lines->dropped();
 }
 
-// Called in a handler of SIGABRT, too, where nothing may be locked.
+// Polls instead of locking, as the handler of SIGABRT calls it too.
 void flush_log() noexcept {
   const Queue* const lines = queue;
   if (lines == nullptr || lines->is_own_thread()) return;

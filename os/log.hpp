@@ -1,5 +1,5 @@
 // The log of this process: lines with a level, for terminals or for journald. Only log.cpp includes the
-// library for it, so that a caller compiles no more than the list of its arguments.
+// logging library, so that a caller compiles no more than the list of its arguments.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,19 @@ namespace resourced::os {
 
 enum class Level : std::uint8_t { trace, debug, info, warning, error, critical, off };
 
-/// EINVAL names the levels.
+/// Reads the name of a level. Throws Error EINVAL, whose text names the levels.
 [[nodiscard]] Level parse_level(const std::string& text);
 
-/// From here on lines go to standard error, each with its time, or with the priority prefix of journald if
-/// systemd collects them. Nobody waits for a reader of the log: a thread writes what cannot be written at
-/// once. Of lines that are not read, 4 MiB wait; those beyond are counted and left out. The last ones are
-/// written at the end of the process, which waits a second for it. `program` is for failures of the log
-/// itself.
+/// Sends lines to standard error, each with its time, or with the priority prefix of journald if systemd
+/// collects them. A caller never waits for a reader of the log: a thread writes what cannot be written at
+/// once. Up to 4 MiB of unread lines are kept; lines beyond are counted and left out. The process waits at
+/// its end up to a second until all lines are written. `program` names the log in its own errors.
 void log_to_stderr(const std::string& program);
-/// Lines go to a stream at once; it must outlive the use of the log.
+/// Writes lines to a stream at once. The stream must outlive the use of the log.
 void log_to(const std::string& program, std::ostream& out);
-/// Lines without time and level go to `write`, also those of other threads, one at a time.
+/// Passes lines without time and level to `write`, also those of other threads, one at a time.
 void log_to(const std::string& program, std::function<void(Level, std::string_view)> write);
-/// Lines below this level are left out.
+/// Leaves out lines below this level.
 void set_log_level(Level least);
 
 void log(Level level, fmt::string_view format, fmt::format_args args);
@@ -66,20 +65,20 @@ struct JournalField {
 
 struct LogLine {
   std::string text;
-  /// In systemd's journal the entry of the line has them, too.
+  /// Further fields of the line's entry in systemd's journal.
   std::vector<JournalField> fields = {};
 };
 
-/// Whether standard error goes to systemd's journal (JOURNAL_STREAM).
+/// Returns whether standard error goes to systemd's journal (JOURNAL_STREAM).
 [[nodiscard]] bool logs_to_journal();
 
-/// Logs the line that `make` returns as log_info() does. With log_to_stderr() `make` is called on the thread
-/// of the log, where it may ask the user database.
+/// Logs the line that `make` returns, as log_info() does. After log_to_stderr() the log's thread calls
+/// `make`, which may ask the user database there.
 void log_made(std::function<LogLine()> make);
 
-/// How many lines were left out because nobody read those before them.
+/// Returns how many lines were left out because those before them were not read.
 [[nodiscard]] std::uint64_t log_lines_dropped() noexcept;
-/// Waits until all lines are written, for a second at most.
+/// Waits until all lines are written, for at most a second.
 void flush_log() noexcept;
 
 }  // namespace resourced::os

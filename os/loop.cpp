@@ -46,12 +46,12 @@ void run_at(asio::steady_timer& timer, SteadyTime when, std::function<void()> wo
 }
 
 void run_at(asio::steady_timer& timer, BootTime when, std::function<void()> work) {
-  // In this order, so that it is not too early.
+  // Read boot_clock() first: time that passes before the second reading makes the timer later, never earlier.
   const Seconds left = when - boot_clock();
   run_at(timer, steady_clock() + left, std::move(work));
 }
 
-// Shared with the handlers in the loop, which may run after the watch has been destroyed.
+// The state of a watch, shared with handlers in the loop that may run after the watch has been destroyed.
 struct Watch::State : std::enable_shared_from_this<Watch::State> {
   State(asio::io_context& io, std::function<void()> f) : loop(io), work(std::move(f)), ready(io) {}
 
@@ -92,7 +92,11 @@ Watch::~Watch() {
 
 void Watch::look_again() { state_->look_again(); }
 
-SignalLoop::SignalLoop() : signals_(loop_, SIGINT, SIGTERM) { wait_for_signal(); }
+SignalLoop::SignalLoop() : signals_(loop_, SIGINT, SIGTERM) {
+  struct sigaction hangup {};
+  if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) signals_.add(SIGHUP);
+  wait_for_signal();
+}
 
 bool SignalLoop::work_until(int descriptor, const std::function<void()>& work,
                             const std::function<bool()>& done) {
@@ -100,9 +104,9 @@ bool SignalLoop::work_until(int descriptor, const std::function<void()>& work,
   while (!done()) {
     loop_.run_one();
     if (!has_signal_) continue;
-    // The descriptor may stay readable for ever, so it is not waited for any more.
+    // Stop watching the descriptor: if it stays readable, poll() would not return.
     watch.reset();
-    // Signals that came together count as one.
+    // Take all signals that have come: together they count as one.
     loop_.poll();
     has_signal_ = false;
     return false;

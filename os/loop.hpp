@@ -1,5 +1,4 @@
-// The Asio loop of a program: clocks and timers, descriptors that a library owns, and SIGINT and SIGTERM, to
-// end in good order.
+// The Asio loop of a program: clocks and timers, descriptors of libraries, and signals for an orderly end.
 #pragma once
 
 #include <functional>
@@ -14,34 +13,34 @@
 namespace resourced::os {
 
 [[nodiscard]] WallTime wall_clock();
-/// The clock of boost::asio::steady_timer.
+/// Reads the clock of boost::asio::steady_timer.
 [[nodiscard]] SteadyTime steady_clock();
-/// CLOCK_BOOTTIME: unlike steady_clock() it goes on while the machine sleeps.
+/// Reads CLOCK_BOOTTIME, which unlike steady_clock() goes on while the machine sleeps.
 [[nodiscard]] BootTime boot_clock();
 
-/// A duration for a timer. One of more than 30 years, which may have no number of nanoseconds, becomes 30
-/// years.
+/// Converts a duration for a timer. A duration of more than 30 years, which may not fit in nanoseconds,
+/// becomes about 30 years.
 [[nodiscard]] boost::asio::steady_timer::duration timer_duration(Seconds duration);
 
-/// Calls `work` once from the loop, after the pause. A pause of zero or less is none.
+/// Calls `work` once from the loop after the pause, or in the next turn of the loop if the pause is not > 0.
 void run_later(boost::asio::io_context& loop, Seconds pause, std::function<void()> work);
 
-/// Calls `work` once from the loop of the timer, at that time of steady_clock(). The next call with this
-/// timer, and the timer's end, cancel it.
+/// Calls `work` once from the loop of the timer, at that time of steady_clock(). Another call with this
+/// timer, or the timer's end, cancels this one.
 void run_at(boost::asio::steady_timer& timer, SteadyTime when, std::function<void()> work);
-/// At that time of boot_clock(), or later by the time that the machine sleeps meanwhile: timers sleep with
-/// it.
+/// Calls `work` at that time of boot_clock(), or later by the time that the machine sleeps meanwhile: timers
+/// stop then.
 void run_at(boost::asio::steady_timer& timer, BootTime when, std::function<void()> work);
 
-/// Waits for a descriptor that a library owns: that of a ZeroMQ socket, which is edge-triggered, or of a
-/// client::Connection. The descriptor is never closed here.
+/// Watches a descriptor that a library owns: that of a ZeroMQ socket, which is edge-triggered, or of a
+/// client::Connection. A watch never closes the descriptor.
 class Watch {
  public:
   /// Calls `work` in the loop whenever the descriptor becomes readable. An exception of `work` leaves through
   /// the loop and ends the watch. Throws boost::system::system_error for a descriptor that epoll refuses.
   Watch(boost::asio::io_context& loop, int descriptor, std::function<void()> work);
-  /// `work` is not called any more. It may destroy the watch itself. Destroy the watch before the descriptor
-  /// is closed.
+  /// Ends the watch: `work` is not called any more. `work` may destroy the watch itself. Destroy the watch
+  /// before the descriptor is closed.
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -57,20 +56,23 @@ class Watch {
   std::shared_ptr<State> state_;
 };
 
-/// The loop of a program that waits for one connection until it is done.
+/// The loop of a program that works with one connection, and ends in good order at a signal.
 class SignalLoop {
  public:
-  /// From here on both signals end work_until(), and no longer the process, until the loop is destroyed.
+  /// Takes SIGINT, SIGTERM and, unless it is ignored as by nohup(1), SIGHUP: until the loop is destroyed they
+  /// end work_until() instead of the process.
   SignalLoop();
   SignalLoop(const SignalLoop&) = delete;
   SignalLoop& operator=(const SignalLoop&) = delete;
 
   [[nodiscard]] boost::asio::io_context& context() noexcept { return loop_; }
 
-  /// Calls `work` whenever the descriptor (that of a client::Connection) is readable, until done() holds, and
-  /// returns true; or returns false if a signal comes first. The next call is ended by the next signal.
-  /// Exceptions of `work` are passed on.
+  /// Calls `work` whenever the descriptor (that of a client::Connection) is readable. Returns true once
+  /// done() holds, or false if a signal comes first; the next call waits for another signal. Exceptions of
+  /// `work` are passed on.
   bool work_until(int descriptor, const std::function<void()>& work, const std::function<bool()>& done);
+  /// Ends work_until() as a signal does. Call it from the loop.
+  void interrupt() noexcept { has_signal_ = true; }
 
  private:
   void wait_for_signal();

@@ -1,5 +1,5 @@
-// A program as a service: the notifications that systemd expects from a service of Type=notify, with its
-// watchdog. Without systemd nothing is sent.
+// The notifications that systemd expects from a service of Type=notify, and the watchdog. Without systemd
+// nothing is sent. No function waits, so a socket that systemd does not read cannot block the loop.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace resourced::os {
 
-/// With a status line for `systemctl status`, if there is one.
+/// Reports the end of the start, with a line for `systemctl status` unless `status` is empty.
 void notify_ready(const std::string& status = {});
 void notify_status(const std::string& status);
 void notify_reloading();

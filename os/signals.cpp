@@ -19,7 +19,7 @@ int block_and_open() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&taken, number);
   if (const int error = pthread_sigmask(SIG_BLOCK, &taken, nullptr); error != 0)
     throw Error(error, "cannot block signals");
-  // An ignored signal would be lost: shells start a program in the background with SIGINT ignored.
+  // Reset ignored signals, which would be lost: shells start a program in the background with SIGINT ignored.
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) std::signal(number, SIG_DFL);
   const int descriptor = signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
   if (descriptor < 0) throw Error(errno, "cannot wait for signals");

@@ -1,4 +1,4 @@
-// Signals that ask a daemon to end or to reload, taken from its loop.
+// Receives the signals that ask a daemon to end or to reload in its loop.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,14 @@
 
 namespace resourced::os {
 
-/// Takes SIGINT, SIGTERM and SIGHUP. They stay blocked once it is gone, so that one that comes meanwhile
-/// waits for the next object: a daemon that changes its role misses none, and is not killed by it. Create the
-/// first one before threads that do not block signals themselves: these would be given them.
+/// Takes SIGINT, SIGTERM and SIGHUP. The signals stay blocked after the object's end, so that one that comes
+/// then waits for the next object: a daemon that changes its role misses none, and is not killed by it.
+/// Create the first object before any thread that does not block signals itself: such a thread would get
+/// them.
 class Signals {
  public:
-  /// Calls `work` from the loop for each signal, with its number. Those of the same number that come together
-  /// count as one. Throws Error.
+  /// Calls `work` from the loop for each signal, with its number. Signals of the same number that come
+  /// together count as one. Throws Error.
   Signals(boost::asio::io_context& loop, std::function<void(int number)> work);
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

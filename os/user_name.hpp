@@ -1,4 +1,4 @@
-// Names of users on this machine.
+// Looks up names of users on this machine.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace resourced::os {
 
-/// The name of a user id; nothing for one that no database of this machine knows, or if they cannot be asked.
+/// Returns the name of a user id, or nothing if no user database knows the id or none can be asked.
 [[nodiscard]] std::optional<std::string> user_name(std::uint32_t id);
 
 }  // namespace resourced::os

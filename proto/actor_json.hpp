@@ -1,6 +1,6 @@
 // Actors as JSON, each an object with one key: `{"userid": N}`, `{"key": NAME}`, `{"address": ADDRESS}`,
-// `{"host": NAME}` or `{"signal": NAME}`. It is `by` in the contexts of events, in the drains of
-// resource.status, and in the store.
+// `{"host": NAME}` or `{"signal": NAME}`. The key `by` has such an object in the contexts of events, in the
+// drains of resource.status, and in the store.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ void append_actor(std::string& out, const module::Actor& actor);
 [[nodiscard]] std::string encode_actor(const module::Actor& actor);
 [[nodiscard]] nlohmann::json actor_to_json(const module::Actor& actor);
 
-/// The key of that object.
+/// Returns the key of the object of an actor.
 [[nodiscard]] std::string_view actor_key(const module::Actor& actor) noexcept;
-/// The name of an actor alone; of a user the number.
+/// Returns the name of an actor without its key; of a user the number.
 [[nodiscard]] std::string actor_name(const module::Actor& actor);
 
-/// Throws Error EINVAL for any other value. The text has no key in front.
+/// Reads an actor. Throws Error EINVAL for any other value, with a text that has no key in front.
 [[nodiscard]] module::Actor read_actor(const nlohmann::json& value);
 
 }  // namespace resourced::proto

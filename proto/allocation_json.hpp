@@ -14,12 +14,12 @@
 
 namespace resourced::proto {
 
-/// Appends an allocation. With a time, `expired` tells whether its expiration is not after it.
+/// Appends an allocation. If `now` is given, `expired` tells whether the expiration has passed by then.
 void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now);
 
-/// The keys of a request.
+/// Returns an allocation with the keys of a request.
 [[nodiscard]] nlohmann::json encode_allocation(const module::AllocationRequest& allocation);
-/// Reads the keys of a request; others are passed over. An expiration of 0 is none. Throws Error EPROTO for a
+/// Reads the keys of a request and ignores others. An expiration of 0 means none. Throws Error EPROTO for a
 /// key that is missing or has the wrong type, EINVAL `R of allocation ID: ...` for a bad R.
 [[nodiscard]] module::AllocationRequest read_allocation(const nlohmann::json& entry);
 

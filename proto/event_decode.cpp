@@ -1,4 +1,4 @@
-// Decodes entries of event logs (event_json.hpp) that another instance wrote, checked key by key.
+// Decodes entries of event logs (event_json.hpp) that another instance wrote, and checks every key.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/allocation_json.hpp"
+#include "proto/drain_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
 
@@ -117,7 +119,7 @@ class Context {
 
 constexpr module::Overwrite missing_drain_overwrite = module::Overwrite::reason;
 
-// One host for each rank; older logs have no hosts.
+// Requires one host for each rank, or none: older logs have no hosts.
 void check_hosts(const Hostlist& hosts, const IdSet& ranks) {
   if (hosts.empty() || hosts.size() == ranks.count()) return;
   throw Error(EINVAL,
@@ -305,6 +307,59 @@ std::optional<module::Event> decode_event(const json& entry) {
   if (reader == readers().end()) return std::nullopt;
   const Context context(event.context);
   return module::Event{event.timestamp, reader->second(context), context.actor()};
+}
+
+namespace {
+
+std::shared_ptr<const rset::ResourceSet> read_document(const Context& rest, const char* key,
+                                                       const FindDocument& find) {
+  const auto name = rest.text(key);
+  return name ? std::make_shared<const rset::ResourceSet>(rset::ResourceSet::parse(*find(*name))) : nullptr;
+}
+
+module::DefineEvent read_define(const Context& context, const Context& rest, const FindDocument& find) {
+  module::DefineEvent event;
+  const auto method = parse_method_name(context.text("method").value_or(""));
+  if (!method) throw Error(EINVAL, "context.method: is none of RFC 44");
+  event.method = *method;
+  event.inventory = read_document(rest, "R", find);
+  if (!event.inventory) throw Error(EINVAL, "R: is missing");
+  event.configured = read_document(rest, "configured", find);
+  if (!event.configured) event.configured = event.inventory;
+  if (rest.text("exclude")) event.exclude = rest.idset("exclude");
+  event.kept_properties = rest.properties("properties");
+  if (!rest.flag("loaded")) return event;
+  event.loaded.emplace();
+  if (const auto replaced = rest.text("replaced")) event.loaded->replaced = *find(*replaced);
+  return event;
+}
+
+}  // namespace
+
+module::Event decode_complete(const json& entry, std::string_view rest, const FindDocument& find) {
+  // {"drains": [{"by": {...}}]}
+  constexpr std::size_t depth = 4;
+  std::optional<json> object;
+  if (!rest.empty()) {
+    auto read = json_text::read_json(rest, depth, json_text::JsonManners::strict);
+    if (!std::holds_alternative<json>(read)) throw Error(EINVAL, "what is beside it is not JSON");
+    object = std::get<json>(std::move(read));
+  }
+  const Context more(object ? &*object : nullptr);
+  const EventEntry event = read_event_entry(entry);
+  if (event.name == define_name) {
+    const Context context(event.context);
+    return {event.timestamp, read_define(context, more, find), context.actor()};
+  }
+  std::optional<module::Event> decoded = decode_event(entry);
+  if (!decoded) throw Error(EINVAL, fmt::format("there is no event {}", event.name));
+  if (auto* restart = std::get_if<module::RestartEvent>(&decoded->body)) {
+    restart->of_brokers = more.flag("brokers");
+    if (object && object->contains("drains"))
+      for (const json& drain : more.array("drains")) restart->drains.push_back(read_drain_group(drain));
+  }
+  if (auto* update = std::get_if<module::UpdateEvent>(&decoded->body)) update->lost = more.flag("lost");
+  return *std::move(decoded);
 }
 
 }  // namespace resourced::proto

@@ -5,6 +5,7 @@
 #include "core/invariant.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/allocation_json.hpp"
+#include "proto/drain_json.hpp"
 #include "proto/json_text.hpp"
 
 namespace resourced::proto {
@@ -14,7 +15,7 @@ using module::UpdateEvent;
 
 namespace {
 
-// The ends of the context and of the entry.
+// The text that ends the context and the entry.
 constexpr std::string_view event_end = "}}";
 
 enum class UpdateKind { expiration, property, shrink, several };
@@ -139,7 +140,7 @@ class ContextWriter {
     append_key(out_, "overwrite");
     append_integer(out_, static_cast<int>(mode));
   }
-  /// Present only if it is true.
+  /// Writes a flag only if it is true.
   void flag(std::string_view key, bool value) {
     if (!value) return;
     append_key(out_, key);
@@ -209,6 +210,78 @@ std::string encode_event(const module::Event& event) {
   }
   out += event_end;
   return out;
+}
+
+namespace {
+
+/// Writes the members of an object, which is none without members.
+class RestWriter {
+ public:
+  RestWriter(const DocumentText& resources, Documents& documents)
+      : resources_(resources), documents_(documents) {}
+
+  void operator()(const module::RestartEvent& event) {
+    flag("brokers", event.of_brokers);
+    if (event.drains.empty()) return;
+    key("drains");
+    out_ += '[';
+    for (const module::DrainGroup& drain : event.drains) {
+      if (out_.back() != '[') out_ += ',';
+      append_drain(out_, drain);
+    }
+    out_ += ']';
+  }
+  void operator()(const module::UpdateEvent& event) { flag("lost", event.lost); }
+  void operator()(const module::DefineEvent& event) {
+    text("R", documents_.add(resources_));
+    if (event.configured && *event.configured != *event.inventory)
+      text("configured", documents_.add(event.configured->encode()));
+    if (!event.exclude.empty()) {
+      key("exclude");
+      append_idset(out_, event.exclude);
+    }
+    if (!event.kept_properties.empty()) {
+      key("properties");
+      append_properties(out_, event.kept_properties);
+    }
+    if (!event.loaded) return;
+    flag("loaded", true);
+    if (event.loaded->replaced) text("replaced", documents_.add(*event.loaded->replaced));
+  }
+  template <class Other>
+  void operator()(const Other& /*event*/) {}
+
+  [[nodiscard]] std::string take() {
+    if (!out_.empty()) out_ += '}';
+    return std::move(out_);
+  }
+
+ private:
+  void key(std::string_view name) {
+    if (out_.empty()) out_ = "{";
+    append_key(out_, name);
+  }
+  void flag(std::string_view name, bool value) {
+    if (!value) return;
+    key(name);
+    out_ += "true";
+  }
+  void text(std::string_view name, std::string_view value) {
+    key(name);
+    append_string(out_, value);
+  }
+
+  const DocumentText& resources_;
+  Documents& documents_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string encode_rest(const module::Event& event, const DocumentText& resources, Documents& documents) {
+  RestWriter writer(resources, documents);
+  std::visit([&](const auto& body) { writer(body); }, event.body);
+  return writer.take();
 }
 
 std::string without_actor(std::string line, const std::optional<module::Actor>& by) {

@@ -14,8 +14,8 @@
 namespace resourced::proto {
 namespace {
 
-// Returns false, with a part written, for text with other escapes than those of quotes and backslashes, which
-// JSON in a string has many of.
+// Appends text whose only escapes are those of quotes and backslashes, which are frequent in JSON inside a
+// string. Returns false, with a part written, for text with others.
 bool append_common(std::string& out, std::string_view text) {
   if (json_text::find_invalid_utf8(text)) return false;
   for (std::size_t at = 0;; ++at) {

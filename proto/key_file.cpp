@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A key file has one level. With a few more allowed, the error of a nested value names its key.
+// Maximum nesting. A key file has one level; with more allowed, the error of a nested value names its key.
 constexpr std::size_t max_depth = 8;
 
 [[noreturn]] void reject(const std::string& file, std::string_view what, int errnum = EINVAL) {
@@ -43,24 +43,12 @@ std::string take_key(Json& object, const char* key, const std::string& file) {
   return value;
 }
 
-void require_private(const struct stat& status, const std::string& path) {
-  if ((status.st_mode & 077U) != 0) {
-    reject(path,
-           fmt::format("others may read or change this key (mode {:04o}): chmod 600 {}",
-                       status.st_mode & 07777U, path),
-           EACCES);
-  }
-  if (status.st_uid != geteuid() && status.st_uid != 0) {
-    reject(path, fmt::format("this key belongs to uid {}, not to uid {}", status.st_uid, geteuid()), EACCES);
-  }
-}
-
 enum class Privacy { required, any };
 
 KeyFile load(const std::string& path, Privacy privacy) {
   const os::InputFile file(path);
   if (!S_ISREG(file.status().st_mode)) reject(path, "not a regular file");
-  if (privacy == Privacy::required) require_private(file.status(), path);
+  if (privacy == Privacy::required) file.require_secret();
   const auto text = file.read(max_key_file);
   if (!text) reject(path, "too large for a key file", EFBIG);
   return parse_key_file(*text, path);
@@ -75,7 +63,7 @@ void write_all(int fd, std::string_view text, const std::string& path) {
   }
 }
 
-// A new name is on disk once its directory is.
+// Syncs the directory of a new file: its name is on disk only after that.
 void sync_directory_of(const std::string& path) {
   const std::string parent = std::filesystem::absolute(path).parent_path().string();
   const os::Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

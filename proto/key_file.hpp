@@ -13,17 +13,17 @@ namespace resourced::proto {
 
 struct KeyFile {
   std::string name;
-  std::string public_key;  ///< Z85, 40 characters, as the other two
+  std::string public_key;  ///< Z85, 40 characters, like the other two keys
   std::string secret_key;
-  std::string server_key;  ///< "" when the file has none
+  std::string server_key;  ///< empty if the file has none
 };
 
 inline constexpr std::size_t max_key_file = 4096;
 
-/// Throws Error EINVAL `FILE: KEY: ...`. No text of an error quotes a secret.
+/// Reads the text of a key file. Throws Error EINVAL `FILE: KEY: ...`, with a text that quotes no secret.
 [[nodiscard]] KeyFile parse_key_file(std::string_view text, const std::string& file);
 
-/// The text of a key file, with a newline at the end.
+/// Returns the text of a key file, with a newline at the end.
 [[nodiscard]] std::string format_key_file(const KeyFile& keys);
 
 /// Reads a key file. Throws Error that names it: EACCES if anybody but its owner may read or write it, or if
@@ -31,7 +31,7 @@ inline constexpr std::size_t max_key_file = 4096;
 /// file; EFBIG beyond max_key_file bytes; otherwise the errno of the failed read.
 [[nodiscard]] KeyFile load_key_file(const std::string& path);
 
-/// The public key in a key file: as load_key_file(), but without the check of the owner and the mode.
+/// Returns the public key in a key file: as load_key_file(), but without the check of the owner and the mode.
 [[nodiscard]] std::string load_public_key(const std::string& path);
 
 /// Makes a key file that only the user of this process may read, and waits until it is on disk. Throws Error

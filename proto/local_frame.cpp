@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view frame_magic("\x12\x00\xee\xff", 4);
 constexpr unsigned char long_part = 0xFF;
-/// An idle connection does not keep the memory of a large frame.
+/// Maximum capacity of the buffer of an idle connection, which should not keep the memory of a large frame.
 constexpr std::size_t max_idle_capacity = 4096;
 
 std::size_t encoded_size(std::string_view part) { return (part.size() < long_part ? 1 : 5) + part.size(); }

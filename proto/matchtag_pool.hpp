@@ -1,5 +1,5 @@
-// The matchtags of a client's requests (RFC 6): unique among those that a response may still come for. The
-// caller knows which request of its own has which matchtag.
+// Allocates the matchtags of a client's requests (RFC 6): they are unique among those for which a response
+// may still come. The caller knows which of its requests has which matchtag.
 #pragma once
 
 #include <cassert>
@@ -13,7 +13,7 @@
 namespace resourced::proto {
 
 enum class MatchtagState : std::uint8_t {
-  /// Not in use: a response with this tag is a stray one.
+  /// The tag is not in use: a response with it is a stray one.
   unused,
   /// The caller waits for the response.
   pending,
@@ -25,18 +25,19 @@ class MatchtagPool {
  public:
   static constexpr std::size_t default_limit = 65536;
 
-  /// `limit`: how many tags may be in use at a time. `largest`: tags are 1 to this, in turn; no less than the
-  /// limit.
+  /// `limit` is the maximum number of tags in use at a time. Tags are 1 to `largest`, in turn; it must be at
+  /// least the limit.
   explicit MatchtagPool(std::size_t limit = default_limit,
                         std::uint32_t largest = std::numeric_limits<std::uint32_t>::max()) noexcept
       : limit_(limit), largest_(largest) {
     assert(limit <= largest);
   }
 
-  /// The next tag in turn that is not in use, never 0. Error EAGAIN if the limit is reached.
+  /// Returns the next tag in turn that is not in use, never 0. Error EAGAIN if the limit is reached.
   std::uint32_t allocate();
 
-  /// The caller no longer waits. The tag stays in use until the last response. False if it is not pending.
+  /// Records that the caller no longer waits. The tag stays in use until the last response. Returns false if
+  /// it is not pending.
   bool cancel(std::uint32_t tag) noexcept;
 
   /// Records a response, and frees its tag if it is the last one. Returns the earlier state of the tag: only
@@ -46,11 +47,11 @@ class MatchtagPool {
   /// Frees a tag whose request was never sent.
   void release(std::uint32_t tag) noexcept { tags_.erase(tag); }
 
-  /// Frees all tags: with their connection gone no response can come.
+  /// Frees all tags, because their connection is gone and no response can come.
   void clear() noexcept { tags_.clear(); }
 
   [[nodiscard]] MatchtagState state(std::uint32_t tag) const noexcept;
-  /// How many tags are in use, the cancelled ones included.
+  /// Number of tags in use, the cancelled ones included.
   [[nodiscard]] std::size_t size() const noexcept { return tags_.size(); }
 
  private:

@@ -41,7 +41,7 @@ MessageType parse_type(unsigned char byte) {
   }
 }
 
-/// The fields of the PROTO part; no other part.
+/// Reads the fields of the PROTO part; other parts are not touched.
 Message parse_proto(std::string_view part) {
   if (part.size() != proto_size) {
     reject(fmt::format("PROTO part of {} bytes instead of {}", part.size(), proto_size));
@@ -62,7 +62,7 @@ Message parse_proto(std::string_view part) {
   return message;
 }
 
-/// RFC 3: a control message is PROTO alone, and every other type has a topic.
+/// Checks the flags by the type (RFC 3): a control message is PROTO alone, and every other type has a topic.
 void check_flags(const Message& message) {
   constexpr unsigned parts = flag::topic | flag::payload | flag::route;
   if (message.type == MessageType::control) {
@@ -92,7 +92,7 @@ std::string parse_topic(std::string_view part) {
   return std::string(part);
 }
 
-/// Hands the parts out one by one, and stops before the end.
+/// Returns the parts one by one, and refuses to read past the end.
 class PartReader {
  public:
   explicit PartReader(std::span<const std::string_view> parts) : parts_(parts) {}

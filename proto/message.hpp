@@ -1,7 +1,6 @@
-// A message of the bus apart from any transport: its fields, its topic, the key of a request, and its parts
-// (RFC 3); requests and responses (RFC 6): how they are made, when a stream is over, and how their JSON
-// payload is read. Which keys a payload has is in topics/; which requests wait for a response, in
-// daemon/streams/registry.hpp.
+// A message of the bus, independent of the transport: its fields, its topic, the key of a request, and its
+// parts (RFC 3); requests and responses (RFC 6): how they are made, when a stream is over, and how their JSON
+// payload is read. The keys of each payload are in topics/, pending requests in daemon/streams/registry.hpp.
 #pragma once
 
 #include <cstddef>
@@ -49,77 +48,79 @@ using Payload = std::shared_ptr<const std::string>;
 
 struct Message {
   MessageType type = MessageType::request;
-  /// Bits of flag::. They alone decide whether the message has a topic, a payload and routes.
+  /// Bits of flag::. Only they determine whether the message has a topic, a payload and routes.
   std::uint8_t flags = 0;
   std::uint32_t userid = userid_unknown;
   std::uint32_t rolemask = role::none;
-  /// Request: nodeid. Response: errnum. Event: sequence. Control: type-specific.
+  /// By type: nodeid of a request, errnum of a response, sequence of an event, type-specific in a control
+  /// message.
   std::uint32_t aux = 0;
-  /// Request and response: matchtag. Control: status.
+  /// By type: matchtag of a request or response, status of a control message.
   std::uint32_t matchtag = 0;
-  /// Outermost hop first, without the empty delimiter.
+  /// Routes, the outermost hop first, without the empty delimiter.
   std::vector<std::string> routes;
   std::string topic;
-  /// As sent, with the terminating NUL of a JSON payload or an error text still there.
+  /// The payload as sent, including the terminating NUL of JSON or of an error text.
   Payload payload;
 
   [[nodiscard]] bool has(std::uint8_t bit) const noexcept { return (flags & bit) != 0; }
   [[nodiscard]] std::uint32_t nodeid() const noexcept { return aux; }
   [[nodiscard]] std::uint32_t errnum() const noexcept { return aux; }
-  /// The payload without one terminating NUL; empty if there is none.
+  /// Returns the payload without one terminating NUL; empty if there is none.
   [[nodiscard]] std::string_view text() const noexcept;
 
   /// Adds a hop, as a ROUTER socket does on receipt, and sets flag-route.
   void push_route(std::string route);
-  /// Takes the hop off that push_route() added last; nothing if no route is left.
+  /// Removes and returns the hop that push_route() added last; nothing if no route is left.
   std::optional<std::string> pop_route();
 };
 
-/// The parts of a message in order: routes, delimiter, topic, payload, PROTO. Views into the message and into
-/// `proto`, which the caller keeps.
+/// The parts of a message in order: routes, delimiter, topic, payload, PROTO. They are views into the message
+/// and into `proto`, which the caller keeps.
 using Parts = std::vector<std::string_view>;
 inline constexpr std::size_t proto_size = 20;
 using ProtoPart = std::string;
 
-/// Upper bounds of from_parts(). An identity of ZeroMQ has up to 255 bytes.
+/// Maximum numbers that from_parts() accepts. An identity of ZeroMQ has up to 255 bytes.
 inline constexpr std::size_t max_routes = 16;
 inline constexpr std::size_t max_route_size = 255;
 inline constexpr std::size_t max_topic_size = 255;
-/// Routes, delimiter, topic, payload, PROTO.
+/// Maximum number of parts: routes, delimiter, topic, payload, PROTO.
 inline constexpr std::size_t max_parts = max_routes + 4;
 
 [[nodiscard]] ProtoPart encode_proto(const Message& message);
 [[nodiscard]] Parts to_parts(const Message& message, const ProtoPart& proto);
 
-/// Throws Error EPROTO that says what does not parse. The parts may have any content, and may be destroyed
-/// after the call. The topic comes without a terminating NUL, the payload as it was sent.
+/// Makes a message of its parts. Throws Error EPROTO that says what does not parse. The parts may have any
+/// content, and may be destroyed after the call. The topic is stored without a terminating NUL, the payload
+/// as it was sent.
 [[nodiscard]] Message from_parts(std::span<const std::string_view> parts);
 
 // Topics of RPCs (RFC 3, RFC 6): SERVICE.METHOD, and the two that end requests.
 
 struct TopicName {
-  /// The first word.
+  /// The service: the first word of the topic.
   std::string_view service;
-  /// The other words, with the periods between them; empty if there are none.
+  /// The method: the other words, with the periods between them; empty if there are none.
   std::string_view method;
 };
 
-/// Views into `topic`, split at the first period.
+/// Splits a topic at the first period, into views of `topic`.
 [[nodiscard]] TopicName split_topic(std::string_view topic) noexcept;
 
-/// `resource.acquire-cancel` -> `resource.acquire`; nothing if the topic is not a cancellation.
+/// Returns `resource.acquire` for `resource.acquire-cancel`; nothing if the topic is not a cancellation.
 [[nodiscard]] std::optional<std::string_view> cancelled_topic(std::string_view topic) noexcept;
 
-/// True for `SERVICE.disconnect`.
+/// Whether the topic is `SERVICE.disconnect`.
 [[nodiscard]] bool is_disconnect(std::string_view topic) noexcept;
 
-// Names of clients and of their requests (RFC 6), by which a daemon finds the state of a pending request.
+// Clients and their requests (RFC 6) have names, by which a daemon finds the state of a pending request.
 
-/// One connection, named by its transport. Never used again for another one.
+/// The name that a transport gives to one connection. It is never used again for another one.
 enum class ClientId : std::uint64_t {};
 
-/// A matchtag is unique per client only. 0 is a matchtag like any other: a client that has no need to tell
-/// responses apart may have one such request pending.
+/// Names a request: matchtags are unique per client only. 0 is a matchtag like any other: a client that needs
+/// not tell responses apart may have one such request pending.
 struct RequestKey {
   ClientId client{};
   std::uint32_t matchtag = 0;
@@ -130,58 +131,60 @@ struct RequestKey {
   }
 };
 
-// Requests and responses (RFC 6).
+// The functions below make and read requests and responses (RFC 6).
 
-/// A payload as it is sent, with a terminating NUL added to `text`.
+/// Makes a payload as it is sent, with a terminating NUL added to `text`.
 [[nodiscard]] Payload make_payload(std::string text);
-/// A JSON object on one line, with a terminating NUL. Bytes that are not UTF-8 are sent as replacement
-/// characters.
+/// Makes a payload of a JSON object on one line, with a terminating NUL. Bytes that are not UTF-8 are sent as
+/// replacement characters.
 [[nodiscard]] Payload make_json_payload(const nlohmann::json& object);
 
-/// A request to any node, without credentials and with an empty route stack. `flags` adds flag::noresponse or
-/// flag::streaming; those of the parts are set here.
+/// Makes a request to any node, without credentials and with an empty route stack. `flags` adds
+/// flag::noresponse or flag::streaming; this function sets those of the parts.
 [[nodiscard]] Message make_request(std::string topic, std::uint32_t matchtag, Payload payload = nullptr,
                                    std::uint8_t flags = 0);
 
-/// The request that cancels `request`: SERVICE.METHOD-cancel with its matchtag, noresponse.
+/// Makes the request that cancels `request`: SERVICE.METHOD-cancel with its matchtag, noresponse.
 [[nodiscard]] Message make_cancel(const Message& request);
 
-/// A success: topic, matchtag, routes and credentials of the request, errnum 0, and the streaming flag if the
-/// request has it. Flux's clients drop a response whose rolemask shares no bit with that of its handler (RFC
-/// 12). The caller checks whether the request takes a response at all (noresponse).
+/// Makes a response for a success: topic, matchtag, routes and credentials of the request, errnum 0, and the
+/// streaming flag if the request has it. Flux's clients drop a response whose rolemask shares no bit with
+/// that of its handler (RFC 12). The caller checks whether the request expects a response at all
+/// (noresponse).
 [[nodiscard]] Message make_response(const Message& request, Payload payload = nullptr);
 
-/// A failure, which also ends a stream. `errnum` is positive; an empty text sends no payload.
+/// Makes a response for a failure, which also ends a stream. `errnum` is positive; with an empty text no
+/// payload is sent.
 [[nodiscard]] Message make_error(const Message& request, int errnum, std::string_view text = {});
 [[nodiscard]] Message make_error(const Message& request, const Error& error);
 
-/// True if no further response to the same request may follow, so that its matchtag is free again (RFC 6).
+/// Whether no further response to the same request may follow, so that its matchtag is free again (RFC 6).
 [[nodiscard]] bool is_final(const Message& response) noexcept;
 
-/// The error that a response reports. Its text is that of the sender, passed through printable_line(), or
-/// else that of the errno. EPROTO if the errnum is not a valid errno.
+/// Returns the error that a response reports, with the text of its sender, passed through printable_line(),
+/// or else that of the errno. EPROTO if the errnum is not a valid errno.
 [[nodiscard]] Error response_error(const Message& response);
 
-/// How deep arrays and objects of a payload may nest, the object itself included.
+/// Maximum nesting of arrays and objects in a payload, the object itself included.
 inline constexpr std::size_t max_json_depth = 64;
 
-/// How many values the payload of a request may have unless its topic says otherwise, arrays and objects
-/// included: they take time and memory out of proportion to their bytes. Responses are of any length.
+/// Maximum number of values in the payload of a request unless its topic says otherwise, arrays and objects
+/// included: they take time and memory out of proportion to their bytes. Responses are not bounded.
 inline constexpr std::size_t max_request_values = 1024;
 
-/// The payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
+/// Reads the payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
 /// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values.
 [[nodiscard]] nlohmann::json parse_object(const Message& message,
                                           std::size_t most_values = max_request_values);
-/// The same, for a topic that takes no arguments: an empty object if there is no payload.
+/// Does the same for a topic that takes no arguments: returns an empty object if there is no payload.
 [[nodiscard]] nlohmann::json parse_optional_object(const Message& message,
                                                    std::size_t most_values = max_request_values);
 
-/// The matchtag that a cancellation names. Error EPROTO unless the payload is an object with an integer
-/// `matchtag` of 32 bits; other keys are ignored, as in any request.
+/// Returns the matchtag that a cancellation names. Error EPROTO unless the payload is an object with an
+/// integer `matchtag` of 32 bits; other keys are ignored, as in any request.
 [[nodiscard]] std::uint32_t parse_cancel(const Message& cancel);
 
-// The 32-bit big-endian integers of PROTO (RFC 3) and of the Unix-socket framing.
+// PROTO (RFC 3) and the Unix-socket framing have 32-bit big-endian integers.
 
 inline void append_u32(std::string& out, std::uint32_t value) {
   for (int shift = 24; shift >= 0; shift -= 8) {
@@ -189,7 +192,7 @@ inline void append_u32(std::string& out, std::uint32_t value) {
   }
 }
 
-/// The integer at `offset`; four bytes must be there.
+/// Reads the integer at `offset`; four bytes must be there.
 [[nodiscard]] inline std::uint32_t read_u32(std::string_view bytes, std::size_t offset) noexcept {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < 4; ++i) {

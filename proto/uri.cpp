@@ -55,7 +55,7 @@ Scheme parse_scheme(const Subject& subject, std::string_view name) {
   subject.reject("the scheme is none of ipc, tcp and local");
 }
 
-/// Takes out empty and "." components. ".." stays, since its target depends on symbolic links.
+/// Removes empty and "." components. ".." stays, because its target depends on symbolic links.
 std::string normal_path(std::string_view path) {
   std::string result;
   if (path.starts_with('/')) {
@@ -212,7 +212,7 @@ std::optional<std::string> directory(const Environment& environment, const std::
   return value->append(below);
 }
 
-/// A variable of systemd's, which lists several directories if a unit has them.
+/// Returns the first directory in a variable of systemd, which lists several if a unit has them.
 std::optional<std::string> first_directory(const Environment& environment, const std::string& variable) {
   auto value = directory(environment, variable);
   if (value) {
@@ -221,7 +221,7 @@ std::optional<std::string> first_directory(const Environment& environment, const
   return value;
 }
 
-/// In the order in which they are preferred; never empty.
+/// Returns runtime directories in the order of preference; never empty.
 std::vector<std::string> runtime_directories(const Environment& environment) {
   std::vector<std::string> directories;
   if (auto own = first_directory(environment, "RUNTIME_DIRECTORY")) {

@@ -11,12 +11,12 @@
 
 namespace resourced::proto {
 
-/// `drain`, `offline`, `torpid`, `other`.
+/// Returns the name of a cause: `drain`, `offline`, `torpid`, `other`.
 [[nodiscard]] std::string_view cause_name(module::Cause::Kind kind) noexcept;
 
 [[nodiscard]] std::string encode_usage_table(const module::UsageTable& table);
 
-/// Throws Error EINVAL or EPROTO for any other text.
+/// Reads a table. Throws Error EINVAL or EPROTO for any other text.
 [[nodiscard]] module::UsageTable parse_usage_table(std::string_view text);
 
 }  // namespace resourced::proto

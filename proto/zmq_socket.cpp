@@ -51,7 +51,7 @@ std::uint64_t frame_bytes(const zmq::message_t& part, bool is_encrypted) {
   constexpr std::size_t most_in_short_frame = 255;
   constexpr std::uint64_t short_header = 2;
   constexpr std::uint64_t long_header = 9;
-  // The name of the command, the short nonce, the authenticator and the flags.
+  // A MESSAGE command has its name, the short nonce, the authenticator and the flags.
   constexpr std::uint64_t curve_overhead = 8 + 8 + 16 + 1;
   const std::uint64_t size = part.size() + (is_encrypted ? curve_overhead : 0);
   return size + (size > most_in_short_frame ? long_header : short_header);
@@ -74,7 +74,7 @@ void open_monitor(zmq::socket_t& socket, zmq::socket_t& monitor, const std::stri
   }
 }
 
-// An event is two parts: its number with its value, and the address of the endpoint.
+// Reads an event of two parts: its number with its value, and the address of the endpoint.
 std::optional<MonitorEvent> next_event(zmq::socket_t& monitor) {
   zmq::message_t part;
   if (!receive_now(monitor, part)) return std::nullopt;

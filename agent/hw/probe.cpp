@@ -1,4 +1,4 @@
-// Asking hwloc, see probe.hpp.
+// Queries hwloc, see probe.hpp.
 #include "agent/hw/probe.hpp"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ std::optional<std::string> environment(const char* name) {
   return value;
 }
 
-/// Where the topology comes from, and how to call that in an error. Both are empty for the machine.
+/// The source of the topology, and its name in an error. Both are empty for the machine.
 struct Source {
   std::optional<std::string> xml;
   std::optional<std::string> synthetic;
@@ -69,8 +69,8 @@ struct Source {
   }
 };
 
-/// If a variable is set, hwloc_topology_load() ignores the source that was set by function, and falls back to
-/// the machine if the variable's value is invalid.
+/// Chooses the source. If an environment variable is set, hwloc_topology_load() ignores the source that was
+/// set by function, and falls back to the machine if the variable's value is invalid.
 Source choose_source(const ProbeOptions& options) {
   if (options.xml || options.synthetic) {
     for (const char* name : {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"}) {
@@ -84,7 +84,7 @@ Source choose_source(const ProbeOptions& options) {
 }
 
 [[noreturn]] void fail(const Source& source, int errnum) {
-  // For a directory hwloc sets EISDIR where its XML plugin is installed, and EINVAL elsewhere.
+  // The errno for a directory is EISDIR if hwloc's XML plugin is installed, else EINVAL.
   const bool is_invalid = errnum == 0 || errnum == EINVAL || errnum == EISDIR;
   throw Error(is_invalid ? EINVAL : errnum,
               fmt::format("{}: {}", source.name(),
@@ -92,7 +92,7 @@ Source choose_source(const ProbeOptions& options) {
 }
 
 LoadedTopology load(const Source& source, const ProbeOptions& options) {
-  // Silences the warnings of hwloc about odd hardware; failures are reported below.
+  // Silence the warnings of hwloc about odd hardware; failures are reported below.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
   hwloc_topology_t made = nullptr;
   errno = 0;
@@ -119,22 +119,22 @@ LoadedTopology load(const Source& source, const ProbeOptions& options) {
 }
 
 std::uint32_t count_cores(hwloc_topology_t topology) {
-  // Some virtual machines and synthetic topologies know of no cores.
+  // Some virtual machines and synthetic topologies report no cores.
   const int cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE);
   const int threads = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
   return static_cast<std::uint32_t>(std::max(cores > 0 ? cores : threads, 0));
 }
 
-/// The library that reports a device, if it is one that reports GPUs for computing: `cuda` of `cuda0`, `rsmi`
-/// of `rsmi0`, and so for `nvml`, `ze`, `ve`. Of `opencl0d1` it is `opencl0d`: several platforms of OpenCL
-/// may report the same device. The kernel's and the X server's names (`card0`, `renderD128`, `:0.0`) are no
-/// such: the graphics of a board's management controller have them, too.
+/// Returns the library that reports a device, if it is one that reports GPUs for computing: `cuda` for
+/// `cuda0`, `rsmi` for `rsmi0`, and likewise `nvml`, `ze`, `ve`. For `opencl0d1` it is `opencl0d`: several
+/// platforms of OpenCL may report the same device. Names of the kernel and the X server (`card0`,
+/// `renderD128`, `:0.0`) do not count: the graphics of a board's management controller have them, too.
 std::optional<std::string> gpu_backend(hwloc_obj_t device) {
   const std::string_view name = device->name == nullptr ? "" : device->name;
   std::string backend(name.substr(0, name.find_last_not_of("0123456789") + 1));
   switch (device->attr->osdev.type) {
     case HWLOC_OBJ_OSDEV_COPROC: {
-      // OpenCL presents processors as devices, too.
+      // OpenCL reports processors as devices, too.
       const char* type = hwloc_obj_get_info_by_name(device, "OpenCLDeviceType");
       if (type != nullptr && std::string_view(type) == "CPU") return std::nullopt;
       return backend;
@@ -153,7 +153,7 @@ std::vector<GpuSighting> see_gpus(hwloc_topology_t topology) {
   std::vector<GpuSighting> sightings;
   for (auto* device = hwloc_get_next_osdev(topology, nullptr); device != nullptr;
        device = hwloc_get_next_osdev(topology, device)) {
-    // A part of another device, such as a tile.
+    // Skip a part of another device, such as a tile.
     if (device->parent->type == HWLOC_OBJ_OS_DEVICE) continue;
     auto backend = gpu_backend(device);
     if (!backend) continue;

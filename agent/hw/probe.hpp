@@ -1,4 +1,4 @@
-// The hardware of a node, as hwloc reports it: the cores that this process may use, and the GPUs; and as an R
+// Probes the hardware of a node with hwloc: the cores that this process may use, and the GPUs; and makes an R
 // of one rank.
 #pragma once
 
@@ -11,66 +11,67 @@
 
 namespace resourced::agent::hw {
 
-/// A GPU as one library sees it.
+/// A GPU in the report of one library.
 struct GpuSighting {
   /// The library that reports it: `cuda`, `nvml`, `opencl0d`, ...
   std::string backend;
-  /// The same number for the same PCI device; nothing if the library does not report the device.
+  /// Number of the PCI device, the same for the same device; nothing if the library does not report it.
   std::optional<std::uint64_t> pci;
 };
 
-/// A PCI device is as many GPUs as the library reports that reports the most there: an accelerator may be
-/// divided (modes TPX and CPX of AMD's), and several libraries may report the same. A sighting without a PCI
-/// device may be of a GPU that another library reports with one, but not of another GPU of the same library.
-/// So the node has as many GPUs as its PCI devices, or as the library with the most GPUs reports, whichever
-/// is more.
+/// Counts GPUs. The GPUs of a PCI device are counted by the library that reports the most: an accelerator may
+/// be divided (modes TPX and CPX of AMD's), and several libraries may report the same device. A sighting
+/// without a PCI device may be of a GPU that another library reports with one, but not of another GPU of the
+/// same library. So the result is the larger of the sum over all PCI devices, and the largest number of GPUs
+/// that one library reports.
 [[nodiscard]] std::uint32_t count_gpus(const std::vector<GpuSighting>& sightings);
 
-/// Another topology than that of the machine. Nothing: $HWLOC_XMLFILE, $HWLOC_SYNTHETIC, or the machine.
+/// Selects another topology than that of the machine. If neither is set: $HWLOC_XMLFILE, $HWLOC_SYNTHETIC, or
+/// the machine.
 struct ProbeOptions {
-  /// A file that `lstopo FILE.xml` wrote.
+  /// The path of a file written by `lstopo FILE.xml`.
   std::optional<std::string> xml;
-  /// As hwloc(7) describes it, `package:2 core:8 pu:2`.
+  /// A synthetic topology as in hwloc(7), `package:2 core:8 pu:2`.
   std::optional<std::string> synthetic;
-  /// Counts all cores, also those that this process may not use.
+  /// Whether to count all cores, also those that this process may not use.
   bool norestrict = false;
-  /// The topology in `xml` is the machine's.
+  /// Whether the topology in `xml` is that of this machine.
   bool is_this_system = false;
 };
 
-/// Cores and GPUs are numbered from 0 on.
+/// Numbers of cores and GPUs, whose ids begin with 0.
 struct Hardware {
   std::uint32_t cores = 0;
   std::uint32_t gpus = 0;
   friend bool operator==(const Hardware&, const Hardware&) = default;
 };
 
-/// On the machine itself (and with $HWLOC_THISSYSTEM=1 for any topology) those cores count that the cpuset
-/// and the affinity of this process allow; in a file, those that it calls allowed. A core of which one
-/// hardware thread is allowed is a core. With norestrict all count. Every variable of hwloc(7) has its
-/// effect, except that the options take the place of $HWLOC_XMLFILE and $HWLOC_SYNTHETIC, which are then
-/// removed from the environment, and that what cannot be used is an error where hwloc itself would quietly
-/// look at the machine instead. To be called before other threads are started. Throws Error that names the
-/// file or text.
+/// Probes the hardware. On the machine itself (and with $HWLOC_THISSYSTEM=1 for any topology) those cores
+/// count that the cpuset and the affinity of this process allow; in a file, those that the file calls
+/// allowed. A core counts if one of its hardware threads is allowed. With norestrict all cores count. Every
+/// variable of hwloc(7) has its effect, except that the options replace $HWLOC_XMLFILE and $HWLOC_SYNTHETIC,
+/// which are then removed from the environment, and that an unusable source is an error, where hwloc itself
+/// would silently use the machine instead. Must be called before other threads are started. Throws Error that
+/// names the file or text.
 [[nodiscard]] Hardware probe(const ProbeOptions& options);
 
-/// The name that the system gives this host. Throws Error.
+/// Returns the name that the system gives this host. Throws Error.
 [[nodiscard]] std::string local_hostname();
 
-/// One target, rank 0, on this host: the daemon knows which rank the host is. Throws Error EINVAL for a name
-/// that no host can have (RFC 29), and for hardware without a core.
+/// Returns an R of one target, rank 0, on this host: the daemon knows the rank of the host. Throws Error
+/// EINVAL for an invalid host name (RFC 29), and for hardware without a core.
 [[nodiscard]] rset::ResourceSet node_resources(const std::string& hostname, const Hardware& hardware);
 
 /// The topology of a node, for programs that read hwloc's XML.
 struct Topology {
-  /// As hwloc_topology_export_xmlbuffer(3) writes it.
+  /// The XML of hwloc_topology_export_xmlbuffer(3).
   std::string xml;
   /// The host of the topology; empty if the topology does not name it.
   std::string hostname;
   Hardware hardware;
 };
 
-/// As probe().
+/// Probes as probe() does, and returns the topology.
 [[nodiscard]] Topology probe_topology(const ProbeOptions& options);
 
 }  // namespace resourced::agent::hw

@@ -10,7 +10,7 @@
 namespace resourced::bench {
 namespace {
 
-// One context for all clients of this process: each context has threads of its own.
+// Returns the one context of all clients of this process, since each context has its own threads.
 void* context() {
   static void* const shared = [] {
     void* made = ::zmq_ctx_new();

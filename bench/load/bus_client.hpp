@@ -1,5 +1,5 @@
-// A client of the bus with little cost of its own, since the daemon is measured. It uses the wire format of
-// the test harness, whose client copies each message.
+// A client of the bus with little cost, since the daemon is measured. It uses the wire format of the test
+// harness, whose client copies each message.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ class BusClient {
     std::string_view payload;
   };
 
-  /// `receive_hwm`: upper bound of the messages that libzmq queues in this process; 0 for no bound.
+  /// Makes a client; `receive_hwm` is the maximum number of messages that libzmq queues in this process; 0
+  /// for no limit.
   explicit BusClient(const std::string& uri, int receive_hwm = 0);
   ~BusClient();
   BusClient(const BusClient&) = delete;
@@ -29,23 +30,23 @@ class BusClient {
 
   /// Sends a request with a fresh matchtag, which it returns. An empty string means no payload.
   std::uint32_t send(std::string_view topic, std::string_view payload = {}, std::uint8_t flags = 0);
-  /// The same for a request that streams.
+  /// Does the same for a streaming request.
   std::uint32_t open(std::string_view topic, std::string_view payload = {});
   /// Ends a stream, and reads until it has ended.
   void cancel(std::string_view topic, std::uint32_t matchtag);
 
-  /// The next response to any request. Throws std::runtime_error if none arrives within a minute.
+  /// Returns the next response to any request. Throws std::runtime_error if none arrives within a minute.
   Answer receive();
-  /// The next response if it has arrived already.
+  /// Returns the next response if it has arrived already.
   std::optional<Answer> receive_now();
-  /// The next response, which must be a success.
+  /// Returns the next response, which must be a success.
   Answer expect();
   /// Sends a request and waits for its response, which must be a success and the next message.
   Answer call(std::string_view topic, std::string_view payload = {});
   /// Receives a message with any parts and discards it.
   void receive_raw();
 
-  /// For zmq_poll.
+  /// Returns the socket for zmq_poll.
   [[nodiscard]] void* socket() const { return socket_; }
 
  private:

@@ -18,10 +18,10 @@ struct Bench {
   const Limits& limits;
 };
 
-/// `size` equal nodes of 96 cores and 4 gpus.
+/// Returns a configuration of `size` equal nodes of 96 cores and 4 gpus.
 [[nodiscard]] std::string equal_nodes(std::uint64_t size);
 
-/// A cluster whose R has an entry for each rank (workload.hpp, mixed_r).
+/// Selects a cluster whose R has an entry for each rank (workload.hpp, mixed_r).
 struct MixedNodes {};
 inline constexpr MixedNodes mixed_nodes;
 
@@ -29,7 +29,7 @@ class Cluster {
  public:
   Cluster(const Bench& bench, std::uint64_t size);
   Cluster(const Bench& bench, MixedNodes nodes, std::uint64_t size);
-  /// `prepare` writes files beside the configuration, or a store, before the daemon starts.
+  /// Starts a daemon; `prepare` writes files beside the configuration, or a store, before that.
   Cluster(const Bench& bench, const std::string& config,
           const std::function<void(const test::TempDir&)>& prepare);
 

@@ -15,11 +15,11 @@
 namespace resourced::bench {
 namespace {
 
-/// A response is this, events with commas between, and `end` with a number and a bracket.
+/// A response is this text, events separated by commas, and `end` with a number and a bracket.
 constexpr std::string_view begin = R"({"events":[)";
 constexpr std::string_view end = R"(],"last":)";
 
-/// The bytes of the events, each with the comma or bracket after it.
+/// Returns the number of bytes of the events, each with the comma or bracket after it.
 std::size_t bytes_of_events(std::string_view payload) { return payload.rfind(end) - begin.size() + 1; }
 
 std::uint64_t events_in(std::string_view payload) {
@@ -36,7 +36,7 @@ std::uint64_t events_in(std::string_view payload) {
 class Consumers {
  public:
   Consumers(const std::string& uri, std::size_t count) : read_(count) {
-    // A short queue here, so that unread messages stay in the daemon, whose memory is measured.
+    // Use a short queue, so that unread messages stay in the daemon, whose memory is measured.
     constexpr int receive_hwm = 4;
     for (std::size_t i = 0; i < count; ++i) {
       clients_.push_back(std::make_unique<BusClient>(uri, receive_hwm));
@@ -53,8 +53,8 @@ class Consumers {
     });
   }
 
-  /// The first consumer counts its events; the others must have read the same number of bytes, whichever way
-  /// they were divided into messages.
+  /// Reads live events. The first consumer counts its events; the others must have read the same number of
+  /// bytes, in any division into messages.
   void read_live(std::uint64_t events) {
     std::uint64_t counted = 0;
     std::size_t complete = 0;
@@ -106,8 +106,8 @@ void say(const char* what) {
 }  // namespace
 
 void consume(const std::string& uri, std::size_t count, std::uint64_t events) {
-  // In practice the consumers run on other machines: here they get only the processor time that the daemon
-  // leaves.
+  // Give the consumers only the processor time that the daemon leaves: in practice they run on other
+  // machines.
   const sched_param none{};
   if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0)
     throw std::runtime_error("cannot lower the priority of this process");

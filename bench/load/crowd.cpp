@@ -45,7 +45,7 @@ const std::string ready = frame(std::string("\x05READY\x0BSocket-Type\0\0\0\x06"
                                             "DEALER",
                                             28),
                                 command);
-// As resource-agent sends it: no TTL and no context.
+// A PING of ZMTP as resource-agent sends it: no TTL and no context.
 const std::string ping = frame(std::string("\x04PING\0\0", 7), command);
 
 std::string request(std::string_view topic, std::string_view payload, std::uint8_t flags,

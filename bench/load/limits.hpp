@@ -13,21 +13,21 @@ namespace resourced::bench {
 
 class Limits {
  public:
-  /// `directory` is on the disk to measure; `self` is this program, which runs again with --echo. Each limit
-  /// starts its threads and processes when it is first measured: until then this program has one thread, with
-  /// which it allocates memory faster than with several.
+  /// Prepares the limits; `directory` is on the disk to measure; `self` is this program, which runs again
+  /// with --echo. Each limit starts its threads and processes when it is first measured: until then this
+  /// program has one thread, with which it allocates memory faster than with several.
   Limits(std::string directory, std::string self);
   ~Limits();
   Limits(const Limits&) = delete;
   Limits& operator=(const Limits&) = delete;
 
-  /// A request and its response, with parts of the sizes of a drain.
+  /// Measures a request and its response, with parts of the sizes of a drain.
   [[nodiscard]] Sampler round_trip() const;
   /// Appends 4 KiB and calls fdatasync. Appending makes the file longer, so the file system has metadata to
   /// write too.
   [[nodiscard]] Sampler commit() const;
   [[nodiscard]] Sampler round_trip_and_commit() const;
-  /// Calls `size` at the first measurement.
+  /// Measures a copy of `size()` bytes, which it calls at the first measurement.
   [[nodiscard]] static Sampler copy(std::function<std::size_t()> size);
   [[nodiscard]] static Sampler process();
 

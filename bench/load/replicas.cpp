@@ -34,7 +34,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// One connection through it. Its handlers keep it alive.
+/// One connection through the slow link. Its handlers keep it alive.
 class Relay : public std::enable_shared_from_this<Relay> {
  public:
   Relay(tcp::socket client, std::chrono::microseconds delay)

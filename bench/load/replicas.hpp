@@ -1,5 +1,5 @@
-// Daemons that have their log in a real etcd, the same transaction made by a bare client, and a link to etcd
-// that is slow on purpose.
+// Daemons that have their log in a real etcd, a bare client that makes the same transaction, and a
+// deliberately slow link to etcd.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace resourced::bench {
 /// Whether the rows of this file can be measured here.
 [[nodiscard]] inline bool has_etcd() { return std::filesystem::exists(test::etcd_program); }
 
-/// A link to an endpoint of etcd that holds back each piece of an answer for a time.
+/// A link to an endpoint of etcd that delays each piece of an answer.
 class SlowLink {
  public:
   SlowLink(std::uint16_t to, double seconds);
@@ -42,18 +42,18 @@ class SlowLink {
 /// A daemon of a cluster.
 class Member {
  public:
-  /// It follows, or leads if no other one does. `etcd` is the URL of its endpoint.
+  /// Starts the daemon, which is a standby, or leads if no other one does. `etcd` is the URL of its endpoint.
   Member(const Bench& bench, const std::string& name, const std::string& etcd, std::uint64_t size);
 
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// Waits until it leads, and serves.
+  /// Waits until the daemon leads, and serves.
   void until_leading();
-  /// Waits until its state has this event. Returns the seconds from the first question on.
+  /// Waits until the state of the daemon has this event. Returns the seconds from the first request on.
   double until_following(std::uint64_t sequence);
   void stop();
   void kill() { process_->kill(); }
   void start();
-  /// The resident memory in bytes.
+  /// Returns the resident memory in bytes.
   [[nodiscard]] double memory() const;
 
  private:
@@ -62,14 +62,13 @@ class Member {
   std::unique_ptr<e2e::Process> process_;
 };
 
-/// The time of one change by a client that looks for the daemon of these that leads.
+/// Returns the time of one change by a client that has to find the leader.
 [[nodiscard]] double seconds_until_changed(const std::string& uris);
 
-/// The last event of the log.
+/// Returns the number of the last event of the log.
 [[nodiscard]] std::uint64_t last_event(const std::string& uri);
 
-/// The transaction that commits one drain, with the same guards and bytes, over one connection and without
-/// anything else.
+/// Makes only the transaction that commits one drain, with the same guards and bytes, over one connection.
 class BareCommits {
  public:
   explicit BareCommits(const std::string& etcd);

@@ -27,14 +27,14 @@ class Samples {
     return *place;
   }
   [[nodiscard]] double median() const { return percentile(50); }
-  /// The figure without other load on the machine, where growth with the size shows first.
+  /// Returns the figure without other load on the machine, where growth with the size shows first.
   [[nodiscard]] double undisturbed() const { return percentile(10); }
 
  private:
   std::vector<double> figures_;
 };
 
-/// The amount of measuring.
+/// The effort of a measurement.
 struct Effort {
   bool quick = false;
   int turns = 200;
@@ -49,7 +49,7 @@ struct Measured {
   Samples limits;
 };
 
-/// One entry for each point that the effort includes.
+/// Measures a row. Returns one entry for each point that the effort includes.
 [[nodiscard]] std::vector<Measured> measure(const Row& row, const Effort& effort);
 
 }  // namespace resourced::bench

@@ -19,7 +19,7 @@ std::string with_commas(std::uint64_t number) {
   return text;
 }
 
-/// Three significant digits.
+/// Returns a number with three significant digits.
 std::string short_number(double value) {
   if (value >= 100) return fmt::format("{:.0f}", value);
   return fmt::format("{:.{}f}", value, value >= 10 ? 1 : 2);

@@ -19,7 +19,7 @@ struct Line {
   Unit unit = Unit::time;
   double figure = 0;
   double undisturbed = 0;
-  /// 0 where there is none.
+  /// Ratio to the limit; 0 if there is none.
   double ratio = 0;
   double growth = 0;
   double bar = 0;
@@ -36,13 +36,13 @@ struct Line {
 
 [[nodiscard]] std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured);
 
-/// The head of a table, and one line of it. In JSON each line is an object, and there is no head.
+/// Return the head of a table, and one line of it. In JSON each line is an object, and there is no head.
 [[nodiscard]] std::string head(Format format);
 [[nodiscard]] std::string line(const Line& line, Format format);
-/// A table of the lines with labels, one line per row.
+/// Returns a table of the lines with labels, one line per row.
 [[nodiscard]] std::string matrix(const std::vector<Line>& lines, Format format);
 
-/// `12.3 us`, `20,100 /s`, `15.9 MiB`
+/// Returns a figure such as `12.3 us`, `20,100 /s` or `15.9 MiB`.
 [[nodiscard]] std::string figure(double value, Unit unit);
 
 }  // namespace resourced::bench

@@ -35,7 +35,7 @@ struct Point {
   double peer = 0;
   /// The best time of this machine, measured in turns with the work.
   Sampler limit = nullptr;
-  /// Only in a full run: it takes too long for a check of every change.
+  /// Whether the point is measured only in a full run, because it takes too long for a check of every change.
   bool only_full = false;
   /// The name of this variant, where a row compares several implementations side by side.
   std::string label = {};
@@ -57,10 +57,10 @@ struct Row {
   std::vector<Point> points = {};
 };
 
-/// Seconds.
+/// Factors of seconds.
 inline constexpr double ms = 1e-3;
 inline constexpr double us = 1e-6;
-/// Bytes.
+/// Factors of bytes.
 inline constexpr double mib = 1048576;
 
 }  // namespace resourced::bench

@@ -21,7 +21,7 @@ void keep(const T& value) {
   asm volatile("" : : "r"(&value) : "memory");
 }
 
-/// The time of one call.
+/// Returns the time of one call.
 template <class Work>
 [[nodiscard]] double time_of(Work&& work) {
   const auto start = Clock::now();
@@ -29,8 +29,8 @@ template <class Work>
   return seconds_since(start);
 }
 
-/// A sample is the time of one call of `work`, including the destruction of its result: the average over as
-/// many calls as the resolution of the clock requires.
+/// Returns a sampler. A sample is the time of one call of `work`, including the destruction of its result:
+/// the average over as many calls as the resolution of the clock requires.
 template <class Work>
 [[nodiscard]] Sampler repeated(Work work) {
   constexpr double long_enough = 200e-6;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double beat_interval = 10;
 constexpr double grace = 2;
-/// Upper bound of the messages to the scheduler about any number of agents.
+/// Maximum number of messages to the scheduler about any number of agents.
 constexpr std::size_t handful = 10;
 
 struct AgentRun {
@@ -31,9 +31,9 @@ struct AgentRun {
   double cpu = 0;
   /// Bytes per agent, after enough beats of each to use all of a libzmq queue.
   double memory = 0;
-  /// Seconds from the first hello until the scheduler has been told that all are up.
+  /// Seconds from the first hello until the scheduler knows that all are up.
   double hello = 0;
-  /// Seconds from the loss of a tenth at once until the scheduler has been told, without the grace.
+  /// Seconds from the loss of a tenth at once until the scheduler knows it, without the grace.
   double loss = 0;
 };
 
@@ -52,7 +52,7 @@ double processor_time(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-/// The time until the scheduler has been told that this many targets came up, or went down.
+/// Returns the time until the scheduler knows that this many targets came up, or went down.
 double time_until(BusClient& scheduler, const char* change, std::size_t targets) {
   return time_of([&] {
     std::size_t messages = 0;
@@ -81,7 +81,7 @@ AgentRun run(const Bench& bench, std::size_t agents, std::size_t on_a_connection
   Crowd crowd(cluster.uri(), agents, on_a_connection);
   result.hello = time_of([&] { crowd.hello(); }) + time_until(scheduler, "up", agents);
 
-  // Enough beats to use both chunks of a libzmq queue, which have room for 256 messages each.
+  // Number of beats that uses both chunks of a libzmq queue, which have room for 256 messages each.
   constexpr double beats = 180;
   constexpr double beats_a_second = 40'000;
   const double fast = static_cast<double>(agents) / beats_a_second;
@@ -99,8 +99,8 @@ AgentRun run(const Bench& bench, std::size_t agents, std::size_t on_a_connection
   return result;
 }
 
-/// The maximum of agent connections: a uid may use a quarter of the daemon's descriptors, of which some have
-/// other uses.
+/// Returns the maximum number of agent connections: a uid may use a quarter of the daemon's descriptors, of
+/// which some have other uses.
 std::size_t most_connections() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) throw std::runtime_error("no limit of descriptors");

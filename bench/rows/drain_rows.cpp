@@ -51,7 +51,7 @@ class Held {
     return time;
   }
 
-  /// The time of each of `count` drains, until the scheduler has heard of all.
+  /// Returns the time per drain of `count` drains, until the scheduler has received all.
   double drain_many(std::uint64_t count) {
     constexpr std::uint64_t in_flight = 256;
     IdSet drained;
@@ -74,7 +74,7 @@ class Held {
   }
 
  private:
-  /// The time until the scheduler receives `expected`, or any message if that is empty.
+  /// Returns the time until the scheduler receives `expected`, or any message if that is empty.
   double change(const char* topic, const std::string& payload, const std::string& expected) {
     const double time = time_of([&] {
       operator_.send(topic, payload);

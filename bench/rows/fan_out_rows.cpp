@@ -62,10 +62,11 @@ class Load {
   [[nodiscard]] double p99() const { return heard_.percentile(99); }
 
  private:
-  /// Goes through the targets in turn: drains all, then undrains all, and so on.
+  /// Sends the next change: drains all targets in turn, then undrains all, and so on.
   void send(std::uint64_t number, Clock::time_point start) {
     const std::uint64_t target = number % nodes;
-    // The daemon omits a change that is reversed before the scheduler is told, so count it as heard now.
+    // Count the earlier change as received now: the daemon omits a change that is reversed before the
+    // scheduler gets it.
     if (due_[target]) hear_of(target, Clock::now());
     due_[target] = start + std::chrono::microseconds(number * 1'000'000 / events_a_second);
     operator_.send(number / nodes % 2 == 0 ? "resource.drain" : "resource.undrain",

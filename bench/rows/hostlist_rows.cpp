@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t held_size = 100'000;
 constexpr std::uint64_t sizes[] = {1'024, 16'384, held_size, 1'048'576};
 
-/// `prepare(size)` returns a sampler; bar and peer are for held_size.
+/// Makes a row: `prepare(size)` returns a sampler; bar and peer are for held_size.
 template <class MakeSampler>
 Row row(std::string name, double bar, double peer, double growth, MakeSampler prepare) {
   Row made{.name = std::move(name), .of = "hosts", .growth_bar = growth};

@@ -19,7 +19,7 @@ constexpr std::uint64_t nodes = 16'384;
 constexpr double long_ago = 1e9;
 constexpr double apart = 0.1;
 
-/// A log of hosts that are drained and undrained in turns, about 120 bytes an event.
+/// Returns a log of hosts that are drained and undrained in turns, about 120 bytes an event.
 std::string past(std::uint64_t events) {
   std::string text;
   for (std::uint64_t i = 0; i < events; ++i) {
@@ -34,7 +34,7 @@ std::string past(std::uint64_t events) {
   return text;
 }
 
-/// A cluster whose store has `events` imported events when it starts.
+/// Makes a cluster whose store has `events` imported events when it starts.
 std::shared_ptr<Cluster> cluster_with_past(const Bench& bench, std::uint64_t events) {
   return std::make_shared<Cluster>(bench, equal_nodes(nodes), [events](const e2e::TempDir& dir) {
     const auto config = dir.write("resourced.toml", equal_nodes(nodes));
@@ -118,7 +118,7 @@ Row since(const Bench& bench) {
   return row;
 }
 
-/// A drain and its response, no scheduler.
+/// Measures a drain and its response, without a scheduler.
 Row drain_after(const Bench& bench) {
   Row row{.name = "drain to its response after earlier events",
           .of = "events",

@@ -1,6 +1,7 @@
 // The ledger of allocations: the rate of alloc and free, and the first response to a scheduler that takes
 // over many allocations.
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "bench/measure/timing.hpp"
 #include "bench/rows/rows.hpp"
+#include "harness/process.hpp"
 
 namespace resourced::bench {
 namespace {
@@ -24,12 +26,12 @@ class Ledger {
     send_all("resource.alloc", requests);
   }
 
-  /// The time of each alloc or free, in turns, of one core on a target.
+  /// Returns the time per alloc or free, in turns, of one core on a target.
   double change_many(std::uint64_t count) {
     std::vector<std::string> allocs;
     std::vector<std::string> frees;
     for (std::uint64_t i = 0; i < count; ++i) {
-      // The last cores of the targets are never held.
+      // Use the last cores of the targets, which are never allocated.
       const std::uint64_t rank = 7919 * ++next_ % targets;
       allocs.push_back(fmt::format(R"({{"id":"j{}","R":{}}})", next_, r_of(rank, 95)));
       frees.push_back(fmt::format(R"({{"id":"j{}"}})", next_));
@@ -39,6 +41,19 @@ class Ledger {
              send_all("resource.free", frees);
            }) /
            static_cast<double>(2 * count);
+  }
+
+  /// Requests the allocations on one target, as one page.
+  double list_one() {
+    return time_of([&] { scheduler_.call("resource.allocations", R"({"targets":"7919"})"); });
+  }
+  double list_all() {
+    const std::vector<std::string> command{RESOURCED_BIN "/resourcectl", "--uri", cluster_.uri(),
+                                           "allocations"};
+    return time_of([&] {
+      if (e2e::Process(command).finish().status != 0)
+        throw std::runtime_error("resourcectl allocations failed");
+    });
   }
 
   double acquire_again() {
@@ -106,9 +121,20 @@ std::vector<Row> ledger_rows(const Bench& bench) {
                       .growth_bar = growth::linear,
                       .most_turns = 20},
                      0, [](Ledger& ledger) { return ledger.acquire_again(); });
-  first.points.pop_back();
-  for (Point& point : first.points) point.bar = 10 * ms;
-  return {rate, first};
+  for (Point& point : first.points) point.bar = point.size > 10'000 ? 0 : 10 * ms;
+  Row of_one = row_of(bench,
+                      {.name = "resource.allocations of one target",
+                       .of = "allocations",
+                       .growth_bar = growth::flat,
+                       .most_turns = 100},
+                      0, [](Ledger& ledger) { return ledger.list_one(); });
+  Row table = row_of(bench,
+                     {.name = "resourcectl allocations, the table",
+                      .of = "allocations",
+                      .growth_bar = growth::linear,
+                      .most_turns = 10},
+                     0, [](Ledger& ledger) { return ledger.list_all(); });
+  return {rate, first, of_one, table};
 }
 
 }  // namespace resourced::bench

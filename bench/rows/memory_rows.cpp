@@ -20,7 +20,7 @@ Row row_of(std::string name, std::string of, std::vector<Point> points, double g
           .points = std::move(points)};
 }
 
-// Linear: the store keeps the name of each host in memory, some 80 bytes.
+// The growth is linear: the store keeps the name of each host in memory, some 80 bytes.
 Row at_rest(const Bench& bench) {
   std::vector<Point> points;
   for (const std::uint64_t size : {1'024, 16'384, 131'072, 1'048'576}) {
@@ -60,7 +60,7 @@ Row one_at_a_time(const Bench& bench) {
   return row_of("memory after drains one at a time", "events", std::move(points));
 }
 
-/// Memory beyond that of a daemon with one target and beyond the characters of the host names.
+/// Measures memory beyond that of a daemon with one target and beyond the characters of the host names.
 Row per_target(const Bench& bench) {
   std::vector<Point> points;
   for (const std::uint64_t size : {16'384, 131'072, 1'048'576}) {

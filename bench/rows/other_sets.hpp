@@ -1,4 +1,4 @@
-// Other representations of a set of ids, which IdSet is compared with.
+// Other representations of a set of ids, with which IdSet is compared.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace resourced::bench {
 
-/// A sorted vector of runs.
+/// A set as a sorted vector of runs.
 class IntervalSet {
  public:
   IntervalSet() = default;
@@ -87,7 +87,7 @@ class IntervalSet {
   }
 
  private:
-  /// The first run that ends at or after the id.
+  /// Returns the first run that ends at or after the id.
   std::vector<text::IdSet::Range>::iterator run_at(text::IdSet::Id id) {
     return std::partition_point(runs_.begin(), runs_.end(),
                                 [id](const text::IdSet::Range& run) { return run.last < id; });
@@ -96,7 +96,7 @@ class IntervalSet {
   std::vector<text::IdSet::Range> runs_;
 };
 
-/// One bit for each id below its span.
+/// A set with one bit for each id below its span.
 class DenseSet {
  public:
   explicit DenseSet(const text::IdSet& ids) : words_(ids.empty() ? 0 : ids.last() / 64U + 1U) {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::uint64_t nodes_of_past = 16'384;
 
-/// A cluster whose log has drains and undrains of single targets in turns. They are made by requests, as the
-/// daemon writes its snapshots while it runs.
+/// A cluster whose log has drains and undrains of single targets in turns. They are made by requests, because
+/// the daemon writes its snapshots while it runs.
 class Remembered {
  public:
   Remembered(const Bench& bench, std::uint64_t events)
@@ -29,7 +29,7 @@ class Remembered {
     end_ = epoch_seconds();
   }
 
-  /// The answer for another time in the log with each call.
+  /// Requests the status at another time in the log with each call.
   double ask() {
     constexpr double golden_ratio = 0.6180339887498949;
     place_ += golden_ratio;

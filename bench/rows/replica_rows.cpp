@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::uint64_t nodes = 16'384;
 constexpr std::uint64_t in_flight = 256;
-/// With it, a transaction takes 5 ms.
+/// Delay of the link with which a transaction takes 5 ms.
 constexpr double link_delay = 4 * ms;
 
-/// A leader with an etcd of one member, over a link of its own.
+/// A leader with an etcd of one member, over a separate link.
 struct Led {
   explicit Led(const Bench& bench, double delay = 0)
       : link(delay > 0 ? std::make_unique<SlowLink>(etcd.client_port(0), delay) : nullptr),
@@ -44,7 +44,7 @@ void drain_many(BusClient& client, Wanderer& targets, std::uint64_t count) {
   }
 }
 
-/// With the time of a bare transaction, over the same link, as the limit.
+/// Measures commits, with the time of a bare transaction over the same link as the limit.
 Row commit(const Bench& bench) {
   Row row{.name = "cluster: drain one target, until it is answered",
           .limit_name = "round trip + bare guarded transaction of etcd",
@@ -72,7 +72,7 @@ Row commit(const Bench& bench) {
   return row;
 }
 
-/// As over a network and a disk with which a transaction takes 5 ms.
+/// Measures the rate over a link with which a transaction takes 5 ms, like a network and a disk.
 Row rate(const Bench& bench) {
   Row row{.name = "cluster: drains, 256 in flight, a transaction takes 5 ms",
           .unit = Unit::rate,
@@ -121,7 +121,7 @@ Row memory(const Bench& bench) {
   return row;
 }
 
-/// From its start until its own disk and its answers have all events.
+/// Measures the time from the start of a standby until its disk and its answers have all events.
 Row catching_up(const Bench& bench) {
   Row row{.name = "cluster: a standby is started that lacks events", .of = "events", .most_turns = 1};
   for (const std::uint64_t events : {10'000, 100'000}) {
@@ -144,7 +144,7 @@ Row catching_up(const Bench& bench) {
 
 Row takeover(const Bench& bench) {
   Row row{.name = "cluster: kill -9 of the leader to the first answered change", .most_turns = 1};
-  // The time to live of the leader's lease, and two seconds.
+  // The bar is the time to live of the leader's lease, and two seconds.
   row.points.push_back({.size = nodes,
                         .prepare = [&bench]() -> Sampler {
                           auto pair = std::make_shared<Pair>(bench);

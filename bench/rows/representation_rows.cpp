@@ -70,7 +70,7 @@ template <class Set>
 Prepare memory(const Kind& kind) {
   return [kind]() -> Sampler {
     return [kind] {
-      // Enough copies that memory which the allocator kept earlier does not matter.
+      // Number of copies that makes memory which the allocator kept earlier insignificant.
       constexpr int copies = 64;
       std::vector<std::unique_ptr<std::pair<Set, Set>>> pairs(copies);
       const double before = allocated();

@@ -56,7 +56,7 @@ Row write() {
   return row;
 }
 
-/// One configuration entry per host, as sites write that name their hosts one by one.
+/// Returns one configuration entry per host, as sites write that name their hosts one by one.
 std::string entries(std::uint64_t size) {
   std::string text;
   for (std::uint64_t i = 0; i < size; ++i) {

@@ -22,9 +22,10 @@ namespace resourced::bench {
 [[nodiscard]] std::vector<Row> memory_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> fan_out_rows(const Bench& bench);
 [[nodiscard]] std::vector<Row> agent_rows(const Bench& bench);
-/// Clusters with etcd; none where it is not installed.
+[[nodiscard]] std::vector<Row> partition_rows(const Bench& bench);
+/// Rows of clusters with etcd; none if it is not installed.
 [[nodiscard]] std::vector<Row> replica_rows(const Bench& bench);
-/// Representations of a set side by side: no bars.
+/// Rows of representations of a set side by side, without bars.
 [[nodiscard]] std::vector<Row> representation_rows();
 
 }  // namespace resourced::bench

@@ -1,4 +1,4 @@
-// From the start of the process to READY=1, on the store of an earlier start.
+// Rows of the time from the start of the process to READY=1, on the store of an earlier start.
 #include <memory>
 
 #include <fmt/format.h>
@@ -18,7 +18,8 @@ Sampler start_again(const std::shared_ptr<Cluster>& cluster) {
   };
 }
 
-// Linear, as the store has a row for the name of each host (known_host), and reads them all.
+// The growth is linear, because the store has a row for the name of each host (known_host), and reads them
+// all.
 Row equal(const Bench& bench) {
   Row row{.name = "start to READY, equal nodes",
           .limit_name = "a process that ends at once",

@@ -1,12 +1,18 @@
 // The most frequent queries of operators and schedulers, answered from the cache, and encoded again after a
 // change.
+#include <chrono>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "bench/load/limits.hpp"
 #include "bench/measure/timing.hpp"
 #include "bench/rows/rows.hpp"
+#include "harness/process.hpp"
 
 namespace resourced::bench {
 namespace {
@@ -22,11 +28,12 @@ class Asked {
     cluster_.drain_each(drained, stride);
   }
 
-  double ask(const char* topic) {
-    return time_of([&] { client_.call(topic); });
+  double ask(const char* topic, const char* payload = "") {
+    return time_of([&] { client_.call(topic, payload); });
   }
+  static void wait(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-  /// The time of the first answer after a change; the change is not measured.
+  /// Returns the time of the first answer after a change; the change is not measured.
   double ask_first(const char* topic) {
     const auto change = [&](const char* what) {
       client_.call(what, fmt::format(R"({{"targets":"{}"}})", last_));
@@ -34,6 +41,14 @@ class Asked {
     change("resource.drain");
     change("resource.undrain");
     return ask(topic);
+  }
+
+  double preview() {
+    const std::vector<std::string> command{
+        RESOURCED_BIN "/resourcectl", "--uri", cluster_.uri(), "drain", "-f", "--dry-run", "all"};
+    return time_of([&] {
+      if (e2e::Process(command).finish().status != 0) throw std::runtime_error("resourcectl drain failed");
+    });
   }
 
   double ask_at_once(const char* topic, int count) {
@@ -49,7 +64,7 @@ class Asked {
   BusClient client_;
 };
 
-/// The time of `work` with `drained` of `size` targets drained.
+/// Makes a point for the time of `work` with `drained` of `size` targets drained.
 template <class Work>
 Point point(const Bench& bench, std::uint64_t size, std::uint64_t drained, Work work, double bar = 0,
             double peer = 0, std::uint64_t stride = 1) {
@@ -99,7 +114,7 @@ Row outstanding_drained(const Bench& bench) {
                      point(bench, 16'384, 8'192, work, 60 * ms, 9.3)}};
 }
 
-/// Half of the targets drained: every other one.
+/// Measures with half of the targets drained: every other one.
 Row half_drained(const Bench& bench) {
   const auto work = [](Asked& at) { return at.ask_first(sched_status); };
   return {.name = "resource.sched-status, first, every other target drained",
@@ -118,7 +133,31 @@ Row sched(const Bench& bench, const char* name, double (*work)(Asked&), double b
                      point(bench, 131'072, 0, work), point(bench, 1'048'576, 0, work)}};
 }
 
-/// Connections that all query at the same time, with 8,192 of 16,384 targets drained for different reasons.
+/// Measures `drain --dry-run` of an operator.
+Row previewed(const Bench& bench) {
+  const auto work = [](Asked& at) { return at.preview(); };
+  return {.name = "resourcectl drain --dry-run all, each drained for a reason of its own",
+          .growth_bar = growth::linear,
+          .most_turns = 10,
+          .points = {point(bench, 512, 512, work), point(bench, 4'096, 4'096, work),
+                     point(bench, 32'768, 32'768, work)}};
+}
+
+Row metrics_of_nodes(const Bench& bench) {
+  const auto work = [](Asked& at) {
+    // Wait, because the daemon keeps answers for a second.
+    at.wait(1.1);
+    return at.ask("resource.metrics", R"({"nodes":true})");
+  };
+  return {.name = "resource.metrics with each node",
+          .growth_bar = growth::linear,
+          .most_turns = 5,
+          .points = {point(bench, 1'024, 0, work), point(bench, 16'384, 0, work),
+                     point(bench, 131'072, 0, work)}};
+}
+
+/// Measures connections that all query at the same time, with 8,192 of 16,384 targets drained for different
+/// reasons.
 Row callers(const Bench& bench, const char* name, const char* topic) {
   static constexpr std::uint64_t size = 16'384;
   static constexpr std::uint64_t drained = 8'192;
@@ -162,6 +201,8 @@ std::vector<Row> status_rows(const Bench& bench) {
           bench, "resource.sched-status, cached", [](Asked& at) { return at.ask(sched_status); }, 0.3 * ms,
           6 * ms),
       half_drained(bench),
+      previewed(bench),
+      metrics_of_nodes(bench),
       callers(bench, "callers of resource.status at once, 8,192 distinct drains", status),
       callers(bench, "callers of resource.sched-status at once, 8,192 distinct drains", sched_status),
   };

@@ -29,7 +29,7 @@ struct AcquireOptions {
   std::string until;
 };
 
-/// `object` is a response that the connection has read.
+/// Whether a response has a key. The connection has checked that `object` is JSON.
 bool has_key(std::string_view object, const std::string& key) {
   const auto read = read_json(object, proto::max_json_depth, json_text::JsonManners::lenient);
   return std::get<nlohmann::json>(read).contains(key);
@@ -90,7 +90,8 @@ void register_acquire(usage::Command& app, Context& context) {
       "acquire", "Hold the resources as a scheduler does, and print each response as one JSON object a line");
   command->add_option("--partition", options->acquisition.partition, "The partition to hold");
   require_count(*command->add_option("--count", options->count, "End after this many responses"));
-  command->add_option("--until", options->until, "End after the first response that has this key");
+  command->add_option("--until", options->until, "End after the first response that has this key")
+      ->one_of({"resources", "up", "down", "shrink", "property-add", "property-remove", "expiration"});
   command->add_flag("--wait", options->acquisition.wait_for_daemon,
                     "Wait until the daemon runs, if it does not run yet");
   command->add_flag("--follow-restart", options->acquisition.follow_restart,

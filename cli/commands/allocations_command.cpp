@@ -18,19 +18,30 @@
 
 namespace resourced::cli::commands {
 
-// The daemon answers in parts.
-nlohmann::json fetch_allocations(Context& context, const std::string& targets) {
+namespace {
+
+// Fetches all allocations: the daemon answers in parts.
+template <class Take>
+void fetch_parts(Context& context, const std::string& targets, Take take) {
   proto::topics::AllocationsRequest request;
   if (!targets.empty()) request.targets = targets;
-  nlohmann::json all = nlohmann::json::array();
   while (true) {
     const nlohmann::json payload =
         context.call("resource.allocations", proto::topics::encode_allocations_request(request));
     const auto next = proto::topics::parse_allocations(payload).next;
-    for (const nlohmann::json& allocation : payload.at("allocations")) all.push_back(allocation);
-    if (!next) return all;
+    take(payload.at("allocations"));
+    if (!next) return;
     request.after = *next;
   }
+}
+
+}  // namespace
+
+nlohmann::json fetch_allocations(Context& context, const std::string& targets) {
+  nlohmann::json all = nlohmann::json::array();
+  fetch_parts(context, targets,
+              [&](const nlohmann::json& part) { all.insert(all.end(), part.begin(), part.end()); });
+  return all;
 }
 
 void register_allocations(usage::Command& app, Context& context) {
@@ -39,14 +50,19 @@ void register_allocations(usage::Command& app, Context& context) {
     views::OutputOptions output;
   };
   auto options = std::make_shared<Options>();
-  auto* list = app.add_subcommand("allocations", "List what schedulers have allocated");
+  auto* list = app.add_subcommand("allocations", "List the allocations of schedulers");
   add_targets_option(*list, options->targets);
   add_output_options(*list, options->output);
   list->callback([options, &context] {
     fit_output(context, options->output);
     (void)views::render(views::allocation_columns(), options->output);
-    context.out() << views::render(
-        views::allocation_view(fetch_allocations(context, options->targets.text(context))), options->output);
+    // Keep the resources only if the output shows them, because they take most of the memory.
+    const bool with_resources =
+        options->output.json || options->output.format.find("{R") != std::string::npos;
+    views::Listing listing = views::allocation_columns();
+    fetch_parts(context, options->targets.text(context),
+                [&](const nlohmann::json& part) { views::add_allocations(listing, part, with_resources); });
+    context.out() << views::render(listing, options->output);
   });
 
   struct FreeOptions {
@@ -55,7 +71,7 @@ void register_allocations(usage::Command& app, Context& context) {
   };
   auto free_options = std::make_shared<FreeOptions>();
   auto* free = app.add_subcommand(
-      "free", "Free allocations that no scheduler frees any more. Nothing is told to the jobs");
+      "free", "Free allocations of schedulers that are gone for good. The jobs are not notified");
   free->add_option("ID", free_options->ids, "The ids, as allocations lists them")->required();
   add_report_options(*free, free_options->report);
   free->callback([free_options, &context] {

@@ -23,7 +23,7 @@ Targets plain_targets(const std::string& text, Snapshot& snapshot) {
   try {
     inventory = &snapshot.status().inventory;
   } catch (const Error& error) {
-    // The inventory of a Flux instance is not known yet, but its brokers are.
+    // EAGAIN means that the inventory of a Flux instance is not known yet, but its brokers are.
     if (error.errnum() != EAGAIN) throw;
     return {text, std::nullopt};
   }
@@ -31,13 +31,13 @@ Targets plain_targets(const std::string& text, Snapshot& snapshot) {
   try {
     return {text, rset::parse_targets(text, *inventory)};
   } catch (const Error& error) {
-    // The daemon has the text of the refusal.
+    // Ignore EINVAL: the daemon sends the text of the refusal.
     if (error.errnum() != EINVAL) throw;
     return {text, std::nullopt};
   }
 }
 
-/// The daemon's text with hosts, as far as the inventory is known.
+/// Returns the daemon's text with hosts, as far as the inventory is known.
 std::string explain(const Error& error, const std::string& targets, Snapshot& snapshot) {
   const std::string_view text = error.what();
   if (!text.starts_with("rank") && !text.starts_with("unknown host")) return error.what();
@@ -56,7 +56,7 @@ const proto::topics::Status& Snapshot::status() {
 }
 
 Targets read_targets(const std::string& text, Snapshot& snapshot, Excluded excluded, bool resolve) {
-  // Numbers may be names of hosts, whether the ranks are wanted or not.
+  // Resolve numbers even if the ranks are not needed, because they may be names of hosts.
   if (!has_selector(text))
     return resolve || reads_as_ranks(text) ? plain_targets(text, snapshot) : Targets{text, std::nullopt};
   auto selection = select_targets(text, snapshot.status(), excluded);

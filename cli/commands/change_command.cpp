@@ -69,6 +69,7 @@ struct ShrinkOptions {
   std::string targets;
   std::string queue;
   bool yes = false;
+  bool dry_run = false;
   ReportOptions report;
 };
 
@@ -86,11 +87,33 @@ bool will_return(const std::string& targets, const text::Hostlist& returning) {
   return all;
 }
 
-/// Asks before several targets leave the inventory. Throws Error ECANCELED if the answer is no.
-void confirm_shrink(Context& context, const std::string& nodes) {
+/// Returns `, with 2 allocations (j1 j2)` for the allocations on targets; empty if there are none, or the
+/// ledger is not kept.
+std::string allocations_text(Context& context, const std::string& targets) {
+  nlohmann::json allocations;
+  try {
+    allocations = fetch_allocations(context, targets);
+  } catch (const Error& error) {
+    if (error.errnum() != ENOSYS && error.errnum() != EPERM) throw;
+    return {};
+  }
+  std::string ids;
+  constexpr std::size_t most = 10;
+  for (std::size_t i = 0; i < allocations.size(); ++i)
+    ids += i < most ? ' ' + allocations[i].at("id").get<std::string>() : i == most ? " ..." : "";
+  if (ids.empty()) return {};
+  ids.front() = '(';
+  return fmt::format(", with {} allocation{} {})", allocations.size(), allocations.size() == 1 ? "" : "s",
+                     ids);
+}
+
+/// Asks before several targets, or one that has allocations, leave the inventory. Throws Error ECANCELED if
+/// the answer is no.
+void confirm_shrink(Context& context, const std::string& nodes, const std::string& allocations) {
   if (!context.interactive() || context.out().fail())
-    throw Error(EINVAL, fmt::format("shrink removes {} for good: confirm with --yes", nodes));
-  context.out() << json_text::printable_line(fmt::format("Remove {} for good? [y/N] ", nodes)) << std::flush;
+    throw Error(EINVAL, fmt::format("shrink removes {} for good{}: confirm with --yes", nodes, allocations));
+  context.out() << json_text::printable_line(fmt::format("Remove {} for good{}? [y/N] ", nodes, allocations))
+                << std::flush;
   std::string answer;
   std::getline(context.in(), answer);
   if (answer != "y" && answer != "yes") throw Error(ECANCELED, "not confirmed: nothing is removed");
@@ -100,15 +123,21 @@ void add_shrink_command(usage::Command& app, Context& context) {
   auto options = std::make_shared<ShrinkOptions>();
   auto* shrink = app.add_subcommand("shrink", "Remove targets from the inventory for good");
   shrink->add_option("TARGETS", options->targets, targets_help)->required();
-  shrink->add_flag("-y,--yes", options->yes,
-                   "Remove several targets without a question; required without a terminal");
+  shrink->add_flag(
+      "-y,--yes", options->yes,
+      "Remove several targets, or one that has allocations, without a question; required without "
+      "a terminal");
+  shrink->add_flag("--dry-run", options->dry_run,
+                   "Change nothing: show what would be removed, and its allocations");
   add_report_options(*shrink, options->report);
   add_queue_option(*shrink, options->queue);
   shrink->callback([options, &context] {
     options->targets = within_queue(context, options->queue, options->targets);
-    // The request names the targets that the question named, whatever happens to ranks in the meantime.
+    // Resolve before the question: the request then names the same targets, even if ranks change in the
+    // meantime.
     Snapshot snapshot(context);
     if (will_return(options->targets, snapshot.status().returning)) {
+      if (options->dry_run) return context.print_line(options->targets + ": would not return");
       context.call("resource.shrink", proto::topics::encode_shrink({options->targets}));
       return print_change(context, options->report, options->targets + ": will not return",
                           {{"change", "shrink"}, {"targets", options->targets}});
@@ -116,7 +145,10 @@ void add_shrink_command(usage::Command& app, Context& context) {
     auto selection = select_targets(options->targets, snapshot.status());
     const Targets targets{std::move(selection.request), std::move(selection.ranks)};
     const auto nodes = count_nodes(*targets.ranks, snapshot);
-    if (targets.ranks->count() > 1 && !options->yes) confirm_shrink(context, nodes);
+    const std::string allocations = allocations_text(context, targets.request);
+    if (options->dry_run) return context.print_line(fmt::format("would remove {}{}", nodes, allocations));
+    if ((targets.ranks->count() > 1 || !allocations.empty()) && !options->yes)
+      confirm_shrink(context, nodes, allocations);
     change_targets(context, "resource.shrink", proto::topics::encode_shrink({targets.request}),
                    options->targets, snapshot);
     nlohmann::ordered_json object{{"change", "shrink"}};
@@ -132,13 +164,15 @@ void add_unshrink_command(usage::Command& app, Context& context) {
       ->required();
   add_report_options(*unshrink, options->report);
   unshrink->callback([options, &context] {
-    context.call("resource.unshrink", proto::topics::encode_unshrink({options->targets}));
+    // Other selectors mean targets of the inventory, which these are not.
+    const std::string targets(without_kind(options->targets));
+    context.call("resource.unshrink", proto::topics::encode_unshrink({targets}));
     print_change(
         context, options->report,
         fmt::format("{}: back with the next reload of the configuration while no scheduler has acquired "
                     "resources, or restart",
-                    options->targets),
-        {{"change", "unshrink"}, {"targets", options->targets}});
+                    targets),
+        {{"change", "unshrink"}, {"targets", targets}});
   });
 }
 

@@ -1,4 +1,4 @@
-// resourcectl cluster: the daemons that share a log, and the change of their leader.
+// resourcectl cluster: shows the members of a cluster, and hands the lead over.
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -31,7 +31,7 @@ struct HandOverOptions {
 
 void show(Context& context, views::OutputOptions options) {
   fit_output(context, options);
-  // A bad format is told without asking the daemon.
+  // Check the format first, without a request to the daemon.
   (void)views::render(views::cluster_columns(), options);
   context.out() << views::render(
       views::cluster_view(proto::topics::parse_cluster(context.call("resource.cluster"))), options);
@@ -46,7 +46,8 @@ bool is_usable(const std::string& uri) {
   }
 }
 
-/// Waits until a daemon leads. The URI of the successor may be for other hosts, or of no use.
+/// Waits until a daemon leads. The URI of the successor may be unreachable from this host, so it is only one
+/// of those that are tried.
 proto::topics::Cluster next_leader(Context& context, const std::string& successor) {
   client::ConnectionOptions options;
   options.key_file = context.key_file;
@@ -89,7 +90,7 @@ void hand_over(Context& context, const HandOverOptions& options) {
 }  // namespace
 
 void register_cluster(usage::Command& app, Context& context) {
-  auto* cluster = app.add_subcommand("cluster", "The daemons that share a log; alone: show");
+  auto* cluster = app.add_subcommand("cluster", "Manage the members of a cluster (default: show)");
   cluster->require_subcommand(0, 1);
   cluster->callback([cluster, &context] {
     if (cluster->is_alone()) show(context, {});
@@ -97,14 +98,15 @@ void register_cluster(usage::Command& app, Context& context) {
 
   auto output = std::make_shared<views::OutputOptions>();
   auto* show_command =
-      cluster->add_subcommand("show", "List the connected daemons, and how far each has the log");
+      cluster->add_subcommand("show", "List the connected members and their replication lag");
   add_output_options(*show_command, *output);
   show_command->callback([output, &context] { show(context, *output); });
 
   auto options = std::make_shared<HandOverOptions>();
   auto* hand_over_command =
-      cluster->add_subcommand("hand-over", "Let another daemon lead, before work on the host of the leader");
-  hand_over_command->add_option("NAME", options->name, "Default: the standby that has the most of the log");
+      cluster->add_subcommand("hand-over", "Let another member lead, before work on the host of the leader");
+  hand_over_command->add_option("NAME", options->name,
+                                "The next leader; default: the standby with the least replication lag");
   add_report_options(*hand_over_command, options->report);
   hand_over_command->callback([options, &context] { hand_over(context, *options); });
 }

@@ -49,6 +49,15 @@ nlohmann::json Context::call(std::string_view topic, const nlohmann::json& paylo
   return connection().call(topic, payload, timeout_);
 }
 
+std::optional<nlohmann::json> Context::call_if_served(std::string_view topic, const nlohmann::json& payload) {
+  try {
+    return call(topic, payload);
+  } catch (const Error& error) {
+    if (error.errnum() == ENOSYS || error.errnum() == EPERM || error.errnum() == ENOENT) return std::nullopt;
+    throw;
+  }
+}
+
 void Context::print_line(std::string_view text) const {
   out_ << json_text::printable(text) << '\n' << std::flush;
   if (!out_) throw Error(EIO, "cannot write to standard output");

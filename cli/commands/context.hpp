@@ -29,7 +29,7 @@ namespace resourced::cli::commands {
 
 using views::UsageError;
 
-/// An error with further lines, printed below the message, that show where in the input it is.
+/// An error with further lines, printed below the message, that show its place in the input.
 class DetailedError : public Error {
  public:
   DetailedError(int errnum, const std::string& text, std::string detail)
@@ -41,7 +41,7 @@ class DetailedError : public Error {
   std::string detail_;
 };
 
-/// Ends a command after SIGINT. Its text, if there is one, says what stays in force.
+/// Thrown to end a command after SIGINT. Its text, if any, says what remains in force.
 class Interrupted : public std::runtime_error {
  public:
   explicit Interrupted(const std::string& text = {}) : std::runtime_error(text) {}
@@ -51,7 +51,7 @@ using Clock = std::function<WallTime()>;
 
 class Context {
  public:
-  /// `timeout` is the longest wait for an answer of the daemon.
+  /// Makes a context; `timeout` is the longest wait for an answer of the daemon.
   Context(std::istream& in, std::ostream& out, std::ostream& err, bool terminal, bool interactive, Clock now,
           client::Milliseconds timeout);
   ~Context();
@@ -60,9 +60,9 @@ class Context {
 
   [[nodiscard]] std::istream& in() const noexcept { return in_; }
   [[nodiscard]] std::ostream& out() const noexcept { return out_; }
-  /// The output is a terminal, so colour and symbols are used.
+  /// Whether the output is a terminal, so that colour and symbols are used.
   [[nodiscard]] bool terminal() const noexcept { return terminal_; }
-  /// The input is a terminal as well, so a command may ask a question.
+  /// Whether the input is a terminal as well, so that a command may ask a question.
   [[nodiscard]] bool interactive() const noexcept { return interactive_; }
   [[nodiscard]] WallTime now() const { return now_(); }
   [[nodiscard]] client::Milliseconds timeout() const noexcept { return timeout_; }
@@ -70,26 +70,29 @@ class Context {
   /// Options of the program. An empty URI or key file stands for the client's default.
   std::string uri;
   std::string key_file;
-  /// auto, always or never.
+  /// Value of --color: auto, always or never.
   std::string color = "auto";
   /// The number of arguments behind a `--`.
   std::optional<std::size_t> words_behind_dashes;
 
   enum class Absent { fails, is_waited_for };
-  /// With several URIs it has the daemon that leads, or throws Error EHOSTUNREACH after the time-out, 20 s by
-  /// default; unless the daemon is waited for.
+  /// Returns the connection. With several URIs it is connected to the leader, or this throws Error
+  /// EHOSTUNREACH after the time-out, by default 20 s, unless the command waits for the daemon.
   [[nodiscard]] client::Connection& connection(Absent daemon = Absent::fails);
   nlohmann::json call(std::string_view topic);
   nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
-  /// Also the longest wait for a daemon that leads, which is shorter by default. Nothing: without a limit.
+  /// Calls a topic. Returns nothing if the daemon does not serve it, or not for this user.
+  std::optional<nlohmann::json> call_if_served(std::string_view topic, const nlohmann::json& payload);
+  /// Sets the time-out of calls and of the wait for a leader, which is shorter by default. Nothing means no
+  /// limit.
   void set_timeout(std::optional<client::Milliseconds> longest);
-  /// Waits for an answer for at most this long from now on, if that is less than before.
+  /// Limits the wait for an answer to this time, if that is less than before.
   void shorten_timeout(client::Milliseconds longest) { timeout_ = std::min(timeout_, longest); }
 
   /// Writes a line and flushes it, with control characters as escapes (printable()). Throws Error EIO if it
   /// cannot be written.
   void print_line(std::string_view text) const;
-  /// Writes a line to standard error, as an error is written, while the command goes on.
+  /// Writes a line to standard error in the form of an error, but the command continues.
   void warn(std::string_view text) const;
 
  private:

@@ -42,7 +42,7 @@ CursorFile::CursorFile(std::string path) : path_(std::move(path)) {
   } catch (const Error& error) {
     if (error.errnum() != ENOENT) throw;
   }
-  // Found before events are printed that a later run would print again.
+  // Detect an unusable path before events are printed that a later run would print again.
   const std::string parent = std::filesystem::path(path_).parent_path().string();
   if (::access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) != 0) os::fail(path_, errno);
 }

@@ -1,4 +1,4 @@
-// The file of `resourcectl eventlog --cursor`: the number of the last event that was printed.
+// The file of `resourcectl eventlog --cursor`, which has the number of the last printed event.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ class CursorFile {
   /// file if it cannot be read or could not be replaced.
   explicit CursorFile(std::string path);
 
-  /// Nothing if there was no file.
+  /// Returns the number in the file; nothing if there was no file.
   [[nodiscard]] std::optional<proto::topics::EventNumber> number() const noexcept { return number_; }
 
-  /// Replaces the file: afterwards, and after a crash at any time, it has this number or the one before.
+  /// Replaces the file. After this call, and after a crash at any time, it has this number or the one before.
   void write(proto::topics::EventNumber number);
 
  private:

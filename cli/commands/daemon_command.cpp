@@ -56,7 +56,7 @@ class Pinger {
 
  private:
   static constexpr client::Milliseconds longest_interval = std::chrono::hours(24);
-  /// One that is under way at the end counts as lost if it was sent so long ago.
+  /// A ping without an answer at the end counts as lost if it was sent at least this long ago.
   static constexpr client::Milliseconds soon = std::chrono::seconds(1);
   using Clock = std::chrono::steady_clock;
   using TimeInMs = std::chrono::duration<double, std::milli>;
@@ -113,7 +113,7 @@ class Pinger {
 
   Context& context_;
   client::Connection& connection_;
-  /// 0: until the user ends it.
+  /// Number of pings; 0 until the user ends the command.
   std::uint64_t count_;
   client::Milliseconds interval_;
   bool is_json_;

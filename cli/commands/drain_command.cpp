@@ -18,6 +18,7 @@
 #include "cli/commands/queue_targets.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/commands/time_argument.hpp"
+#include "cli/commands/undrain_choice.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/schedule.hpp"
@@ -48,6 +49,7 @@ struct DrainOptions {
   std::string from;
   std::string until;
   bool scheduled = false;
+  UndrainChoice choice;
 };
 
 /// The times of --from and --until; a duration counts from now.
@@ -66,7 +68,7 @@ DrainTimes read_times(const Context& context, const DrainOptions& options) {
   return times;
 }
 
-/// A DrainCommand or an UndrainCommand.
+/// Makes a DrainCommand or an UndrainCommand.
 template <class Change>
 Change make_change(const DrainOptions& options, const std::string& targets) {
   Change change;
@@ -80,12 +82,13 @@ Change make_change(const DrainOptions& options, const std::string& targets) {
 
 void add_change_options(usage::Command& command, DrainOptions& options) {
   command.add_option("TARGETS", options.targets, targets_help);
-  command.add_option("REASON", options.reason,
-                     "The reason, which drain without TARGETS lists; behind -- if it reads as targets");
+  command.add_option(
+      "REASON", options.reason,
+      "The reason, which drain without TARGETS lists; put it behind -- if it looks like targets");
 }
 
-/// Refuses `drain node1 node2` and `drain 1 2 3`, which mean several targets but say that the last are the
-/// reason.
+/// Refuses `drain node1 node2` and `drain 1 2 3`: several targets are meant, but the syntax makes the last
+/// words the reason.
 void check_reason(const Context& context, const DrainOptions& options, Snapshot& snapshot) {
   const bool forced = context.words_behind_dashes == options.reason.size();
   if (options.reason.empty() || forced) return;
@@ -119,7 +122,7 @@ void set_times(module::DrainCommand& command, const DrainTimes& times) {
 }
 void set_times(module::UndrainCommand& /*command*/, const DrainTimes& /*times*/) {}
 
-/// The targets that a change leaves as they are.
+/// Returns the targets that a change does not affect.
 IdSet unchanged_by_drain(const DrainOptions& options, const proto::topics::Status& status) {
   IdSet unchanged;
   if (!options.update) return unchanged;
@@ -139,19 +142,29 @@ IdSet unchanged_by_undrain(const DrainOptions& options, const proto::topics::Sta
   return unchanged;
 }
 
-/// One of the two changes of drains.
+/// The properties of drain or undrain.
 struct DrainChange {
   const char* name;
   const char* done;
   const char* state;
   IdSet (*unchanged)(const DrainOptions&, const proto::topics::Status&);
-  /// It cancels scheduled drains of its targets.
-  bool cancels;
+  /// Whether the change returns its targets, and cancels their scheduled drains.
+  bool returns;
 };
 constexpr DrainChange drain_change{"drain", "drained", "drained already", unchanged_by_drain, false};
 constexpr DrainChange undrain_change{"undrain", "undrained", "not drained", unchanged_by_undrain, true};
 
-void report_drain(const Context& context, const DrainChange& change, const DrainOptions& options,
+IdSet left_by_choice(const DrainOptions& options, const proto::topics::Status& status) {
+  IdSet left;
+  for (const auto& drain : status.drains) left |= drain.targets;
+  for (const auto& [reason, ranks] : chosen_drains(options.choice, left, status, os::user_name))
+    left -= ranks;
+  return left;
+}
+constexpr DrainChange chosen_undrain_change{"undrain", "undrained", "drained otherwise", left_by_choice,
+                                            true};
+
+void report_drain(Context& context, const DrainChange& change, const DrainOptions& options,
                   const DrainTimes& times, Targets targets, Snapshot& snapshot) {
   if (options.report.quiet) return;
   IdSet skipped;
@@ -160,7 +173,7 @@ void report_drain(const Context& context, const DrainChange& change, const Drain
     *targets.ranks -= skipped;
   }
   IdSet cancelled;
-  if (targets.ranks && change.cancels) {
+  if (targets.ranks && change.returns) {
     for (const auto& drain : snapshot.status().scheduled) cancelled |= drain.targets & *targets.ranks;
     IdSet drained;
     for (const auto& drain : snapshot.status().drains) drained |= drain.targets;
@@ -173,6 +186,9 @@ void report_drain(const Context& context, const DrainChange& change, const Drain
   if (times.begins_later) object["from"] = to_number(*times.from);
   if (times.until) object["until"] = to_number(*times.until);
   if (!cancelled.empty()) object["cancelled"] = snapshot.status().inventory.hosts(cancelled).encode();
+  std::vector<UnfitTargets> unfit;
+  if (targets.ranks && change.returns) unfit = unfit_targets(context, *targets.ranks, snapshot);
+  if (!unfit.empty()) object["unfit"] = unfit_json(unfit);
   if (!skipped.empty()) object["skipped"] = snapshot.status().inventory.hosts(skipped).encode();
   std::string text;
   if (!targets.ranks || !targets.ranks->empty()) {
@@ -190,6 +206,7 @@ void report_drain(const Context& context, const DrainChange& change, const Drain
                         snapshot.status().inventory.hosts(skipped).encode(), change.state);
   }
   print_change(context, options.report, text, object);
+  warn_of_unfit(context, unfit);
 }
 
 views::PlannedDrain planned(const DrainOptions& options, IdSet targets) {
@@ -211,7 +228,7 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
   std::optional<Selection> selection;
   if (options.wait.wait || options.wait.dry_run)
     selection = select_targets(options.targets, snapshot.status(), excluded);
-  // Idleness is assumed here, as a target is drained also where nobody reports what runs there.
+  // Assume idleness here, because a target can be drained even if no scheduler reports its allocations.
   if (options.wait.wait) require_reports(context, *selection, true, limit);
   if (options.wait.dry_run) {
     return show_drain(context, options.report, planned(options, selection->ranks), selection->request,
@@ -223,9 +240,49 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
   set_times(command, times);
   change_targets(context, topic, encode(command), options.targets, snapshot);
   report_drain(context, change, options, times, std::move(targets), snapshot);
-  // The response says that the drain is on disk: nothing more is allocated on these targets (EHOSTDOWN).
+  // The response means that the drain is on disk: no new allocation is made on these targets (EHOSTDOWN).
   if (!options.wait.wait) return;
   wait_until_idle(context, limit, options.wait.assume_idle, options.report, *selection, snapshot);
+}
+
+void undrain_chosen(Context& context, const DrainOptions& options) {
+  Snapshot snapshot(context);
+  check_reason(context, options, snapshot);
+  const rset::ResourceSet& inventory = snapshot.status().inventory;
+  const Selection named = select_targets(options.targets, snapshot.status());
+  const auto chosen = chosen_drains(options.choice, named.ranks, snapshot.status(), os::user_name);
+  if (chosen.empty()) {
+    throw Error(ENOENT, fmt::format("none of {} is drained {}: resourcectl drain lists the drains",
+                                    inventory.hosts(named.ranks).encode(), describe(options.choice)));
+  }
+  IdSet waiting;
+  for (const auto& [reason, ranks] : chosen) waiting |= ranks;
+  IdSet returned;
+  std::optional<Error> refusal;
+  for (const auto& [reason, ranks] : chosen) {
+    const Selection part = select_ranks(ranks, inventory);
+    auto command = make_change<module::UndrainCommand>(options, part.request);
+    // The condition excludes drains that were replaced in the meantime.
+    command.if_reason = reason;
+    try {
+      change_targets(context, "resource.undrain", proto::topics::encode_undrain(command), part.request,
+                     snapshot);
+      returned |= ranks;
+      waiting -= ranks;
+    } catch (const Error& error) {
+      if (!refusal) refusal = error;
+      // Continue only after a refusal: other errors apply to the other reasons as well.
+      if (error.errnum() != EEXIST && error.errnum() != EINVAL) break;
+    }
+  }
+  if (!returned.empty()) {
+    const IdSet left = named.ranks & left_by_choice(options, snapshot.status());
+    report_drain(context, chosen_undrain_change, options, {}, {named.request, returned | left}, snapshot);
+  }
+  if (refusal) {
+    throw Error(refusal->errnum(),
+                fmt::format("not undrained: {}: {}", inventory.hosts(waiting).encode(), refusal->what()));
+  }
 }
 
 void list_drains(Context& context, DrainOptions& options) {
@@ -241,7 +298,7 @@ void list_drains(Context& context, DrainOptions& options) {
   (void)views::render(columns(), options.output);
   views::ViewFilter filter;
   filter.targets = options.include.text(context);
-  // Names can come from a directory on the network, so they are looked up only where they are shown.
+  // Look up names only if they are shown, because they may come from a directory on the network.
   const bool shows_users = options.output.json || options.output.format.find("{user") != std::string::npos;
   const views::Listing drains =
       view(context.call("resource.status"), filter, shows_users ? views::UserName(os::user_name) : nullptr);
@@ -294,9 +351,14 @@ void register_drain(usage::Command& app, Context& context) {
       ->excludes(undrain_force);
   add_report_options(*undrain, undrain_options->report);
   add_queue_option(*undrain, undrain_options->include.queue);
+  add_undrain_choice(*undrain, undrain_options->choice);
   undrain->callback([undrain_options, &context] {
     undrain_options->targets =
         within_queue(context, undrain_options->include.queue, undrain_options->targets);
+    if (undrain_options->choice.is_made()) {
+      undrain_chosen(context, *undrain_options);
+      return;
+    }
     run_drain_change<module::UndrainCommand>(context, undrain_change, *undrain_options, Excluded::kept,
                                              "resource.undrain", proto::topics::encode_undrain);
   });

@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/usage/command.hpp"
+#include "cli/views/views.hpp"
+#include "client/connection.hpp"
 #include "client/target_wait.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
@@ -31,7 +34,8 @@ using text::IdSet;
 
 namespace {
 
-/// In a Flux instance the job manager does not name the jobs, which stand together as `jobs`.
+/// Returns allocations on targets. In a Flux instance the job manager does not name the jobs, which are
+/// together one allocation `jobs`.
 std::vector<proto::topics::ListedAllocation> allocations_on(Context& context, const std::string& targets) {
   std::vector<proto::topics::ListedAllocation> found;
   try {
@@ -48,7 +52,7 @@ std::vector<proto::topics::ListedAllocation> allocations_on(Context& context, co
   return found;
 }
 
-/// `node[0-1] (j17), node5 (j18)`; empty if nothing is allocated.
+/// Returns `node[0-1] (j17), node5 (j18)`; empty if nothing is allocated.
 std::string holders_of(Context& context, const Selection& targets, Snapshot& snapshot) {
   constexpr std::size_t most_named = 20;
   std::string text;
@@ -63,7 +67,7 @@ std::string holders_of(Context& context, const Selection& targets, Snapshot& sna
   return text;
 }
 
-/// The error of a wait that has not ended. Names the present allocations if the daemon can be asked.
+/// Returns the error of a wait without success. It names the present allocations if the daemon can be asked.
 Error not_idle(Context& context, int errnum, const std::string& when, const Selection& targets,
                Snapshot& snapshot) {
   constexpr client::Milliseconds patience{1000};
@@ -79,17 +83,101 @@ Error not_idle(Context& context, int errnum, const std::string& when, const Sele
                               snapshot.status().inventory.hosts(targets.ranks).encode())};
 }
 
+/// Reports each allocation on the targets once when it has expired, as long as this object lives: a person
+/// may have to free it.
+class ExpiryWatch {
+ public:
+  /// The arguments must outlive it.
+  ExpiryWatch(Context& context, const ReportOptions& report, const Selection& targets, Snapshot& snapshot)
+      : context_(context), report_(report), targets_(targets), snapshot_(snapshot) {
+    ask({});
+  }
+  ~ExpiryWatch() {
+    client::Connection& connection = context_.connection();
+    if (request_) connection.forget(*request_);
+    if (timer_) connection.cancel_timer(*timer_);
+  }
+  ExpiryWatch(const ExpiryWatch&) = delete;
+  ExpiryWatch& operator=(const ExpiryWatch&) = delete;
+  ExpiryWatch(ExpiryWatch&&) = delete;
+  ExpiryWatch& operator=(ExpiryWatch&&) = delete;
+
+ private:
+  void ask(const std::string& after) {
+    if (after.empty()) next_.reset();
+    const auto request = proto::topics::encode_allocations_request({targets_.request, after});
+    request_ = context_.connection().send("resource.allocations", request,
+                                          [this](const client::Response& response) { take(response); },
+                                          {.wait_for_daemon = true});
+  }
+  void take(const client::Response& response) {
+    request_.reset();
+    if (!response.ok()) {
+      // Ignore the error: the wait continues after a restart of the daemon. In a Flux instance the job
+      // manager ends expired jobs.
+      const int errnum = response.error().errnum();
+      if (errnum != ENOSYS && errnum != EPERM) ask_in(pause);
+      return;
+    }
+    const auto page = proto::topics::parse_allocations(response.payload());
+    for (const auto& allocation : page.allocations) look_at(allocation);
+    if (page.next) {
+      ask(*page.next);
+    } else if (next_) {
+      ask_in(*next_ - context_.now());
+    }
+  }
+  void look_at(const proto::topics::ListedAllocation& allocation) {
+    if (!allocation.expiration || told_.contains(allocation.id)) return;
+    if (!allocation.expired) {
+      next_ = std::min(next_.value_or(*allocation.expiration), *allocation.expiration);
+      return;
+    }
+    told_.insert(allocation.id);
+    if (report_.quiet) return;
+    const std::string hosts =
+        snapshot_.status().inventory.hosts(allocation.resources.ranks() & targets_.ranks).encode();
+    if (report_.json) {
+      nlohmann::ordered_json expired{{"id", allocation.id}, {"nodelist", hosts}};
+      expired["expiration"] = to_number(*allocation.expiration);
+      context_.print_line(nlohmann::ordered_json{{"wait", "allocated"}, {"expired", expired}}.dump());
+    }
+    context_.warn(fmt::format(
+        "waits for {} on {}, which has expired {} ago: resourcectl free {} if it is gone", allocation.id,
+        hosts, views::format_age(context_.now() - *allocation.expiration), allocation.id));
+  }
+  /// Requests the allocations again after a delay: the clock of the daemon may be behind this one, and an
+  /// expiration may change.
+  void ask_in(Seconds delay) {
+    constexpr Seconds longest = std::chrono::hours(1);
+    timer_ = context_.connection().after(
+        std::chrono::ceil<client::Milliseconds>(std::clamp(delay, pause, longest)), [this] { ask({}); });
+  }
+
+  static constexpr Seconds pause{1};
+  Context& context_;
+  const ReportOptions& report_;
+  const Selection& targets_;
+  Snapshot& snapshot_;
+  std::optional<client::Connection::RequestId> request_;
+  std::optional<client::Connection::TimerId> timer_;
+  std::set<std::string> told_;
+  /// Time of the next expiration.
+  std::optional<WallTime> next_;
+};
+
 }  // namespace
 
 void add_drain_wait_options(usage::Command& drain, DrainWaitOptions& options) {
-  auto* wait = drain.add_flag("--wait", options.wait, "Then wait until none of the targets is allocated");
+  auto* wait =
+      drain.add_flag("--wait", options.wait, "After the drain, wait until no target has an allocation");
   drain
       .add_option("--timeout", options.timeout,
                   "Longest time to wait, such as 2h. The targets stay drained afterwards")
       ->needs(wait);
   drain
       .add_flag("--assume-idle", options.assume_idle,
-                "Wait for known allocations only, also where nobody reports what runs")
+                "Wait for known allocations only, even if no scheduler reports those of a target")
       ->needs(wait);
   drain
       .add_flag(
@@ -113,9 +201,10 @@ void require_reports(Context& context, const Selection& targets, bool assume_idl
   request.targets = targets.request;
   request.condition = module::WaitCondition::reported;
   if (assume_idle) request.unreported = module::Unreported::assume_idle;
-  // With the assumption no scheduler or job manager is asked: the answer comes at once, like that of a drain.
+  // With the assumption no scheduler or job manager is asked: the answer arrives at once, like that of a
+  // drain.
   const auto left = assume_idle ? std::nullopt : limit.left();
-  // 0 would mean no limit.
+  // At least 1 ms, because 0 would mean no limit.
   const auto longest = std::max(left.value_or(context.timeout()), client::Milliseconds(1));
   try {
     context.connection().call("resource.wait", proto::topics::encode_wait(request), longest);
@@ -149,9 +238,12 @@ void wait_until_idle(Context& context, const TimeLimit& limit, bool assume_idle,
     is_over = true;
     failure = error;
   });
+  std::optional<ExpiryWatch> expiry;
+  expiry.emplace(context, report, targets, snapshot);
   if (left) connection.after(*left, [&] { is_over = timed_out = !is_over; });
   const bool has_ended = loop.work_until(
       connection.fd(), [&] { connection.process(); }, [&] { return is_over; });
+  expiry.reset();
   wait.reset();
   if (!has_ended) {
     const Error error = not_idle(context, EINTR, "when interrupted", targets, snapshot);

@@ -1,4 +1,4 @@
-// Options of drain that change nothing themselves: --wait, which waits until nothing runs on the drained
+// The options of drain without a change of their own: --wait, which waits until no job runs on the drained
 // targets, and --dry-run, which shows what a drain would do.
 #pragma once
 
@@ -23,16 +23,16 @@ struct DrainWaitOptions {
   bool dry_run = false;
   std::string timeout;
 };
-/// --wait, --timeout, --assume-idle and --dry-run.
+/// Adds --wait, --timeout, --assume-idle and --dry-run.
 void add_drain_wait_options(usage::Command& drain, DrainWaitOptions& options);
 
-/// The time of an option --timeout, from the construction on.
+/// The time of an option --timeout, counted from the construction of this object.
 class TimeLimit {
  public:
-  /// `text` is the option's value, empty without the option. Throws UsageError.
+  /// Reads `text`, the option's value, empty without the option. Throws UsageError.
   explicit TimeLimit(const std::string& text);
 
-  /// The remaining time, 0 at least; nothing if there is no limit.
+  /// Returns the remaining time, at least 0; nothing if there is no limit.
   [[nodiscard]] std::optional<client::Milliseconds> left() const;
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
@@ -41,18 +41,19 @@ class TimeLimit {
   std::optional<std::chrono::steady_clock::time_point> end_;
 };
 
-/// For use before a drain that is waited for. Throws Error ENOSYS if the daemon does not serve waits. Unless
-/// idleness is assumed, throws Error EHOSTUNREACH if nobody reports what runs on a target, and ETIMEDOUT if
-/// that is not known within `limit`, or else within the time of any call.
+/// Checks before a drain with --wait that the wait is possible. Throws Error ENOSYS if the daemon does not
+/// serve waits. Unless idleness is assumed, throws Error EHOSTUNREACH if no scheduler reports the allocations
+/// of a target, and ETIMEDOUT if that is not known within `limit`, or else within the time of any call.
 void require_reports(Context& context, const Selection& targets, bool assume_idle, const TimeLimit& limit);
 
-/// Waits until none of the targets has an allocation, also over restarts of the daemon. `targets` are named
-/// by hosts where that is possible (Selection::request). Throws Error ETIMEDOUT that says which are still
-/// allocated, EINTR after a signal, and EHOSTUNREACH if nobody reports what runs there.
+/// Waits until no target has an allocation, also over restarts of the daemon, and reports expired
+/// allocations. `targets` are named by hosts if possible (Selection::request). Throws Error ETIMEDOUT that
+/// names those that are still allocated, EINTR after a signal, and EHOSTUNREACH if no scheduler reports the
+/// allocations of a target.
 void wait_until_idle(Context& context, const TimeLimit& limit, bool assume_idle, const ReportOptions& report,
                      const Selection& targets, Snapshot& snapshot);
 
-/// Prints what the drain would do. Throws Error EEXIST or EINVAL if the daemon would refuse it.
+/// Prints the effect that the drain would have. Throws Error EEXIST or EINVAL if the daemon would refuse it.
 void show_drain(Context& context, const ReportOptions& report, const views::PlannedDrain& plan,
                 const std::string& targets, Snapshot& snapshot);
 

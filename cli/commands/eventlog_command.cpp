@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,6 +27,8 @@
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/duration.hpp"
+#include "core/text/nearest.hpp"
+#include "core/text/quote.hpp"
 #include "core/time.hpp"
 #include "os/loop.hpp"
 #include "os/user_name.hpp"
@@ -56,15 +59,12 @@ struct EventlogOptions {
   bool whole = false;
 };
 
-/// After the last event of any log: the year 9999.
-constexpr WallTime end_of_time = wall_time(253402300799);
-
 views::EventTimes time_format(const EventlogOptions& options, bool is_terminal) {
   const bool is_iso = options.time_format.empty() ? is_terminal : options.time_format == "iso";
   return is_iso ? views::EventTimes::iso : views::EventTimes::raw;
 }
 
-/// The inventory that ranks in events mean; empty while the daemon has none.
+/// Returns the inventory to which ranks in events refer; empty while the daemon has none.
 rset::ResourceSet fetch_inventory(Context& context) {
   try {
     return proto::topics::parse_status(context.call("resource.status")).inventory;
@@ -76,8 +76,8 @@ rset::ResourceSet fetch_inventory(Context& context) {
 
 /// Reads the journal and prints its events until the options are satisfied.
 ///
-/// For the newest events (-n) it asks for the number of the last one, and then for a stretch before it, which
-/// it extends until enough events are in it. So a long history is not read as a whole.
+/// For the newest events (-n) the reader requests the number of the last one, and then a range before it,
+/// which it extends until it has enough events. So a long history is not read as a whole.
 class Reader {
  public:
   Reader(Context& context, const EventlogOptions& options, JournalRequest wanted,
@@ -98,18 +98,18 @@ class Reader {
       wanted_.after = cursor_->number();
     }
     JournalRequest of_last;
-    of_last.since = end_of_time;
+    of_last.since = last_time;
     follower_.ask(options.newest > 0 ? of_last : wanted_);
   }
 
-  /// Called after each response, and when the journal is lost.
+  /// This function is called after each response, and when the journal is lost.
   std::function<void()> on_change = [] {};
 
   void stop() noexcept { done_ = true; }
   [[nodiscard]] bool done() const noexcept { return done_; }
   [[nodiscard]] bool past_is_told() const noexcept { return past_is_told_ || done_; }
   [[nodiscard]] bool is_lost() const noexcept { return is_lost_; }
-  /// The number of events received.
+  /// Returns the number of received events.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
  private:
@@ -129,7 +129,7 @@ class Reader {
     }
     // An empty batch marks the end of the history.
     if (events.empty()) end_past();
-    // Printed and flushed by now.
+    // Store the cursor after the events were printed and flushed.
     if (cursor_) cursor_->write(*last);
     on_change();
   }
@@ -140,7 +140,7 @@ class Reader {
     if (newest_events_.size() > options_.newest) newest_events_.pop_front();
   }
 
-  /// Asks for a longer stretch than before. Without numbers it is the whole history.
+  /// Requests a longer range than before. Without numbers it is the whole history.
   void ask_for_newest() {
     constexpr EventNumber growth = 4;
     stretch_ = stretch_ == 0 ? std::max<EventNumber>(options_.newest, least_stretch) : stretch_ * growth;
@@ -167,7 +167,7 @@ class Reader {
     if (!options_.wait_for.empty() && proto::read_event_entry(event).name == options_.wait_for) done_ = true;
   }
 
-  // The daemon has ended the journal: success for --follow without --wait, an error otherwise.
+  // Handles the end of the journal by the daemon: success for --follow without --wait, an error otherwise.
   void end(const client::Response& response) {
     if (done_) return;
     const Error& error = response.error();
@@ -192,12 +192,12 @@ class Reader {
   JournalRequest wanted_;
   std::optional<WallTime> until_;
   views::EventTimes times_;
-  /// On a terminal users have their names.
+  /// Names of users, which a terminal shows.
   views::UserName names_;
   std::optional<views::TargetClip> clip_;
   std::optional<CursorFile> cursor_;
-  /// For -n: whether newest_ is known, the number of the last event at the beginning, and how many events
-  /// before it were asked for.
+  /// For -n: whether the search for the newest events is under way, the number of the last event, and how
+  /// many events before it were requested.
   bool is_searching_ = false;
   std::optional<EventNumber> newest_;
   EventNumber stretch_ = 0;
@@ -209,7 +209,7 @@ class Reader {
   JournalFollower follower_;
 };
 
-/// The error for a history that does not end. `how` continues its text.
+/// Returns the error for a history that does not end; `how` continues its text.
 Error no_end(const client::Connection& connection, const Reader& reader, std::string_view how) {
   return {ETIMEDOUT, fmt::format("resource.journal: {}: the history did not end: {} events {}",
                                  connection.uri(), reader.count(), how)};
@@ -219,12 +219,12 @@ Error no_answer(const client::Connection& connection, const std::string& time) {
   return {ETIMEDOUT, fmt::format("resource.journal: no answer from {} within {}", connection.uri(), time)};
 }
 
-/// Throws Error ETIMEDOUT if the history does not come, stops in the middle, or does not end. Later events
-/// have no time limit.
+/// Watches the history: throws Error ETIMEDOUT if it does not arrive, stops in the middle, or does not end.
+/// Later events have no time limit.
 class PastWatch {
  public:
-  /// `silence` is the longest time between two responses. With `must_end` the whole history may take
-  /// `most_silences` times as long.
+  /// Starts to watch. `silence` is the longest time between two responses. With `must_end` the whole history
+  /// may take `most_silences` times as long.
   PastWatch(client::Connection& connection, const Reader& reader, client::Milliseconds silence, bool must_end)
       : connection_(connection), reader_(reader), silence_(silence) {
     restart();
@@ -258,23 +258,46 @@ class PastWatch {
   client::Connection::TimerId timer_ = 0;
 };
 
+/// Returns the time for --since or --until. Events are shown with the nearest second, so a date in whole
+/// seconds includes all that are shown with it.
+WallTime first_shown_as(const std::string& text, WallTime now) {
+  const WallTime time = parse_time(text, now, Unsigned::back);
+  return is_date_in_seconds(text) ? std::max(time - Seconds(0.5), WallTime{}) : time;
+}
+WallTime last_shown_as(const std::string& text, WallTime now) {
+  const WallTime time = parse_time(text, now, Unsigned::back);
+  return is_date_in_seconds(text) ? time + Seconds(0.499999) : time;
+}
+
 JournalRequest request_of(Context& context, const EventlogOptions& options, WallTime now) {
   JournalRequest request;
-  if (!options.since.empty()) request.since = parse_time(options.since, now, Unsigned::back);
+  if (!options.since.empty()) request.since = first_shown_as(options.since, now);
   if (std::string targets = options.targets.text(context); !targets.empty())
     request.targets = std::move(targets);
   request.allocations = options.allocations;
   return request;
 }
 
+/// Checks the name of an event to wait for: a wait for an unknown one would never end.
+std::string check_event_name(const std::string& name) {
+  const auto names = views::event_names();
+  if (std::ranges::find(names, name) != names.end()) return {};
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto meant = text::nearest(name, known);
+  return fmt::format("unknown event {}: {}known are {}", text::quoted(name),
+                     meant ? fmt::format("did you mean {}? ", *meant) : "", fmt::join(known, ", "));
+}
+
 void read_journal(Context& context, const EventlogOptions& options) {
+  if (proto::is_ledger_name(options.wait_for) && !options.allocations)
+    throw views::UsageError(fmt::format("eventlog: --wait {} requires --allocations", options.wait_for));
   const JournalRequest request = request_of(context, options, context.now());
   std::optional<WallTime> until;
-  if (!options.until.empty()) until = parse_time(options.until, context.now(), Unsigned::back);
+  if (!options.until.empty()) until = last_shown_as(options.until, context.now());
   const auto timeout = parse_timeout(options.timeout);
   auto& connection = context.connection();
-  // For a person the sets of an event have the named targets alone; a program gets events as they are. Asked
-  // before the loop takes the signals, so that Ctrl-C ends the wait for the answer.
+  // Clip events only for a person: the sets then have only the named targets, while a program gets events
+  // unchanged. Request this before the loop takes the signals, so that Ctrl-C ends the wait for the answer.
   std::optional<views::TargetClip> clip;
   if (request.targets && context.terminal() && !options.json)
     clip.emplace(*request.targets, fetch_inventory(context));
@@ -313,8 +336,9 @@ void register_eventlog(usage::Command& app, Context& context) {
   auto options = std::make_shared<EventlogOptions>();
   auto* command = app.add_subcommand("eventlog", "Print the journal of resource events");
   command->add_flag("-F,--follow", options->follow,
-                    "Then print new events as they happen, also after a restart of the daemon");
-  command->add_option("-w,--wait", options->wait_for, "End after the first event of this name, past or new");
+                    "After the history, print new events as they happen, also after a restart of the daemon");
+  command->add_option("-w,--wait", options->wait_for, "End after the first event of this name, past or new")
+      ->check(check_event_name, "EVENT");
   command->add_option(
       "-t,--timeout", options->timeout,
       "End after this duration; this is a failure, except with -F alone. Default: the history "
@@ -322,10 +346,11 @@ void register_eventlog(usage::Command& app, Context& context) {
   command->add_option(
       "--since", options->since,
       "Only events at or after this time: seconds since the epoch, a date (ISO 8601), or a duration "
-      "such as 2h, back from now");
+      "such as 2h, back from now. A date in whole seconds has all events that are shown with it");
   command->add_option("--until", options->until,
                       "Only events at or before this time, in the forms of --since");
-  auto* newest = command->add_option("-n,--last", options->newest, "Only the last events, as many as this");
+  auto* newest = command->add_option("-n,--last", options->newest,
+                                     "Number of events to print, counted from the last one");
   require_count(*newest);
   command->add_option("--cursor", options->cursor,
                       "Keep the number of the last printed event in this file: the next run with it prints "
@@ -346,7 +371,7 @@ void register_eventlog(usage::Command& app, Context& context) {
   for (const char* part : {"--follow", "--wait", "--since", "--until", "--last", "--cursor", "-i", "-q"}) {
     whole->excludes(command->get_option(part));
   }
-  // With these, events of a response are left out, and the number of the last one is not that of the last
+  // These options leave out events of a response, so the number of the last one would not be that of the last
   // printed event.
   for (const char* part : {"--wait", "--until", "--last"}) {
     command->get_option("--cursor")->excludes(command->get_option(part));

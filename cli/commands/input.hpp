@@ -13,21 +13,21 @@ namespace resourced::cli::commands {
 
 class Context;
 
-/// Upper bound of one input, in bytes.
+/// Maximum size of one input, in bytes.
 inline constexpr std::size_t max_input = std::size_t{1} << 30;
 
-/// All of a stream. Throws Error EFBIG for more than max_input, EIO if it cannot be read.
+/// Reads a whole stream. Throws Error EFBIG for more than max_input, EIO if it cannot be read.
 [[nodiscard]] std::string read_all(std::istream& in);
-/// A file, or standard input for "-". Throws Error that names the file.
+/// Reads a file, or standard input for "-". Throws Error that names the file.
 [[nodiscard]] std::string read_file(const Context& context, const std::string& name);
 
-/// Splits a text into the JSON objects in it, with nothing or white space between them. Checks only the
-/// braces, not the JSON. Throws Error EINVAL that names the document.
+/// Splits a text into its JSON objects, with nothing or white space between them. Checks only the braces, not
+/// the JSON. Throws Error EINVAL that names the document.
 [[nodiscard]] std::vector<std::string_view> split_documents(std::string_view text);
 
-/// The one R on standard input.
+/// Reads exactly one R from standard input.
 [[nodiscard]] rset::ResourceSet read_r(const Context& context);
-/// The R documents on standard input, at least this many. An error names the document, counted from 1.
+/// Reads the R documents on standard input, at least this many. An error names the document, counted from 1.
 [[nodiscard]] std::vector<rset::ResourceSet> read_several_r(const Context& context, std::size_t least);
 
 }  // namespace resourced::cli::commands

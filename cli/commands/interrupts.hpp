@@ -1,34 +1,38 @@
-// Ctrl-C while a command works in a loop. A command without a loop dies of SIGINT at once; one with a loop
-// brings its work to an end first, and dies of SIGINT then, so that shells and scripts see no difference.
+// Ends a command that has a loop, from outside: by Ctrl-C, or because the reader of its output is gone. A
+// command without a loop dies of SIGINT at once; one with a loop finishes its work first, and then dies of
+// SIGINT, so that shells and scripts see no difference.
 #pragma once
 
-#include <csignal>
+#include <optional>
 
 #include <boost/asio/signal_set.hpp>
 
-#include "cli/commands/context.hpp"
+#include "os/file.hpp"
 #include "os/loop.hpp"
 
 namespace resourced::cli::commands {
 
-/// Tells SIGINT from SIGTERM, which end a loop alike.
+/// Distinguishes SIGINT from other ends of the loop.
 class Interrupts {
  public:
-  explicit Interrupts(os::SignalLoop& loop) : signals_(loop.context(), SIGINT) {
-    signals_.async_wait([this](const boost::system::error_code& error, int /*number*/) {
-      if (!error) has_come_ = true;
-    });
-  }
+  /// Watches signals and the reader of standard output: otherwise `acquire | head -1` would hold the
+  /// resources until the next response.
+  explicit Interrupts(os::SignalLoop& loop);
 
+  /// Call when the output has no reader or cannot be written: ends the loop once.
+  void lose_output() noexcept;
   [[nodiscard]] bool has_come() const noexcept { return has_come_; }
-  /// Throws Interrupted if SIGINT has come.
-  void check() const {
-    if (has_come_) throw Interrupted();
-  }
+  /// Throws Interrupted if SIGINT was received.
+  void check() const;
 
  private:
+  os::SignalLoop& loop_;
   boost::asio::signal_set signals_;
+  /// An epoll instance that watches standard output.
+  os::Descriptor hangup_;
+  std::optional<os::Watch> watch_;
   bool has_come_ = false;
+  bool has_lost_output_ = false;
 };
 
 }  // namespace resourced::cli::commands

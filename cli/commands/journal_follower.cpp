@@ -13,7 +13,7 @@ namespace {
 
 constexpr client::BackoffLimits pauses{client::Milliseconds(20), client::Milliseconds(1000)};
 
-/// Whether the journal may go on: the daemon has ended, or the client fell behind.
+/// Whether the journal may continue: the daemon has ended, or the client fell behind.
 bool is_interruption(const client::Response& response) {
   switch (response.error().errnum()) {
     case ECONNRESET:
@@ -24,7 +24,7 @@ bool is_interruption(const client::Response& response) {
     case EAGAIN:
       return !response.local();
     case EHOSTUNREACH:
-      // A standby that does not have the last event yet.
+      // The daemon is a standby that does not have the last event yet.
       return proto::topics::is_of_standby(response.error());
     default:
       return false;

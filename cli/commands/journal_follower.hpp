@@ -1,5 +1,5 @@
-// Follows resource.journal, and goes on after the last event it got when the connection was lost, the daemon
-// has ended, or it fell behind: each event comes once.
+// Follows resource.journal. After a lost connection, the end of the daemon, or if it fell behind, it
+// continues after the last received event, so each event is reported once.
 #pragma once
 
 #include <functional>
@@ -17,16 +17,17 @@ namespace resourced::cli::commands {
 class JournalFollower {
  public:
   struct Callbacks {
-    /// A response: its events, an array, empty at the end of the history, and the number of the last one.
+    /// Called with each response: its events, an array, empty at the end of the history, and the number of
+    /// the last one.
     std::function<void(const nlohmann::json& events, std::optional<proto::topics::EventNumber> last)> events;
-    /// The journal has ended for good. May throw.
+    /// Called when the journal has ended for good. May throw.
     std::function<void(const client::Response& response)> ended;
-    /// Called with the reason when the journal is lost, and with nothing when it comes again. May be null.
+    /// Called with the reason when the journal is lost, and with nothing when it continues. May be null.
     std::function<void(const std::optional<Error>& loss)> changed = nullptr;
   };
 
-  /// `connection` must outlive this. Without `reconnects` every end is for good. So it is for a journal whose
-  /// events have no numbers.
+  /// Makes a follower; `connection` must outlive it. Without `reconnects` every end is final, as it is for a
+  /// journal whose events have no numbers.
   JournalFollower(client::Connection& connection, bool reconnects, Callbacks callbacks);
   ~JournalFollower();
   JournalFollower(const JournalFollower&) = delete;
@@ -34,7 +35,7 @@ class JournalFollower {
   JournalFollower(JournalFollower&&) = delete;
   JournalFollower& operator=(JournalFollower&&) = delete;
 
-  /// Sends this request in the place of an earlier one. May be called from the callbacks.
+  /// Sends this request instead of an earlier one. May be called from the callbacks.
   void ask(const proto::topics::JournalRequest& request);
 
  private:
@@ -46,9 +47,9 @@ class JournalFollower {
   bool reconnects_;
   Callbacks callbacks_;
   proto::topics::JournalRequest wanted_;
-  /// `wanted_.after` is that of a response, or of an earlier run: the journal can go on there.
+  /// Whether `wanted_.after` is from a response, or from an earlier run: the journal can continue there.
   bool has_last_ = false;
-  /// A response has come.
+  /// Whether a response was received.
   bool has_begun_ = false;
   bool is_lost_ = false;
   std::optional<client::Connection::RequestId> request_;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t max_name = 64;
 
-/// A TOML basic string, which a JSON string in ASCII is too.
+/// Returns a TOML basic string, which has the same form as a JSON string in ASCII.
 std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true); }
 
 std::string checked_name(std::string name) {

@@ -17,7 +17,7 @@ using proto::topics::JournalRequest;
 
 namespace {
 
-/// After the last event of any log: the year 9999.
+/// A time after the last event of any log: the year 9999.
 constexpr WallTime after_all_events = wall_time(253402300799);
 
 bool is_of_ledger(const json& event) {
@@ -40,7 +40,7 @@ LiveCluster::LiveCluster(Context& context, Options options, std::function<void()
   begin();
 }
 
-// Asks for the number of the last event.
+// Starts: requests the number of the last event.
 void LiveCluster::begin() {
   is_following_ = is_past_told_ = false;
   events_.clear();
@@ -53,8 +53,8 @@ void LiveCluster::follow(std::optional<EventNumber> last) {
   is_following_ = true;
   JournalRequest request;
   request.allocations = options_.allocations;
-  // Without numbers the history comes as a whole: the clocks of this machine and of the daemon may differ, so
-  // `since` could leave out an event.
+  // Without numbers the whole history is requested: the clocks of this machine and of the daemon may differ,
+  // so `since` could leave out an event.
   if (last) request.after = *last - std::min<EventNumber>(*last, options_.events);
   journal_.ask(request);
 }
@@ -73,7 +73,7 @@ void LiveCluster::take(const json& events, std::optional<EventNumber> last) {
 }
 
 void LiveCluster::on_ended(const client::Response& response) {
-  // The daemon has another log than before: begin anew with that.
+  // The daemon has another log than before: start again with that.
   const Error& error = response.error();
   if (!response.local() && std::string_view(error.what()).starts_with("after: ")) return begin();
   throw Error(error);
@@ -85,7 +85,8 @@ void LiveCluster::on_changed(const std::optional<Error>& loss) {
     lost_at_ = context_.now();
     return changed_();
   }
-  // The schedulers have to come again, and what the daemon has read at its start is no event.
+  // Request the state again: the schedulers have to reconnect, and changes that the daemon read at its start
+  // are no events.
   refresh();
 }
 
@@ -119,8 +120,8 @@ void LiveCluster::ask_for(const char* topic, std::function<void(json)> use) {
   connection_.send(topic, [use = std::move(use)](const client::Response& response) {
     if (response.ok()) return use(response.payload());
     const int errnum = response.error().errnum();
-    // The inventory is not known yet, the daemon has no such topic or does not lead, or the connection is
-    // lost.
+    // Ignored errors: the inventory is not known yet, the daemon has no such topic or does not lead, or the
+    // connection is lost.
     const bool is_known = response.local() || errnum == EAGAIN || errnum == ENOENT || errnum == ENOSYS ||
                           errnum == EPERM || errnum == ECANCELED || errnum == EHOSTUNREACH;
     if (!is_known) throw Error(response.error());

@@ -1,5 +1,5 @@
-// The state of a daemon that a command shows as long as it runs: kept up to date by the journal, over
-// restarts of the daemon. The state is asked for after events only, and at most once a second.
+// The state of a daemon that a command shows continuously: the journal keeps it up to date, over restarts of
+// the daemon. The state is requested only after events, and at most once a second.
 #pragma once
 
 #include <cstddef>
@@ -23,28 +23,28 @@ class LiveCluster {
  public:
   /// The shortest time between two requests for the state.
   static constexpr client::Milliseconds pause{1000};
-  /// How often the schedulers are asked for, whose coming and going is no event.
+  /// Interval of requests for the schedulers, whose coming and going is no event.
   static constexpr client::Milliseconds peers_period{5000};
 
   struct Options {
-    /// Ask for the schedulers and agents, too.
+    /// Whether to request the schedulers and agents, too.
     bool peers = false;
-    /// How many past events are shown at the beginning, and how many are kept.
+    /// Number of past events that are shown at the beginning, and of events that are kept.
     std::size_t events = 0;
-    /// Records of the ledger count as events that change the state. They are not kept.
+    /// Whether records of the ledger count as events that change the state. They are not kept.
     bool allocations = false;
   };
 
-  /// `changed` is called whenever there is something else to show, from inside process(): with the state, or
-  /// with the loss. Every other failure of the daemon is thrown there.
+  /// Makes the state; `changed` is called when there is something else to show, from inside process(): with
+  /// the state, or with the loss. Every other failure of the daemon is thrown there.
   LiveCluster(Context& context, Options options, std::function<void()> changed);
 
-  /// The answer to resource.status; null until there is one.
+  /// Returns the answer to resource.status; null until there is one.
   [[nodiscard]] const nlohmann::json& status() const noexcept { return status_; }
-  /// The answer to resource.peers; null where there is none.
+  /// Returns the answer to resource.peers; null if there is none.
   [[nodiscard]] const nlohmann::json& peers() const noexcept { return peers_; }
   [[nodiscard]] const std::deque<nlohmann::json>& events() const noexcept { return events_; }
-  /// Why the state may be outdated; nothing while it is live.
+  /// Returns why the state may be outdated; nothing while it is live.
   [[nodiscard]] const std::optional<Error>& loss() const noexcept { return loss_; }
   [[nodiscard]] WallTime lost_at() const noexcept { return lost_at_; }
 
@@ -54,10 +54,10 @@ class LiveCluster {
   void take(const nlohmann::json& events, std::optional<proto::topics::EventNumber> last);
   void on_ended(const client::Response& response);
   void on_changed(const std::optional<Error>& loss);
-  /// Asks for the state, now or when the pause is over.
+  /// Requests the state, now or when the pause is over.
   void refresh();
   void ask();
-  /// Calls `use` with the answer. A failure that the journal tells, too, is ignored.
+  /// Calls `use` with the answer. Ignores a failure that the journal reports as well.
   void ask_for(const char* topic, std::function<void(nlohmann::json)> use);
   void ask_for_peers();
   void watch_peers();
@@ -67,7 +67,7 @@ class LiveCluster {
   Options options_;
   std::function<void()> changed_;
   JournalFollower journal_;
-  /// The journal has reported its last event; events after it are requested.
+  /// Whether the journal has reported its last event, and events after it are requested.
   bool is_following_ = false;
   bool is_past_told_ = false;
   bool watches_peers_ = false;
@@ -76,10 +76,10 @@ class LiveCluster {
   std::deque<nlohmann::json> events_;
   std::optional<Error> loss_;
   WallTime lost_at_{};
-  /// A request for the state is under way, or a timer for it runs.
+  /// Whether a request for the state is under way, or a timer for it runs.
   bool is_asking_ = false;
   bool is_due_ = false;
-  /// The state has changed since the request.
+  /// Whether the state has changed since the request.
   bool is_outdated_ = false;
   std::optional<SteadyTime> asked_at_;
 };

@@ -32,7 +32,7 @@ class Display {
 
   void run() {
     client::Connection& connection = context_.connection();
-    // An asynchronous end by a signal, too, destroys the screen.
+    // An end by an asynchronous signal also destroys the screen.
     (void)loop_.work_until(
         connection.fd(), [&] { connection.process(); }, [this] { return is_over_; });
     interrupts_.check();
@@ -102,9 +102,9 @@ class Display {
   Interrupts interrupts_;
   boost::asio::signal_set resized_;
   bool is_over_ = false;
-  /// The last text, unless the loss of the journal was printed after it.
+  /// The last printed text; unset after the loss of the journal was printed.
   std::optional<std::string> printed_;
-  // Destroyed in the reverse order: the screen last, after the keys are not read any more.
+  // Members are destroyed in reverse order: the screen last, after the keys are not read any more.
   std::unique_ptr<screen::Screen> screen_;
   std::unique_ptr<os::Watch> keys_;
   LiveCluster cluster_;

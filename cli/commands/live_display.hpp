@@ -1,4 +1,4 @@
-// Shows a cluster as long as it is told to: on the screen of a terminal, or as text.
+// Shows a cluster continuously: on the screen of a terminal, or as text.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,16 @@ namespace resourced::cli::commands {
 
 struct LiveDisplay {
   LiveCluster::Options cluster;
-  /// The lines for a screen of this size. Without a size all lines, for output as text.
+  /// Returns the lines for a screen of this size; without a size all lines, for output as text.
   std::function<std::vector<views::Line>(const LiveCluster&, std::optional<views::Size>)> render;
-  /// How often ages on the screen are brought up to date.
+  /// Interval after which ages on the screen are updated.
   client::Milliseconds period{10000};
 };
 
-/// Returns when the user ends it: with q or Ctrl-C, or a signal. On a terminal that moves its cursor it uses
-/// the alternate screen. Elsewhere it prints each text that differs from the one before, after a line `---
-/// TIME live`, and `--- TIME not live: WHY`. Throws Error if the daemon cannot be reached at the beginning.
+/// Shows the display until the user ends it: with q or Ctrl-C, or a signal. On a terminal that moves its
+/// cursor it uses the alternate screen. Elsewhere it prints each text that differs from the one before, after
+/// a line `--- TIME live`, and `--- TIME not live: WHY`. Throws Error if the daemon cannot be reached at the
+/// beginning.
 void show_live(Context& context, const LiveDisplay& display);
 
 }  // namespace resourced::cli::commands

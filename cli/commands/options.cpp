@@ -12,7 +12,9 @@
 #include "cli/commands/queue_targets.hpp"
 #include "cli/usage/command.hpp"
 #include "core/error.hpp"
+#include "core/rset/targets.hpp"
 #include "core/text/duration.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
 
@@ -21,7 +23,7 @@ void add_output_options(usage::Command& command, views::OutputOptions& options) 
   auto* format =
       command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'");
   command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
-  command.add_flag("-w,--wide", options.wide, "All of the table, also where it is wider than the terminal");
+  command.add_flag("-w,--wide", options.wide, "Print the whole table, even if it is wider than the terminal");
 }
 
 screen::Abilities abilities(const Context& context) {
@@ -45,6 +47,12 @@ void add_targets_option(usage::Command& command, NamedTargets& targets) {
 
 std::string NamedTargets::text(Context& context) const {
   return listed_within_queue(context, queue, include);
+}
+
+std::optional<text::IdSet> NamedTargets::ranks(Context& context) const {
+  const std::string named = text(context);
+  if (named.empty()) return std::nullopt;
+  return rset::parse_targets(named, proto::topics::parse_status(context.call("resource.status")).inventory);
 }
 
 void add_report_options(usage::Command& command, ReportOptions& options) {

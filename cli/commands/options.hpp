@@ -13,6 +13,7 @@
 #include "client/connection.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "core/jobspec/shape.hpp"
+#include "core/text/idset.hpp"
 #include "core/time.hpp"
 
 namespace resourced::cli::usage {
@@ -24,9 +25,9 @@ namespace resourced::cli::commands {
 
 class Context;
 
-/// -n, -o, --json and -w.
+/// Adds -n, -o, --json and -w.
 void add_output_options(usage::Command& command, views::OutputOptions& options);
-/// What the output of this command can show (screen/abilities.hpp).
+/// Returns what the output of this command can show (screen/abilities.hpp).
 [[nodiscard]] screen::Abilities abilities(const Context& context);
 /// Fits the output to the terminal, if it goes to one.
 void fit_output(const Context& context, views::OutputOptions& options);
@@ -35,31 +36,36 @@ struct NamedTargets {
   std::string include;
   std::string queue;
 
-  /// As a request names them; empty for all. Asks the daemon for the queue, and throws as within_queue().
+  /// Returns the targets in the form of a request; empty for all. Requests the queue from the daemon, and
+  /// throws as within_queue().
   [[nodiscard]] std::string text(Context& context) const;
+  /// Returns the targets as ranks, excluded ones too; nothing for all. Requests resource.status from the
+  /// daemon, because resource.sched-status has no excluded targets.
+  [[nodiscard]] std::optional<text::IdSet> ranks(Context& context) const;
 };
-/// -i and -q
+/// Adds -i and -q.
 void add_targets_option(usage::Command& command, NamedTargets& targets);
 
-/// What a change prints on standard output.
+/// The output of a change on standard output.
 struct ReportOptions {
   bool quiet = false;
   bool json = false;
 };
-/// --quiet and, unless the command has it already, --json.
+/// Adds --quiet and, unless the command has it already, --json.
 void add_report_options(usage::Command& command, ReportOptions& options);
 
-/// Refuses everything but a whole number from 1 on.
+/// Requires a whole number of at least 1 as the value of an option.
 void require_count(usage::Option& option);
 
-/// Words of a command line as one text.
+/// Returns words of a command line as one text.
 [[nodiscard]] std::string join_words(const std::vector<std::string>& words);
 
-/// parse_shape(), with an error that shows the shape and a caret below the place.
+/// Calls parse_shape(), with an error that shows the shape and a caret below the place.
 [[nodiscard]] jobspec::ResourceGraph read_shape(const std::string& text,
                                                 const jobspec::ShapeOptions& options = {});
 
-/// The value of an option --timeout; nothing for an empty text or a time without end. Throws UsageError.
+/// Returns the value of an option --timeout; nothing for an empty text or a time without end. Throws
+/// UsageError.
 [[nodiscard]] std::optional<client::Milliseconds> parse_timeout(const std::string& text);
 
 }  // namespace resourced::cli::commands

@@ -41,7 +41,7 @@ struct PropertyWords {
   std::string targets;
 };
 
-/// Whether a word names targets; nothing if that cannot be known yet, as there is no inventory.
+/// Whether a word names targets; nothing if that is unknown, because there is no inventory yet.
 std::optional<bool> names_targets(const std::string& word, Snapshot& snapshot) {
   if (has_selector(word)) return true;
   try {
@@ -53,8 +53,8 @@ std::optional<bool> names_targets(const std::string& word, Snapshot& snapshot) {
   }
 }
 
-/// NAME TARGETS, or the other way round where only that has targets. Throws UsageError where both words name
-/// targets.
+/// Finds out whether two words are NAME TARGETS or, if only the first one names targets, TARGETS NAME. Throws
+/// UsageError if both words name targets.
 PropertyWords tell_apart(std::string first, std::string second, Snapshot& snapshot) {
   if (names_targets(first, snapshot) != true) return {std::move(first), std::move(second)};
   if (names_targets(second, snapshot) != true) return {std::move(second), std::move(first)};
@@ -75,7 +75,7 @@ void add_property_command(usage::Command& group, Context& context, PropertyComma
   auto* command = group.add_subcommand(name, texts.description);
   command->add_option("NAME", options->first, "The property. It may also follow TARGETS")->required();
   auto* second = command->add_option("TARGETS", options->second, targets_help);
-  command->add_option("--name", options->name, "The property, where its name could be read as targets, too")
+  command->add_option("--name", options->name, "The property, if its name could be mistaken for targets")
       ->excludes(second);
   add_report_options(*command, options->report);
   add_queue_option(*command, options->queue);

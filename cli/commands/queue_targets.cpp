@@ -42,7 +42,7 @@ const json& queue_of(const json& queues, const std::string& queue) {
 IdSet targets_of_queue(const json& queues, const std::string& queue, const ResourceSet& inventory) {
   const json* table = &queue_of(queues, queue);
   std::string name = queue;
-  // A virtual queue has the targets of its parent, which is none.
+  // Use the parent of a virtual queue, which has its targets; a parent is never virtual.
   if (table->is_object() && table->contains("parent") && table->at("parent").is_string()) {
     name = table->at("parent").get<std::string>();
     table = &queue_of(queues, name);
@@ -61,7 +61,7 @@ void add_queue_option(usage::Command& command, std::string& queue) {
 
 namespace {
 
-/// As within_queue(); all targets of the queue if `targets` is nothing.
+/// Does the same as within_queue(); selects all targets of the queue if `targets` is empty.
 Selection select_in_queue(Context& context, const std::string& queue,
                           const std::optional<std::string>& targets, Excluded excluded) {
   const auto status = proto::topics::parse_status(context.call("resource.status"));

@@ -1,4 +1,4 @@
-// The targets of a queue (RFC 33), as the configuration of the daemon has it.
+// Finds the targets of a queue (RFC 33) in the configuration of the daemon.
 #pragma once
 
 #include <string>
@@ -17,22 +17,22 @@ namespace resourced::cli::commands {
 
 class Context;
 
-/// The targets that have all properties which the queue requires, its own (`+NAME`) if it has hosts, or those
-/// of its parent; all targets if it requires none. `queues` is the table of the configuration. Throws Error
-/// EINVAL for an unknown queue, with the known ones.
+/// Returns the targets that have all properties which the queue requires, its own (`+NAME`) if it has hosts,
+/// or those of its parent; all targets if it requires none. `queues` is the table of the configuration.
+/// Throws Error EINVAL for an unknown queue, with the known ones.
 [[nodiscard]] text::IdSet targets_of_queue(const nlohmann::json& queues, const std::string& queue,
                                            const rset::ResourceSet& inventory);
 
-/// -q
+/// Adds -q.
 void add_queue_option(usage::Command& command, std::string& queue);
 
-/// The targets of a change that are in the queue, for select_targets(), which means the same targets if ranks
-/// are renumbered meanwhile; the text itself if `queue` is empty. Throws Error EINVAL if there are none, and
-/// as select_targets() does.
+/// Returns the targets of a change that are in the queue, for select_targets(), in a form that means the same
+/// targets if ranks are renumbered in the meantime; `targets` itself if `queue` is empty. Throws Error EINVAL
+/// if there are none, and as select_targets() does.
 [[nodiscard]] std::string within_queue(Context& context, const std::string& queue, const std::string& targets,
                                        Excluded excluded = Excluded::kept);
-/// The targets of a listing that are in the queue, as a request names them; all of the queue if `targets` is
-/// empty. Throws as within_queue().
+/// Returns the targets of a listing that are in the queue, in the form of a request; all of the queue if
+/// `targets` is empty. Throws as within_queue().
 [[nodiscard]] std::string listed_within_queue(Context& context, const std::string& queue,
                                               const std::string& targets);
 

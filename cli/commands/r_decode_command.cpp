@@ -28,7 +28,7 @@ struct DecodeOptions {
   std::string properties;
 };
 
-/// As with `flux R decode`, unknown ranks are ignored, but an unknown host is an error.
+/// Reads targets like `flux R decode`: unknown ranks are ignored, but an unknown host is an error.
 text::IdSet targets(const ResourceSet& set, const std::string& text) {
   if (rset::hosts_of_targets(text)) return parse_targets(text, set);
   return text::IdSet::parse(text) & set.ranks();

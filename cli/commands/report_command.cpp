@@ -39,9 +39,9 @@ void report(Context& context, const ReportArguments& arguments) {
   }
   request.since = parse_time(arguments.since, context.now(), Unsigned::back);
   if (!arguments.until.empty()) request.until = parse_time(arguments.until, context.now(), Unsigned::back);
-  // An unknown field is reported without a request to the daemon.
+  // Report an unknown field without a request to the daemon.
   (void)views::render(views::report_columns(request.by), arguments.output);
-  // The daemon reads the log of the whole time, and serves others first.
+  // Factor of the time-out: the daemon reads the log of the whole time, and serves others first.
   constexpr int patience = 20;
   const auto payload = context.connection().call(
       "resource.report", proto::topics::encode_report_request(request), context.timeout() * patience);

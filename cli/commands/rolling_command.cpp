@@ -1,10 +1,12 @@
 // resourcectl rolling: work on nodes, some at a time, each drained and idle meanwhile.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +26,10 @@
 #include "cli/rolling/plan.hpp"
 #include "cli/rolling/state_file.hpp"
 #include "cli/usage/command.hpp"
+#include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "core/rset/targets.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "core/text/node_name.hpp"
@@ -67,18 +71,18 @@ bool is_drained(const Node& node) {
   return node.step == Step::failed || (!is_final(node.step) && node.step != Step::waiting);
 }
 
-/// `node1: done`, or nothing for a step that the next one follows at once.
+/// Returns a line such as `node1: done`; empty for a step that the next one follows at once.
 std::string describe(const Node& node) {
   const auto with = [&](const std::string& text) { return node.why.empty() ? text : text + ": " + node.why; };
   switch (node.step) {
     case Step::waiting:
-      return "undrained again, as others have used up the budget";
+      return node.why.empty() ? "" : "waits: " + node.why;
     case Step::idle:
       return "drained, waits until nothing runs";
     case Step::run:
       return "idle, the command runs";
     case Step::offline:
-      return "the command has ended, waits until the node is offline";
+      return "the command has ended, waits until the node has rebooted";
     case Step::ready:
       return "waits until the node is online and healthy";
     case Step::done:
@@ -110,6 +114,14 @@ class Reporter {
   /// Removes the live line.
   void end() {
     if (std::exchange(is_live_, false)) context_.out() << clear << std::flush;
+  }
+
+  void report_earlier_run(WallTime begun) const {
+    if (json_) {
+      context_.print_line(nlohmann::json{{"continues", to_number(begun)}}.dump());
+    } else {
+      context_.print_line("continues the run of " + views::format_time(begun));
+    }
   }
 
   void report(const Node& node) {
@@ -154,28 +166,27 @@ class Reporter {
   std::map<std::string, Step> steps_;
 };
 
-/// The hosts of the targets, and those that an earlier run has left in the middle of its work.
-std::vector<Node> nodes_of(const Selection& selection, const proto::topics::Status& status,
+/// Returns the hosts of these targets in the state of an earlier run, and then those of its nodes that are
+/// gone.
+std::vector<Node> nodes_of(const IdSet& ranks, const proto::topics::Status& status,
                            const rolling::StateFile& state) {
   std::vector<Node> nodes;
-  std::map<std::string, bool, std::less<>> known;
-  status.inventory.hosts(selection.ranks).for_each([&](std::string_view name) {
+  std::set<std::string, std::less<>> known;
+  status.inventory.hosts(ranks).for_each([&](std::string_view name) {
     const std::string host(name);
-    if (!known.emplace(host, true).second) return;
-    if (const auto earlier = state.nodes().find(host); earlier != state.nodes().end()) {
-      nodes.push_back(earlier->second);
-    } else {
-      nodes.push_back({host});
-    }
+    if (!known.insert(host).second) return;
+    const auto earlier = state.nodes().find(host);
+    nodes.push_back(earlier == state.nodes().end() ? Node{host} : earlier->second);
   });
   for (const auto& [host, node] : state.nodes()) {
-    if (!known.contains(host) && is_drained(node)) nodes.push_back(node);
+    if (!known.contains(host)) nodes.push_back(node);
   }
   for (Node& node : nodes) {
-    // Killed before the command had begun.
+    // The earlier run was killed before the command started.
     if (node.step == Step::run && !has_command(rolling::command_files(state.path(), node.host)))
       node.step = Step::idle;
-    // The host becomes a word of a command, where it must be neither an option nor text that a shell runs.
+    // Check the host: it becomes a word of a command, where it must be neither an option nor text that a
+    // shell runs.
     Hostlist named;
     named.append(node.host);
     text::check_node_names(named);
@@ -187,6 +198,19 @@ std::vector<Node> nodes_of(const Selection& selection, const proto::topics::Stat
     throw Error(EINVAL, fmt::format("host {} reads as a rank: rolling cannot name it", node.host));
   }
   return nodes;
+}
+
+/// Returns the targets of the command line. If this run continues an earlier one, returns the present targets
+/// of that: nodes may have left, and selectors may have another meaning.
+IdSet targets_of(Context& context, const RollingOptions& options, const proto::topics::Status& status,
+                 const rolling::StateFile& state) {
+  if (state.nodes().empty()) {
+    const std::string named = within_queue(context, options.queue, options.targets, Excluded::left_out);
+    return select_targets(named, status, Excluded::left_out).ranks;
+  }
+  Hostlist hosts;
+  for (const auto& entry : state.nodes()) hosts.append(entry.first);
+  return rset::known_ranks_of_hosts(hosts, status.inventory);
 }
 
 std::string count(std::size_t nodes) { return fmt::format("{} node{}", nodes, nodes == 1 ? "" : "s"); }
@@ -201,7 +225,7 @@ void conclude(const Context& context, const rolling::Plan& plan, rolling::StateF
     if (!json) context.print_line(fmt::format("done: {}", count(static_cast<std::size_t>(done))));
     return;
   }
-  std::string text = "interrupted";
+  std::string text = plan.given_up().empty() ? "interrupted" : plan.given_up();
   for (const Node& node : nodes) {
     if (node.step == Step::failed) text = fmt::format("{}: {}", node.host, node.why);
   }
@@ -229,27 +253,41 @@ void roll(Context& context, const RollingOptions& options) {
   driver_options.timeout = parse_timeout(options.timeout);
   driver_options.timeout_text = options.timeout;
   driver_options.assume_idle = options.assume_idle;
+  driver_options.reboot = options.reboot;
   driver_options.now = context.now();
 
   const std::string named =
       options.queue.empty() ? options.targets : options.targets + " of the queue " + options.queue;
-  const rolling::Work work{context.connection().uri(), named, options.command};
-  rolling::StateFile state(options.state.empty() ? rolling::default_state_path(work) : options.state, work);
+  const rolling::Work work{context.connection().uri(), named, options.command, options.reboot};
+  rolling::StateFile state(options.state.empty() ? rolling::default_state_path(work) : options.state, work,
+                           context.now());
+  const bool is_new = state.nodes().empty();
   Snapshot snapshot(context);
-  const auto selection =
-      select_targets(within_queue(context, options.queue, options.targets, Excluded::left_out),
-                     snapshot.status(), Excluded::left_out);
-  std::vector<Node> nodes = nodes_of(selection, snapshot.status(), state);
-  // Excluded targets, if they are named, are never drained.
-  const auto drainable =
-      select_ranks(selection.ranks - snapshot.status().exclude, snapshot.status().inventory);
+  const IdSet targets = targets_of(context, options, snapshot.status(), state);
+  std::vector<Node> nodes = nodes_of(targets, snapshot.status(), state);
+  // Leave out excluded targets, even named ones: they are never drained.
+  const auto drainable = select_ranks(targets - snapshot.status().exclude, snapshot.status().inventory);
   if (!drainable.ranks.empty()) require_reports(context, drainable, options.assume_idle, limit);
+  state.begin(nodes);
   const std::vector<Node> before = nodes;
   rolling::Plan plan(std::move(rules), std::move(nodes));
   Reporter reporter(context, options.json, before);
+  // Make a write fail if the output has no reader.
+  std::signal(SIGPIPE, SIG_IGN);
+  Interrupts* ends = nullptr;
   rolling::Driver driver(context.connection(), state, std::move(plan), std::move(driver_options),
-                         [&](const Node& node) { reporter.report(node); });
-  const Interrupts interrupts(driver.loop());
+                         [&](const Node& node) {
+                           try {
+                             reporter.report(node);
+                           } catch (const Error&) {
+                             // Finish the node at work in any case; no other node starts.
+                             if (context.out()) throw;
+                             ends->lose_output();
+                           }
+                         });
+  Interrupts interrupts(driver.loop());
+  ends = &interrupts;
+  if (!is_new) reporter.report_earlier_run(state.begun());
   driver.run();
   reporter.end();
   try {
@@ -267,7 +305,7 @@ void register_rolling(usage::Command& app, Context& context) {
   auto* command = app.add_subcommand(
       "rolling",
       "Work on nodes, some at a time: drain, wait until idle, run a command, wait until the node is online "
-      "and healthy, undrain. Goes on where it was when it is run again");
+      "and healthy, undrain. When run again, it continues where it stopped");
   command->add_option("TARGETS", options->targets, targets_help)->required();
   add_queue_option(*command, options->queue);
   command
@@ -278,7 +316,7 @@ void register_rolling(usage::Command& app, Context& context) {
       ->required();
   command
       ->add_option("--max", options->most,
-                   "How many nodes may be away, that is drained or not online, whoever did it: N or P%")
+                   "Maximum number of unavailable nodes (drained or not online, for any reason): N or P%")
       ->required();
   command
       ->add_option(
@@ -286,17 +324,17 @@ void register_rolling(usage::Command& app, Context& context) {
           "Shell pattern of properties: --max holds for the targets of each such property, and for the "
           "other TARGETS together. May be repeated")
       ->one_at_a_time();
-  command->add_option("--timeout", options->timeout,
-                      "Longest time for each of three steps of a node: until idle, the command, until ready");
-  command->add_flag("--assume-idle", options->assume_idle,
-                    "Wait for known allocations only, also where nobody reports what runs");
-  command->add_flag("--reboot", options->reboot,
-                    "After the command the node must have been offline before it is ready");
-  command->add_option("--reason", options->reason, "The reason of the drains; default: rolling: COMMAND");
   command->add_option(
-      "--state", options->state,
-      "The file that keeps the state; default: below $XDG_STATE_HOME/resourced/rolling, by the "
-      "daemon's URI, TARGETS and COMMAND");
+      "--timeout", options->timeout,
+      "Longest time for each wait: for the budget, until idle, the command, the reboot, until ready");
+  command->add_flag("--assume-idle", options->assume_idle,
+                    "Wait for known allocations only, even if no scheduler reports those of a target");
+  command->add_flag("--reboot", options->reboot,
+                    "The node must have rebooted since the command began before it is ready");
+  command->add_option("--reason", options->reason, "The reason of the drains; default: rolling: COMMAND");
+  command->add_option("--state", options->state,
+                      "The state file; default: below $XDG_STATE_HOME/resourced/rolling, by the "
+                      "daemon's URI, TARGETS and COMMAND");
   command->add_flag("--json", options->json, "Print one JSON object for each step of a node");
   command->callback([options, &context] { roll(context, *options); });
 }

@@ -39,7 +39,7 @@ bool is_selector(std::string_view part) {
                              [&](auto prefix) { return part.starts_with(prefix); });
 }
 
-/// Splits at the commas that stand outside of brackets.
+/// Splits a text at the commas outside of brackets.
 std::vector<std::string_view> split_parts(std::string_view text) {
   std::vector<std::string_view> parts;
   std::size_t start = 0;
@@ -55,8 +55,25 @@ std::vector<std::string_view> split_parts(std::string_view text) {
   return parts;
 }
 
-/// `unknown host: NAME`, or all of them as a hostlist.
-std::string unknown_hosts_text(const std::vector<std::string>& unknown) {
+bool is_same_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+/// Returns a suggestion for an unknown host; an empty text if nothing is alike.
+std::string hint(std::string_view unknown, const ResourceSet& inventory) {
+  if (unknown.find_first_of("*?") != std::string_view::npos)
+    return ": there are no patterns of hosts, write a hostlist such as node[0-7], or all";
+  std::string meant;
+  inventory.nodelist().for_each([&](std::string_view host) {
+    if (meant.empty() && is_same_but_for_case(host, unknown)) meant = host;
+  });
+  return meant.empty() ? "" : fmt::format(", did you mean {}?", meant);
+}
+
+/// Returns the error text about unknown hosts: one with a suggestion, or several as a hostlist.
+std::string unknown_hosts_text(const std::vector<std::string>& unknown, const ResourceSet& inventory) {
   if (unknown.size() > rset::max_unknown_hosts)
     return fmt::format("more than {} hosts are unknown", rset::max_unknown_hosts);
   Hostlist hosts;
@@ -64,12 +81,14 @@ std::string unknown_hosts_text(const std::vector<std::string>& unknown) {
   for (const auto& host : unknown) {
     if (seen.insert(host).second) hosts.append(host);
   }
-  return fmt::format("unknown host{}: {}", hosts.size() == 1 ? "" : "s", hosts.encode());
+  if (hosts.size() == 1)
+    return fmt::format("unknown host: {}{}", hosts.encode(), hint(unknown.front(), inventory));
+  return fmt::format("unknown hosts: {}", hosts.encode());
 }
 
 IdSet ranks_of(const Hostlist& hosts, const ResourceSet& inventory) {
   auto search = inventory.ranks_of(hosts, rset::max_unknown_hosts);
-  if (!search.unknown.empty()) throw Error(EINVAL, unknown_hosts_text(search.unknown));
+  if (!search.unknown.empty()) throw Error(EINVAL, unknown_hosts_text(search.unknown, inventory));
   return std::move(search.ranks);
 }
 
@@ -104,13 +123,13 @@ IdSet select_part(std::string_view part, const Status& status) {
   return found->second.targets;
 }
 
-/// The ranks of a text that reads as an idset, and cannot mean hosts as well.
+/// Returns the ranks of a text that is a valid idset, and cannot mean hosts as well.
 IdSet plain_ranks(std::string_view text, const ResourceSet& inventory) {
   rset::refuse_numbers_of_hosts(IdSet::parse(text), inventory);
   return rset::parse_targets(text, inventory);
 }
 
-/// The targets of a text with selectors.
+/// Returns the targets of a text with selectors.
 IdSet select_parts(std::string_view text, const Status& status, Excluded excluded) {
   const auto& inventory = status.inventory;
   IdSet ranks;
@@ -137,7 +156,7 @@ IdSet select_parts(std::string_view text, const Status& status, Excluded exclude
   return ranks | ranks_of(hosts, inventory);
 }
 
-/// Cuts the first word off a text; it is empty if the text has no more.
+/// Removes the first word from a text and returns it; empty if the text has no more.
 std::string_view take_word(std::string_view& text) {
   constexpr std::string_view blanks = " \t\n";
   text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
@@ -165,6 +184,13 @@ bool is_idset(std::string_view word) {
 }  // namespace
 
 bool reads_as_ranks(std::string_view text) { return !rset::hosts_of_targets(text).has_value(); }
+
+std::string_view without_kind(std::string_view text) {
+  for (const auto prefix : {rank_prefix, host_prefix}) {
+    if (text.starts_with(prefix)) return text.substr(prefix.size());
+  }
+  return text;
+}
 
 bool has_selector(std::string_view text) {
   const auto parts = split_parts(text);
@@ -212,7 +238,7 @@ std::string explain_refusal(const std::string& refusal, std::string_view targets
       const auto hosts = rset::hosts_of_targets(targets);
       const auto unknown =
           hosts ? inventory.ranks_of(*hosts, rset::max_unknown_hosts).unknown : std::vector<std::string>();
-      return unknown.size() > 1 ? unknown_hosts_text(unknown) : refusal;
+      return unknown.empty() ? refusal : unknown_hosts_text(unknown, inventory);
     }
     for (const std::string_view start : {"rank ", "ranks "}) {
       if (!refusal.starts_with(start)) continue;
@@ -222,7 +248,7 @@ std::string explain_refusal(const std::string& refusal, std::string_view targets
       return fmt::format("{} ({})", refusal, inventory.hosts(ranks).encode());
     }
   } catch (const Error&) {
-    // Another text that begins alike.
+    // The text is another one that begins alike.
   }
   return refusal;
 }

@@ -35,17 +35,7 @@ using text::IdSet;
 
 namespace {
 
-/// The answer to a topic that a daemon may not serve, or not for this user; nothing then.
-std::optional<json> call_if_served(Context& context, std::string_view topic, const json& payload = nullptr) {
-  try {
-    return context.call(topic, payload);
-  } catch (const Error& error) {
-    if (error.errnum() == ENOSYS || error.errnum() == EPERM || error.errnum() == ENOENT) return std::nullopt;
-    throw;
-  }
-}
-
-/// All events of a target, however old: the daemon finds those of one host without reading the others.
+/// Returns all events of a target: the daemon finds those of one host without reading the others.
 views::NodeHistory read_history(Context& context, const std::string& host, const std::string& target,
                                 const rset::ResourceSet& inventory) {
   views::NodeHistory history(host);
@@ -82,18 +72,19 @@ views::NodeHistory read_history(Context& context, const std::string& host, const
   return history;
 }
 
-void show(Context& context, const std::string& targets, bool as_json) {
+/// Shows a node; `is_first` means that no page was printed before.
+void show(Context& context, const std::string& targets, bool as_json, bool& is_first) {
   const Status status = proto::topics::parse_status(context.call("resource.status"));
   const IdSet ranks = select_targets(targets, status).ranks;
   const auto peers =
-      call_if_served(context, "resource.peers", proto::topics::encode_peers_request({ranks.encode()}));
+      context.call_if_served("resource.peers", proto::topics::encode_peers_request({ranks.encode()}));
   std::map<IdSet::Id, double> memory;
-  if (const auto inventory = call_if_served(context, "resource.get"); inventory && inventory->contains("R"))
+  if (const auto inventory = context.call_if_served("resource.get", nullptr);
+      inventory && inventory->contains("R"))
     memory = views::memory_of_graph(inventory->at("R"));
-  const auto config = call_if_served(context, "config.get");
+  const auto config = context.call_if_served("config.get", nullptr);
   const bool takes_agents =
       config && config->contains("monitor") && config->at("monitor").value("mode", "") == "agents";
-  bool is_first = true;
   ranks.for_each([&](IdSet::Id rank) {
     const std::string host = status.inventory.host(rank);
     const std::string target = std::to_string(rank);
@@ -126,7 +117,7 @@ void show(Context& context, const std::string& targets, bool as_json) {
 
 void register_show(usage::Command& app, Context& context) {
   struct Options {
-    std::string targets;
+    std::vector<std::string> targets;
     bool json = false;
   };
   auto options = std::make_shared<Options>();
@@ -134,7 +125,10 @@ void register_show(usage::Command& app, Context& context) {
   command->add_option("NODE", options->targets, "A host or a rank; several are shown one after the other")
       ->required();
   command->add_flag("--json", options->json, "One JSON object for each node");
-  command->callback([options, &context] { show(context, options->targets, options->json); });
+  command->callback([options, &context] {
+    bool is_first = true;
+    for (const std::string& targets : options->targets) show(context, targets, options->json, is_first);
+  });
 }
 
 }  // namespace resourced::cli::commands

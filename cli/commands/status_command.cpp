@@ -20,12 +20,12 @@ namespace resourced::cli::commands {
 
 namespace {
 
-/// A standby of a cluster that does not reach etcd tells what it knew last.
+/// Warns if the daemon is a standby that does not reach etcd: its answers have the last known state.
 void warn_if_old(Context& context) {
   try {
     (void)context.call("resource.ready");
   } catch (const Error& error) {
-    if (error.errnum() == EAGAIN) context.warn(std::string("this may be old: ") + error.what());
+    if (error.errnum() == EAGAIN) context.warn(std::string("the answer may be outdated: ") + error.what());
   }
 }
 
@@ -45,11 +45,12 @@ void register_status(usage::Command& app, Context& context) {
       "status", "Show the targets by state: available, draining, drained, excluded, torpid, offline");
   add_output_options(*command, options->output);
   add_targets_option(*command, options->targets);
-  command->add_option("-s,--states", options->states,
-                      "Only these states, separated by commas: avail, draining (drained, with allocations), "
-                      "drained, drain (both), exclude, "
-                      "torpid, offline (all that are not online, whatever else they are), shrunk (removed "
-                      "from the inventory)");
+  command->add_option(
+      "-s,--states", options->states,
+      "Only these states, separated by commas: avail, draining (drained, with allocations), "
+      "drained, drain (both), exclude, "
+      "torpid, offline (all that are silent or not online, whatever else they are), shrunk (removed "
+      "from the inventory)");
   const auto* at = command->add_option(
       "--at", options->at,
       "The states as they were at this time: 2026-11-22T18:30, a duration such as 2h for that long ago, or "
@@ -90,10 +91,10 @@ struct FilterOptions {
   std::string states;
   NamedTargets targets;
 
-  [[nodiscard]] views::ViewFilter filter(Context& context) const {
-    views::ViewFilter filter;
+  [[nodiscard]] views::SchedFilter filter(Context& context) const {
+    views::SchedFilter filter;
     if (!states.empty()) filter.states = views::parse_sched_states(states);
-    filter.targets = targets.text(context);
+    filter.targets = targets.ranks(context);
     return filter;
   }
 };

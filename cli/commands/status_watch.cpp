@@ -42,7 +42,7 @@ std::string status_text(const nlohmann::json& status, const views::OutputOptions
   std::string text = views::render(views::status_view(status, filter), output);
   // Programs parse the other formats, so only the standard table is followed by text.
   const bool plain = !output.json && !output.no_header && output.format.empty();
-  if (plain) text += views::describe_moves(status, filter);
+  if (plain) text += views::describe_moves(status, filter) + views::describe_rivals(status, filter);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// resourcectl status --watch: the table again after each change.
+// resourcectl status --watch: prints the table again after each change.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace resourced::cli::commands {
 
-/// What `status` prints for an answer to resource.status.
+/// Returns the output of `status` for an answer to resource.status.
 [[nodiscard]] std::string status_text(const nlohmann::json& status, const views::OutputOptions& output,
                                       const views::ViewFilter& filter);
 
-/// Returns when the user ends it.
+/// Shows the status until the user ends it.
 void watch_status(Context& context, const views::OutputOptions& output, const views::ViewFilter& filter);
 
 }  // namespace resourced::cli::commands

@@ -35,7 +35,7 @@ std::optional<double> read_number(std::string_view text) {
   return number;
 }
 
-/// Takes a number of this many digits from the front of a text.
+/// Reads numbers with a fixed number of digits from the front of a text.
 class Digits {
  public:
   explicit Digits(std::string_view text) : text_(text) {}
@@ -54,7 +54,7 @@ class Digits {
     text_.remove_prefix(1);
     return true;
   }
-  /// A fraction behind the point; 0 if there is none.
+  /// Reads a fraction behind the point; 0 if there is none.
   double fraction() {
     if (text_.empty() || text_.front() != '.') return 0;
     const std::size_t end = text_.find_first_not_of("0123456789", 1);
@@ -68,7 +68,7 @@ class Digits {
   std::string_view text_;
 };
 
-/// The seconds that a zone is ahead of UTC; nothing for a text that is none.
+/// Returns the seconds by which a zone is ahead of UTC; nothing for a text that is no zone.
 std::optional<int> read_zone(Digits digits) {
   if (digits.rest() == "Z") return 0;
   const bool is_behind = digits.rest().starts_with('-');
@@ -140,8 +140,7 @@ std::optional<double> read_duration(std::string_view text) {
 WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
   std::optional<double> time;
   const bool is_signed = text.starts_with('+') || text.starts_with('-');
-  // A number without a sign or unit is a time, so one that only durations have, as 0x10, would be taken
-  // wrongly.
+  // Refuse 0x10: a number without a sign or unit is a time, and only durations may be hexadecimal.
   const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
   const auto duration =
       !is_signed && is_hexadecimal ? std::nullopt : read_duration(is_signed ? text.substr(1) : text);
@@ -153,8 +152,14 @@ WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
   } else {
     time = read_date(text);
   }
-  if (!time || !std::isfinite(*time) || *time < 0) refuse(text);
+  if (!time || !std::isfinite(*time) || *time < 0 || *time > to_number(last_time)) refuse(text);
   return wall_time(*time);
+}
+
+bool is_date_in_seconds(std::string_view text) {
+  constexpr std::string_view form = "2026-11-22T18:30:05";
+  return text.size() >= form.size() && text[form.rfind(':')] == ':' &&
+         text.find('.') == std::string_view::npos && read_date(text).has_value();
 }
 
 WallTime parse_expiration(std::string_view text, WallTime now) {

@@ -1,4 +1,4 @@
-// A time as a command line names it: seconds since the epoch, ISO 8601, or a duration from now.
+// Reads a time of a command line: seconds since the epoch, ISO 8601, or a duration from now.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,10 @@ enum class Unsigned { ahead, back };
 /// epoch.
 [[nodiscard]] WallTime parse_time(std::string_view text, WallTime now, Unsigned direction);
 
-/// The same for an expiration, which lies ahead of now; 0 and `never` are no end.
+/// Whether a text is a date to the second without a fraction, as times are shown.
+[[nodiscard]] bool is_date_in_seconds(std::string_view text);
+
+/// Reads an expiration as parse_time() does; it must be in the future. 0 and `never` mean none.
 [[nodiscard]] WallTime parse_expiration(std::string_view text, WallTime now);
 
 }  // namespace resourced::cli::commands

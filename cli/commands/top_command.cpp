@@ -1,4 +1,4 @@
-// resourcectl top: the cluster on a screen, live.
+// resourcectl top: shows the cluster on a screen, live.
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ namespace resourced::cli::commands {
 
 namespace {
 
-/// Without a terminal's size a page has room for most clusters.
+/// Size of a page without a terminal: it has room for most clusters.
 constexpr views::Size paper{60, 200};
 
 std::vector<views::Line> render(Context& context, const LiveCluster& cluster,

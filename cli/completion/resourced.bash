@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Completion for bash of resourcectl, resourced and resource-agent, which have the candidates themselves: `PROGRAM
-# __complete -- WORD...` prints one a line, and ends with 3 where names of files are wanted.
+# Completion for bash of resourcectl, resourced and resource-agent. The programs provide the candidates: `PROGRAM
+# __complete -- WORD...` prints one a line, and ends with 3 if the shell should complete names of files.
 
 # _resourced_unquote WORD: sets `unquoted` to the word as the program would get it, and `quote` to the quote that is
 # still open at its end.
@@ -48,7 +48,8 @@ _resourced_complete() {
   local candidates=()
   [[ -z $output ]] || mapfile -t candidates <<<"$output"
   COMPREPLY=()
-  # What %q makes of a candidate is no text for the inside of a quote, and the quote decides what the shell runs.
+  # Offer no candidates in a quote that %q cannot continue: its output is no text for the inside of a quote, and the
+  # quote decides what the shell runs.
   if [[ -n $quote && ($typed != "$quote"* || ${typed:1} == *[\"\'\\]*) ]]; then return; fi
   # Readline replaces what follows the last of these characters in a word without quotes, or with it if it is @ or $.
   local kept='' breaks=${COMP_WORDBREAKS//[[:space:]\"\']/}
@@ -66,7 +67,7 @@ _resourced_complete() {
       \') candidate=${candidate//\'/\'\\\'\'} ;;
       \")
         for char in \\ \" \$ \`; do candidate=${candidate//"$char"/"\\$char"}; done
-        # History is expanded inside of these quotes, and there is no escape that takes itself away.
+        # Leave the quotes for each `!`: history is expanded inside of them, and an escape would remain in the text.
         candidate=${candidate//!/\"\'!\'\"}
         ;;
       *)

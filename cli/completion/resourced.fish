@@ -1,6 +1,6 @@
-# Completion for fish of resourcectl, resourced and resource-agent, which have the candidates themselves: `PROGRAM
-# __complete -- WORD...` prints one a line, and ends with 3 where names of files are wanted. The file is installed once
-# for each program, under its name.
+# Completion for fish of resourcectl, resourced and resource-agent. The programs provide the candidates: `PROGRAM
+# __complete -- WORD...` prints one a line, and ends with 3 if the shell should complete names of files. The file is
+# installed once for each program, under its name.
 
 function __resourced_complete
     set -l words (commandline -opc)

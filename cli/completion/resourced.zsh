@@ -1,6 +1,6 @@
 #compdef resourcectl resourced resource-agent
-# Completion for zsh of resourcectl, resourced and resource-agent, which have the candidates themselves: `PROGRAM
-# __complete -- WORD...` prints one a line, and ends with 3 where names of files are wanted.
+# Completion for zsh of resourcectl, resourced and resource-agent. The programs provide the candidates: `PROGRAM
+# __complete -- WORD...` prints one a line, and ends with 3 if the shell should complete names of files.
 
 local output word
 local -i wanted
@@ -12,7 +12,7 @@ output=$("$line[1]" __complete -- "${(@)line[2,-1]}" "${(Q)PREFIX}" 2>/dev/null)
 wanted=$?
 candidates=("${(@f)output}")
 candidates=(${candidates:#})
-# More has to follow these.
+# The user has to continue candidates that end in these characters.
 open=(${(M)candidates:#*[:=,]})
 candidates=(${candidates:#*[:=,]})
 (( $#open )) && compadd -V resourced -S '' -a open

@@ -1,5 +1,5 @@
-// A command for one node, in a session of its own. A process between resourcectl and the command records the
-// exit status in a file, so that a later run of resourcectl has it if this one was killed.
+// Runs a command for one node, in a session of its own. A process between resourcectl and the command records
+// the exit status in a file, so that a later run of resourcectl finds it if this one was killed.
 #pragma once
 
 #include <functional>
@@ -9,23 +9,24 @@
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+
+#include "os/process.hpp"
 
 namespace resourced::cli::rolling {
 
-/// Where a command of this node keeps its exit status and its output.
+/// Paths of the exit status and of the output of a node's command.
 struct CommandFiles {
   std::string status;
   std::string output;
 };
 [[nodiscard]] CommandFiles command_files(const std::string& state_path, const std::string& host);
 
-/// Whether a command that an earlier run has started still runs, or has ended. False if none was started, or
-/// if it was killed with all around it, as by a crash of this machine.
+/// Returns whether a command that an earlier run has started still runs, or has ended. False if none was
+/// started, or if the process that records its end was killed too, as by a crash of this machine.
 [[nodiscard]] bool has_command(const CommandFiles& files);
 
-/// Forgets an earlier command of the node. Call it before a new one is recorded as begun.
+/// Removes the files of an earlier command of the node. Call it before a new command is recorded as begun.
 void forget_command(const CommandFiles& files);
 
 class CommandRun {
@@ -35,7 +36,7 @@ class CommandRun {
   using Ended = std::function<void(const std::optional<std::string>&)>;
 
   /// Starts the command with the host in $RESOURCED_HOST, or finds the one that an earlier run has started.
-  /// Both end on their own if this object is destroyed. Throws Error if no process can be started.
+  /// The command goes on if this object is destroyed. Throws Error if no process can be started.
   CommandRun(boost::asio::io_context& loop, CommandFiles files, std::vector<std::string> command,
              std::string host, Ended ended);
   CommandRun(const CommandRun&) = delete;
@@ -44,27 +45,27 @@ class CommandRun {
   CommandRun& operator=(CommandRun&&) = delete;
   ~CommandRun();
 
-  /// Kills the command with its session. ended() is not called any more.
+  /// Kills the command with its process group. ended() is not called any more.
   void kill();
 
  private:
   using Duration = boost::asio::steady_timer::duration;
 
-  /// Takes up an earlier command, or starts one.
+  /// Finds an earlier command, or starts one.
   void begin();
   void find();
   void soon(Duration after, void (CommandRun::*step)());
-  void watch(int pidfd);
+  void watch(pid_t pid);
   void tell();
 
+  boost::asio::io_context& loop_;
   CommandFiles files_;
   std::vector<std::string> command_;
   std::string host_;
   Ended ended_;
-  int pid_ = -1;
-  boost::asio::posix::stream_descriptor descriptor_;
+  std::optional<os::Process> process_;
   boost::asio::steady_timer timer_;
-  /// Gone, once nothing may follow any more. A handler may be on its way then.
+  /// Reset when no handler may run any more, as one may be queued then.
   std::shared_ptr<int> is_alive_ = std::make_shared<int>();
 };
 

@@ -15,6 +15,7 @@
 #include "proto/topics/journal.hpp"
 #include "proto/topics/leader.hpp"
 #include "proto/topics/operate.hpp"
+#include "proto/topics/peers.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::cli::rolling {
@@ -25,12 +26,14 @@ using Condition = client::TargetWaitOptions::Condition;
 
 namespace {
 
-/// Events of a busy cluster are answered with at most ten looks in a second.
+/// Pause between looks: the events of a busy cluster cause at most ten looks in a second.
 constexpr Milliseconds pause_between_looks{100};
-/// The clocks of this machine and of the daemon may differ by this.
+/// Pause between checks for a reboot: no event reports a reboot so fast that the node was never offline.
+constexpr Milliseconds pause_between_boots{500};
+/// Allowed difference between the clocks of this machine and of the daemon.
 constexpr Seconds clock_slack{300};
 
-/// The daemon has ended, cannot be reached for now, or does not lead its cluster.
+/// Returns whether the daemon has ended, cannot be reached for now, or does not lead its cluster.
 bool is_interruption(const Response& response) {
   const int errnum = response.error().errnum();
   if (response.local()) return errnum == ECONNRESET;
@@ -57,7 +60,8 @@ text::IdSet ranks_of(const Node& node, const rset::ResourceSet& inventory) {
 }
 
 bool is_same(const Node& a, const Node& b) {
-  return a.step == b.step && a.reason == b.reason && a.why == b.why && a.gives_way == b.gives_way;
+  return a.step == b.step && a.reason == b.reason && a.why == b.why && a.boot == b.boot &&
+         a.drained == b.drained && a.gives_way == b.gives_way;
 }
 
 }  // namespace
@@ -71,7 +75,11 @@ Driver::Driver(client::Connection& connection, StateFile& state, Plan plan, Driv
       progress_(std::move(progress)),
       recorded_(plan_.nodes()) {
   for (std::size_t i = 0; i < recorded_.size(); ++i) {
-    if (recorded_[i].step == Step::run) resumed_.insert(i);
+    const Node& node = recorded_[i];
+    if (node.step == Step::run) resumed_.insert(i);
+    // The last run has reported the nodes that it was done with; the next steps of other nodes are news.
+    const bool is_told = is_final(node.step);
+    reported_.emplace_back(is_told ? node.step : Step::waiting, is_told ? node.why : "");
   }
 }
 
@@ -79,7 +87,7 @@ Driver::~Driver() = default;
 
 void Driver::run() {
   for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
-    if (plan_.nodes()[i].step == Step::offline) start_timer(i, "not offline");
+    if (plan_.nodes()[i].step == Step::offline) start_timer(i, "not rebooted");
   }
   look();
   const auto is_over = [this] { return plan_.is_over(); };
@@ -89,7 +97,8 @@ void Driver::run() {
   (void)loop_.work_until(connection_.fd(), work, is_over);
 }
 
-// Events tell that the budget may have room again, and that a node has gone offline.
+// Follows events, which show that the budget may have room again, and that a node has gone offline: a reboot,
+// if its agent reports no boot id.
 void Driver::follow_journal() {
   proto::topics::JournalRequest request;
   request.since = options_.now - clock_slack;
@@ -107,7 +116,7 @@ void Driver::follow_journal() {
 
 void Driver::take_events(const Response& response) {
   if (!response.ok()) {
-    // A journal that falls behind or whose daemon has ended begins again after the last event.
+    // Follow the journal again, after the last event, if it fell behind or the daemon has ended.
     const int errnum = response.error().errnum();
     if (!is_interruption(response) && errnum != ENODATA && errnum != EOVERFLOW) throw Error(response.error());
     connection_.after(pause_between_looks, [this] { follow_journal(); });
@@ -115,16 +124,19 @@ void Driver::take_events(const Response& response) {
   }
   const auto batch = proto::topics::parse_journal_batch(response.payload());
   for (const module::Event& event : batch.events) {
-    // Definitions are read without their time.
+    // Take the maximum, as definitions are read without their time.
     last_event_ = std::max(last_event_, event.timestamp);
     const auto* offline = std::get_if<module::OfflineEvent>(&event.body);
     if (offline == nullptr) continue;
     for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
       const Node& node = plan_.nodes()[i];
-      const bool is_watched = node.step == Step::run || node.step == Step::offline;
+      // Before the command starts, the request for the boot id is pending.
+      const auto pending = pending_.find(i);
+      const bool runs = node.step == Step::run && pending != pending_.end() && pending->second.command;
+      const bool is_watched = node.boot.empty() && (runs || node.step == Step::offline);
       const auto ranks = ranks_.find(i);
       if (!is_watched || event.timestamp <= node.since || ranks == ranks_.end()) continue;
-      if (offline->ranks.intersects(ranks->second)) act(plan_.was_offline(i));
+      if (offline->ranks.intersects(ranks->second)) act(plan_.has_rebooted(i));
     }
   }
   if (!batch.events.empty()) look_after(pause_between_looks);
@@ -138,7 +150,7 @@ void Driver::look_after(Milliseconds pause) {
   });
 }
 
-// A standby answers looks, so without a pause they would be as fast as it answers.
+// Pauses after an interruption: a standby answers at once, so looks without a pause would keep it busy.
 void Driver::look_after_change(const Response& response) {
   if (response.ok() || !is_interruption(response)) return look();
   look_after(pause_between_looks);
@@ -157,7 +169,7 @@ void Driver::look() {
           if (!is_interruption(response)) throw Error(response.error());
           return look_after(pause_between_looks);
         }
-        // Nodes have changed since the request, and the answer may be older than the change.
+        // Look again if nodes have changed since the request, as the answer may be older than the change.
         if (std::exchange(must_look_again_, false)) return look();
         const auto status = proto::topics::parse_status(response.payload());
         for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
@@ -165,12 +177,13 @@ void Driver::look() {
           if (ranks_.contains(i)) continue;
           ranks_[i] = ranks_of(plan_.nodes()[i], status.inventory);
         }
-        // Events of the journal have ranks, so ranks_ comes first.
+        // Follow the journal once ranks_ is filled, as events have ranks.
         if (!std::exchange(has_journal_, true)) follow_journal();
         const Actions actions = plan_.look(status);
         for (const Action& action : actions)
           ranks_[action.node] = ranks_of(plan_.nodes()[action.node], status.inventory);
         act(actions);
+        bound_wait_for_budget();
         if (plan_.wants_look()) look_after(pause_between_looks);
       },
       patient());
@@ -179,22 +192,27 @@ void Driver::look() {
 void Driver::act(const Actions& actions) {
   for (const Action& action : actions) {
     if (action.kind != Action::Kind::run || resumed_.contains(action.node)) continue;
-    // Before the step is recorded, so that the files of a recorded step are those of its own command.
+    // Forget the files before the step is recorded, so that a recorded step has those of its own command.
     forget_command(command_files(state_.path(), plan_.nodes()[action.node].host));
     plan_.set_since(action.node, std::max(last_event_, options_.now - clock_slack));
   }
   record();
   for (const Action& action : actions) begin(action);
+  watch_boots();
 }
 
 void Driver::record() {
   for (std::size_t i = 0; i < recorded_.size(); ++i) {
     const Node& node = plan_.nodes()[i];
-    if (is_same(node, recorded_[i])) continue;
-    const bool is_news = node.step != recorded_[i].step || node.why != recorded_[i].why;
-    recorded_[i] = node;
-    state_.record(node);
-    if (is_news) progress_(node);
+    // The plan is done with the node, or has given it back.
+    if (is_final(node.step) || node.step == Step::waiting) (void)end_step(i);
+    if (!is_same(node, recorded_[i])) {
+      recorded_[i] = node;
+      state_.record(node);
+    }
+    if (reported_[i] == std::pair(node.step, node.why)) continue;
+    reported_[i] = {node.step, node.why};
+    progress_(node);
   }
 }
 
@@ -226,7 +244,7 @@ void Driver::drain(std::size_t node) {
         if (response.ok() || is_interruption(response)) {
           plan_.answered(node);
         } else if (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL) {
-          // Drained by another operator, excluded or removed since the look.
+          // The node was drained by another operator, excluded or removed after the look.
           plan_.refused(node);
         } else {
           throw Error(response.error());
@@ -254,7 +272,7 @@ void Driver::mark(const Action& action) {
           connection_.after(pause_between_looks, [this, action] { mark(action); });
           return;
         }
-        // A node that others have drained, or that cannot be drained any more, has its error in the state.
+        // A refusal is no error: for a node that others have drained, the state alone has the failure.
         plan_.marked(action.node);
         record();
         look();
@@ -271,8 +289,11 @@ void Driver::undrain(const Action& action) {
   connection_.send(
       "resource.undrain", proto::topics::encode_undrain(command),
       [this, node](const Response& response) {
-        // A look shows whether the node is drained for another reason now, as by a scheduled drain.
-        if (response.ok() || is_interruption(response) || response.error().errnum() == EEXIST) {
+        // A look shows whether the node is drained for another reason now, as by a scheduled drain, or has
+        // left.
+        const bool is_explained =
+            !response.ok() && (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL);
+        if (response.ok() || is_interruption(response) || is_explained) {
           plan_.answered(node);
         } else {
           throw Error(response.error());
@@ -292,6 +313,12 @@ void Driver::wait(std::size_t node, Condition condition) {
   start_timer(node, is_idle ? "still allocated" : "not back online and healthy");
   pending_[node].wait = std::make_unique<client::TargetWait>(
       connection_, options, [this, node, is_idle](const std::optional<Error>& error) {
+        if (error && (error->errnum() == ENOENT || error->errnum() == EINVAL)) {
+          // The node has left the inventory, as the next look shows.
+          (void)end_step(node);
+          plan_.answered(node);
+          return look_after(pause_between_looks);
+        }
         if (error) return fail(node, error->what());
         const Pending ended = end_step(node);
         if (is_idle) {
@@ -305,19 +332,91 @@ void Driver::wait(std::size_t node, Condition condition) {
 }
 
 void Driver::start(std::size_t node) {
+  start_timer(node, "the command still runs");
+  if (!options_.reboot || resumed_.contains(node)) return run_command(node);
+  ask_boots(ranks_.at(node), [this, node](const Boots& boots) {
+    // The node may have timed out meanwhile.
+    if (plan_.nodes()[node].step != Step::run) return;
+    plan_.set_boot(node, boots.empty() ? "" : boots.begin()->second);
+    record();
+    run_command(node);
+  });
+}
+
+void Driver::ask_boots(const text::IdSet& targets, std::function<void(const Boots&)> take) {
+  connection_.send(
+      "resource.peers", proto::topics::encode_peers_request({targets.encode()}),
+      [this, targets, take = std::move(take)](const Response& response) {
+        if (response.ok())
+          return take(proto::topics::parse_peers(response.payload()).boots.value_or(Boots()));
+        // No boot ids are known in a Flux instance, which has no agents, or if targets have left.
+        if (!is_interruption(response)) return take({});
+        connection_.after(pause_between_looks, [this, targets, take] { ask_boots(targets, take); });
+      },
+      patient());
+}
+
+bool Driver::awaits_boot(const Node& node) const { return node.step == Step::offline && !node.boot.empty(); }
+
+void Driver::watch_boots() {
+  if (watches_boots_) return;
+  text::IdSet targets;
+  for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
+    const auto ranks = ranks_.find(i);
+    if (awaits_boot(plan_.nodes()[i]) && ranks != ranks_.end()) targets |= ranks->second;
+  }
+  if (targets.empty()) return;
+  watches_boots_ = true;
+  ask_boots(targets, [this](const Boots& boots) {
+    for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
+      const Node& node = plan_.nodes()[i];
+      const auto ranks = ranks_.find(i);
+      if (!awaits_boot(node) || ranks == ranks_.end()) continue;
+      // Where several agents share a host, one of the last boot may still be connected.
+      std::size_t others = 0;
+      const bool is_old = std::ranges::any_of(boots, [&](const auto& entry) {
+        if (!ranks->second.contains(entry.first)) return false;
+        ++others;
+        return entry.second == node.boot;
+      });
+      if (others != 0 && !is_old) act(plan_.has_rebooted(i));
+    }
+    connection_.after(pause_between_boots, [this] {
+      watches_boots_ = false;
+      watch_boots();
+    });
+  });
+}
+
+void Driver::bound_wait_for_budget() {
+  if (!plan_.blocked()) {
+    if (budget_timer_) connection_.cancel_timer(*std::exchange(budget_timer_, std::nullopt));
+    return;
+  }
+  if (budget_timer_ || !options_.timeout) return;
+  budget_timer_ = connection_.after(*options_.timeout, [this] {
+    budget_timer_.reset();
+    const Node& node = plan_.nodes()[*plan_.blocked()];
+    plan_.give_up(fmt::format("{}: not begun after {}: {}", node.host, options_.timeout_text, node.why));
+  });
+}
+
+void Driver::run_command(std::size_t node) {
   const std::string& host = plan_.nodes()[node].host;
   std::vector<std::string> command;
   for (const std::string& word : options_.command) command.push_back(for_host(word, host));
   resumed_.erase(node);
-  start_timer(node, "the command still runs");
   pending_[node].command =
       std::make_unique<CommandRun>(loop_.context(), command_files(state_.path(), host), command, host,
                                    [this, node](const std::optional<std::string>& failure) {
                                      if (failure) return fail(node, *failure);
                                      const Pending ended = end_step(node);
                                      const Actions actions = plan_.has_run(node);
-                                     if (actions.empty()) start_timer(node, "not offline");
+                                     if (plan_.nodes()[node].step == Step::offline)
+                                       start_timer(node, "not rebooted");
                                      act(actions);
+                                     // The plan may have given the node up, which makes room for others.
+                                     if (actions.empty()) look();
                                    });
 }
 

@@ -1,5 +1,5 @@
-// Rolling work against a daemon: carries out the actions of the plan, records each step before it begins, and
-// reports the results to the plan.
+// Carries out rolling work against a daemon: takes the actions of the plan, records each step before it
+// begins, and reports the results to the plan.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/rolling/command_run.hpp"
@@ -21,19 +22,22 @@
 namespace resourced::cli::rolling {
 
 struct DriverOptions {
-  /// `{host}` is replaced in each word; the host is also in $RESOURCED_HOST.
+  /// Words of the command. `{host}` is replaced in each word; the host is also in $RESOURCED_HOST.
   std::vector<std::string> command;
-  /// The longest that a node may take until it is idle, for the command, and until it is ready; each.
+  /// Time limit of each wait: until a node may be drained, until it is idle, for the command, until the
+  /// reboot, and until it is ready.
   std::optional<client::Milliseconds> timeout;
   std::string timeout_text;
   bool assume_idle = false;
-  /// The time from which events are of interest: now, by this machine's clock.
+  /// A node must have rebooted after its command began.
+  bool reboot = false;
+  /// The present time of this machine's clock. Earlier events are not needed.
   WallTime now{};
 };
 
 class Driver {
  public:
-  /// Called after each step of a node.
+  /// Called for the steps at which an earlier run has left nodes, and after each step of a node.
   using Progress = std::function<void(const Node&)>;
 
   Driver(client::Connection& connection, StateFile& state, Plan plan, DriverOptions options,
@@ -45,7 +49,7 @@ class Driver {
   ~Driver();
 
   /// Works until the plan is over. SIGINT or SIGTERM stops the plan, which then finishes the nodes whose
-  /// command has begun; a second one ends this at once. Throws Error if the daemon refuses a request.
+  /// command has begun; a second signal ends this at once. Throws Error if the daemon refuses a request.
   void run();
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
   [[nodiscard]] os::SignalLoop& loop() noexcept { return loop_; }
@@ -70,11 +74,19 @@ class Driver {
   void undrain(const Action& action);
   void wait(std::size_t node, client::TargetWaitOptions::Condition condition);
   void start(std::size_t node);
+  void run_command(std::size_t node);
+  /// Boot ids of targets that their agents report; none where the daemon knows no agents.
+  using Boots = std::map<text::IdSet::Id, std::string>;
+  void ask_boots(const text::IdSet& targets, std::function<void(const Boots&)> take);
+  /// Checks whether nodes whose boot id is known have rebooted, again and again until all have.
+  void watch_boots();
+  [[nodiscard]] bool awaits_boot(const Node& node) const;
+  void bound_wait_for_budget();
   void start_timer(std::size_t node, const std::string& what);
-  /// Takes the pending work of a node's step, without its time limit.
+  /// Ends a node's step: returns its pending work, and cancels the time limit.
   Pending end_step(std::size_t node);
   void fail(std::size_t node, const std::string& why);
-  /// Records and reports nodes whose step has changed.
+  /// Records nodes that have changed, and reports their progress.
   void record();
 
   client::Connection& connection_;
@@ -84,8 +96,10 @@ class Driver {
   Progress progress_;
   os::SignalLoop loop_;
   std::map<std::size_t, Pending> pending_;
-  /// The nodes as they are recorded.
+  /// The nodes as they were recorded last.
   std::vector<Node> recorded_;
+  /// The step of each node that was reported last, and the explanation of it.
+  std::vector<std::pair<Step, std::string>> reported_;
   /// Nodes whose command an earlier run has begun.
   std::set<std::size_t> resumed_;
   std::map<std::size_t, text::IdSet> ranks_;
@@ -93,6 +107,8 @@ class Driver {
   bool is_looking_ = false;
   bool must_look_again_ = false;
   std::optional<client::Connection::TimerId> look_timer_;
+  bool watches_boots_ = false;
+  std::optional<client::Connection::TimerId> budget_timer_;
   WallTime last_event_{};
 };
 

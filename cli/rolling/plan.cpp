@@ -23,10 +23,13 @@ namespace {
 constexpr std::array<std::string_view, 10> names{"waiting", "drain",   "idle", "run",    "offline",
                                                  "ready",   "undrain", "done", "failed", "skipped"};
 
-/// Drained, and nothing has been done to the node yet.
+/// Returns whether a node at this step is drained, or will be, and its command has not begun.
 bool is_before_run(Step step) noexcept { return step == Step::drain || step == Step::idle; }
 
 bool is_after_run(Step step) noexcept { return step >= Step::run && step <= Step::undrain; }
+
+constexpr const char* left_inventory = "not in the inventory";
+constexpr const char* already_drained = "drained already: ";
 
 }  // namespace
 
@@ -62,7 +65,7 @@ Budget parse_budget(std::string_view text) {
   return budget;
 }
 
-// One status, by what the planner asks of it.
+// A status in the form that the planner uses.
 struct Plan::View {
   struct Group {
     IdSet targets;
@@ -104,13 +107,24 @@ struct Plan::View {
     }
   }
 
-  /// Whether more targets than the budget would be away with these, some of which may be away already.
-  [[nodiscard]] bool exceeds(const IdSet& more) const {
-    return std::ranges::any_of(groups, [&](const Group& group) {
-      return more.intersects(group.targets) && ((away | more) & group.targets).count() > group.most;
-    });
+  [[nodiscard]] bool is_exceeded(const Group& group, const IdSet& more) const {
+    return more.intersects(group.targets) && ((away | more) & group.targets).count() > group.most;
   }
-  /// Whether too many are away among which these are.
+  /// Returns whether more targets than the budget would be away with these, which may be away already.
+  [[nodiscard]] bool exceeds(const IdSet& more) const {
+    return std::ranges::any_of(groups, [&](const Group& group) { return is_exceeded(group, more); });
+  }
+  /// Returns `node4 uses the budget`, with the nodes that are away where these targets would exceed it.
+  [[nodiscard]] std::string users(const IdSet& more) const {
+    IdSet users;
+    for (const Group& group : groups) {
+      if (is_exceeded(group, more)) users |= away & group.targets;
+    }
+    text::Hostlist hosts = status.inventory.hosts(users);
+    hosts.unique();
+    return fmt::format("{} {} the budget", hosts.encode(), hosts.size() == 1 ? "uses" : "use");
+  }
+  /// Returns whether more targets than the budget are away in a group with some of these.
   [[nodiscard]] bool is_exceeded_by(const IdSet& some) const {
     return std::ranges::any_of(groups, [&](const Group& group) {
       return some.intersects(group.targets) && (away & group.targets).count() > group.most;
@@ -118,20 +132,26 @@ struct Plan::View {
   }
 
   enum class Drain { none, own, of_others };
-  /// How a node is drained, and the reason.
-  [[nodiscard]] std::pair<Drain, std::string> drain_of(std::size_t node, const std::string& reason,
-                                                       const std::string& other_reason = {}) const {
-    std::pair<Drain, std::string> found{Drain::none, ""};
+  struct Found {
+    Drain drain = Drain::none;
+    std::string reason = {};
+    /// Time when the drain began. An operator who changes only the reason keeps this time.
+    WallTime begun{};
+  };
+  /// Returns how a node is drained.
+  [[nodiscard]] Found drain_of(std::size_t node, const std::string& reason,
+                               const std::string& other_reason = {}) const {
+    Found found;
     IdSet rest = ranks[node];
     for (const Status::Drain& drain : status.drains) {
       if (!drain.targets.intersects(ranks[node])) continue;
       rest -= drain.targets;
-      if (found.first == Drain::of_others) continue;
+      if (found.drain == Drain::of_others) continue;
       const bool is_own = !drain.reason.empty() && (drain.reason == reason || drain.reason == other_reason);
-      found = {is_own ? Drain::own : Drain::of_others, drain.reason};
+      found = {is_own ? Drain::own : Drain::of_others, drain.reason, drain.timestamp};
     }
-    // Some targets of the host are not drained any more.
-    if (found.first == Drain::own && !rest.empty()) found.first = Drain::none;
+    // The own drain counts only if it covers all targets of the host.
+    if (found.drain == Drain::own && !rest.empty()) found.drain = Drain::none;
     return found;
   }
 
@@ -167,7 +187,7 @@ std::size_t Plan::at_work() const noexcept {
 
 bool Plan::may_begin() const noexcept {
   if (is_stopped_ || has_failed_) return false;
-  // One at a time, so that each is judged by a status that shows the drains before it.
+  // Begin one node at a time, so that each is judged by a status that shows the drains before it.
   return std::ranges::none_of(nodes_, [](const Node& node) { return node.step == Step::drain; });
 }
 
@@ -176,11 +196,48 @@ Actions Plan::look(const Status& status) {
   const View view(status, rules_, nodes_);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (progress_[i].must_mark) mark(i, view, actions);
-    if (is_final(nodes_[i].step) || nodes_[i].step == Step::waiting || progress_[i].is_asked) continue;
+    if (is_final(nodes_[i].step) || nodes_[i].step == Step::waiting) continue;
+    if (check_claim(i, view) || progress_[i].is_asked) continue;
     look_at(i, view, actions);
   }
+  blocked_.reset();
   if (may_begin() && at_work() < rules_.most_at_once) begin_one(View(status, rules_, nodes_), actions);
   return actions;
+}
+
+bool Plan::check_claim(std::size_t node, const View& view) {
+  const Step step = nodes_[node].step;
+  Progress& progress = progress_[node];
+  // The answer to a pending drain or undrain shows what has become of the node.
+  if (progress.is_asked && (step == Step::drain || step == Step::undrain)) return false;
+  if (view.ranks[node].empty()) {
+    progress.is_held = false;
+    return let_go(node, {Step::skipped, left_inventory});
+  }
+  if (step != Step::run && step != Step::offline && step != Step::ready) return false;
+  const View::Found found = view.drain_of(node, nodes_[node].reason);
+  // Compare the times: a later drain follows an undrain, whatever its reason.
+  if (found.drain != View::Drain::none && found.begun == nodes_[node].drained) {
+    progress.is_held = progress.is_held || !progress.lost;
+    return false;
+  }
+  // Skip a node that others took from this run; the next run works on it.
+  if (progress.is_held) {
+    return let_go(node, {Step::skipped, found.drain == View::Drain::none ? "undrained by others"
+                                                                         : already_drained + found.reason});
+  }
+  return let_go(node, {Step::waiting, "undrained since the last run, begins again"});
+}
+
+bool Plan::let_go(std::size_t node, Loss loss) {
+  if (nodes_[node].step == Step::run) {
+    progress_[node].lost = std::move(loss);
+    return false;
+  }
+  nodes_[node].step = loss.step;
+  nodes_[node].why = std::move(loss.why);
+  progress_[node] = {};
+  return true;
 }
 
 void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
@@ -191,22 +248,26 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
     actions.push_back({kind, node, kind == Action::Kind::undrain ? at.reason : ""});
   };
   if (is_before_run(at.step)) {
-    const auto [drain, reason] = view.drain_of(node, at.reason, progress.earlier_failure);
-    if (drain == View::Drain::of_others) return skip(node, "drained already: " + reason);
-    if (drain == View::Drain::none) {
+    const View::Found found = view.drain_of(node, at.reason, progress.earlier_failure);
+    if (found.drain == View::Drain::of_others) return skip(node, already_drained + found.reason);
+    if (found.drain == View::Drain::none) {
+      // A missing drain at the step `drain` is no loss: the request may have been lost.
+      if (at.step == Step::idle) at.why = "undrained by others, begins again";
       at.step = Step::waiting;
       progress.is_idle = false;
       return;
     }
-    at.reason = reason;
+    at.reason = found.reason;
+    at.drained = found.begun;
+    progress.is_held = true;
     if (at.step == Step::drain && view.is_exceeded_by(view.ranks[node])) {
-      // Others have drained at the same time, or nodes were lost: this one gives way.
+      // Others have drained at the same time, or nodes have gone offline: this node gives way.
       at.step = Step::undrain;
       progress.is_idle = false;
       at.gives_way = true;
       return act(Action::Kind::undrain);
     }
-    // Allocated again, by a scheduler that did not see the drain in time.
+    // A scheduler that did not see the drain in time may have allocated the node again.
     if (view.status.allocated.intersects(view.ranks[node])) progress.is_idle = false;
     if (!progress.is_idle) {
       at.step = Step::idle;
@@ -219,9 +280,9 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
   if (at.step == Step::run) return act(Action::Kind::run);
   if (at.step == Step::ready) return act(Action::Kind::wait_ready);
   if (at.step == Step::undrain) {
-    const auto [drain, reason] = view.drain_of(node, at.reason);
-    if (drain == View::Drain::own) return act(Action::Kind::undrain);
-    if (drain == View::Drain::of_others) at.why = "left drained: " + reason;
+    const View::Found found = view.drain_of(node, at.reason);
+    if (found.drain == View::Drain::own) return act(Action::Kind::undrain);
+    if (found.drain == View::Drain::of_others) at.why = "left drained: " + found.reason;
     undrained(node);
   }
 }
@@ -229,22 +290,23 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
 void Plan::mark(std::size_t node, const View& view, Actions& actions) {
   progress_[node] = {};
   // A drain of others keeps its reason.
-  const auto drain = view.drain_of(node, nodes_[node].reason).first;
+  const auto drain = view.drain_of(node, nodes_[node].reason).drain;
   if (drain == View::Drain::of_others) return;
   progress_[node].is_asked = true;
   actions.push_back({Action::Kind::mark, node, drain == View::Drain::own ? nodes_[node].reason : ""});
 }
 
 void Plan::begin_one(const View& view, Actions& actions) {
+  std::optional<std::size_t> blocked;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].step != Step::waiting) continue;
     const IdSet& ranks = view.ranks[i];
     if (ranks.empty()) {
-      skip(i, "not in the inventory");
+      skip(i, left_inventory);
     } else if (ranks.intersects(view.status.exclude)) {
       skip(i, "excluded");
-    } else if (const auto [drain, reason] = view.drain_of(i, ""); drain != View::Drain::none) {
-      skip(i, "drained already: " + reason);
+    } else if (const View::Found found = view.drain_of(i, ""); found.drain != View::Drain::none) {
+      skip(i, already_drained + found.reason);
     } else if (!view.exceeds(ranks)) {
       nodes_[i].step = Step::drain;
       nodes_[i].reason = rules_.reason;
@@ -252,15 +314,26 @@ void Plan::begin_one(const View& view, Actions& actions) {
       progress_[i] = {.is_asked = true};
       actions.push_back({Action::Kind::drain, i});
       return;
+    } else if (!blocked) {
+      blocked = i;
     }
   }
+  // While nodes are at work, their steps tell what is waited for.
+  if (!blocked || at_work() != 0) return;
+  blocked_ = blocked;
+  nodes_[*blocked].why = view.users(view.ranks[*blocked]);
 }
 
 void Plan::answered(std::size_t node) { progress_[node].is_asked = false; }
 
 void Plan::undrained(std::size_t node) {
   progress_[node].is_asked = false;
-  nodes_[node].step = std::exchange(nodes_[node].gives_way, false) ? Step::waiting : Step::done;
+  if (std::exchange(nodes_[node].gives_way, false)) {
+    nodes_[node].step = Step::waiting;
+    nodes_[node].why = "undrained again, as others have used up the budget";
+  } else {
+    nodes_[node].step = Step::done;
+  }
 }
 
 void Plan::refused(std::size_t node) {
@@ -276,14 +349,20 @@ void Plan::is_idle(std::size_t node) {
 }
 
 Actions Plan::has_run(std::size_t node) {
-  const bool is_back_soon = rules_.reboot && !progress_[node].was_offline;
+  if (auto lost = std::exchange(progress_[node].lost, std::nullopt)) {
+    // The work does not wait for a node that it has lost.
+    nodes_[node].step = Step::ready;
+    (void)let_go(node, *std::move(lost));
+    return {};
+  }
+  const bool is_back_soon = rules_.reboot && !progress_[node].has_rebooted;
   nodes_[node].step = is_back_soon ? Step::offline : Step::ready;
   if (is_back_soon) return {};
   return {{Action::Kind::wait_ready, node}};
 }
 
-Actions Plan::was_offline(std::size_t node) {
-  progress_[node].was_offline = true;
+Actions Plan::has_rebooted(std::size_t node) {
+  progress_[node].has_rebooted = true;
   if (nodes_[node].step != Step::offline) return {};
   nodes_[node].step = Step::ready;
   progress_[node].is_asked = true;
@@ -296,10 +375,21 @@ void Plan::is_ready(std::size_t node) {
 }
 
 void Plan::fail(std::size_t node, const std::string& why) {
+  // Ignore the failure if the node has left, or if others ended the drain of an earlier run.
+  if (progress_[node].lost && !progress_[node].is_held) {
+    (void)has_run(node);
+    return;
+  }
   has_failed_ = true;
   nodes_[node].step = Step::failed;
   nodes_[node].why = why;
   progress_[node] = {.must_mark = true};
+}
+
+void Plan::give_up(const std::string& why) {
+  has_failed_ = true;
+  given_up_ = why;
+  blocked_.reset();
 }
 
 bool Plan::wants_look() const noexcept {

@@ -1,15 +1,18 @@
-// The planner of rolling work: when each node is drained, and its steps from there. A state machine without
-// I/O: it takes answers to resource.status and the ends of actions, and returns the next actions.
+// The planner of rolling work decides when each node is drained, and its steps from there. It does no I/O: it
+// takes answers to resource.status and the ends of actions, and returns the next actions.
 //
 // A node is away while it is drained, by this work or by others, or is not online. The planner drains a node
 // only if no more nodes than the budget are away then. It recognizes its own drains by their reasons, and
-// never undrains a node that another operator has drained.
+// never undrains a node that another operator has drained. Its claim on a node is the drain: if others end
+// that, the planner drops the node, or begins it again if an earlier run had drained it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/text/idset.hpp"
@@ -18,50 +21,54 @@
 
 namespace resourced::cli::rolling {
 
-/// The steps of a node, in their order. Each is recorded before its action begins.
+/// The steps of a node, in their order. Each step is recorded before its action begins.
 enum class Step : std::uint8_t {
   waiting,
   /// The drain is requested.
   drain,
-  /// Drained; allocations are waited for.
+  /// The node is drained; its allocations have yet to end.
   idle,
   /// The command runs.
   run,
-  /// The command has ended; the node has yet to go offline.
+  /// The command has ended; the node has yet to reboot.
   offline,
   /// The node has yet to be online and healthy.
   ready,
   /// The end of the drain is requested.
   undrain,
   done,
-  /// Stays drained, with the error in its reason.
+  /// The node stays drained, with the error in the reason of the drain.
   failed,
-  /// Not worked on.
+  /// The node is not worked on.
   skipped,
 };
 [[nodiscard]] std::string_view step_name(Step step) noexcept;
-/// Throws Error EINVAL for another name.
+/// Returns the step of this name. Throws Error EINVAL for an unknown name.
 [[nodiscard]] Step parse_step(std::string_view name);
 [[nodiscard]] bool is_final(Step step) noexcept;
 
 struct Node {
   std::string host;
   Step step = Step::waiting;
-  /// The reason of the drain that this work has made; empty before. That of a failed node is then replaced by
-  /// failure_reason().
+  /// Reason of the drain that this work has made; empty before. When the node has failed, failure_reason()
+  /// replaces it in the drain.
   std::string reason = {};
-  /// Of a node that failed or is skipped.
+  /// Why a node failed or is skipped, or what it waits for.
   std::string why = {};
-  /// The time of the last event before the command, by the daemon's clock.
+  /// Time when the node's drain began, by which later looks recognize the drain.
+  WallTime drained{};
+  /// Time of the last event before the command, by the daemon's clock.
   WallTime since{};
-  /// Its drain ends before the command: others have used up the budget at the same time.
+  /// Boot id that the node's agent reported before the command; empty if none did.
+  std::string boot = {};
+  /// The drain ends before the command, as others have used up the budget at the same time.
   bool gives_way = false;
 };
 
-/// The reason of the drain of a node that failed.
+/// Returns the reason for the drain of a node that failed.
 [[nodiscard]] std::string failure_reason(const Node& node);
 
-/// How many nodes may be away: a number, or a share of a set, rounded down, but at least one.
+/// Maximum number of nodes that are away: a number, or a share of a set, rounded down, but at least one.
 struct Budget {
   std::size_t number = 1;
   bool is_percent = false;
@@ -76,28 +83,28 @@ struct Rules {
   /// Shell patterns of property names. The budget holds for the targets of each property that matches, and
   /// for all nodes of the work without such a property; without patterns for all nodes of the work.
   std::vector<std::string> by = {};
-  /// The reason of its drains.
+  /// Reason of the drains of this work.
   std::string reason = {};
-  /// The node must have been offline after the command.
+  /// A node must have rebooted after its command began.
   bool reboot = false;
-  /// Upper bound of the nodes that are worked on at the same time.
+  /// Maximum number of nodes that are worked on at the same time.
   std::size_t most_at_once = 256;
 };
 
 struct Action {
   enum class Kind {
-    /// Drain the node with Node::reason, if it is not drained; then answered().
+    /// Drain the node with Node::reason, if it is not drained; then call answered().
     drain,
-    /// Then is_idle() or fail().
+    /// Wait until the node is idle; then call is_idle() or fail().
     wait_idle,
-    /// Start the command, or find the one that was started; then has_run() or fail().
+    /// Start the command, or find the one that was started; then call has_run() or fail().
     run,
-    /// Then is_ready() or fail().
+    /// Wait until the node is ready; then call is_ready() or fail().
     wait_ready,
-    /// End the drain, if it has the reason of the action; then undrained() or answered().
+    /// End the drain, if it has the reason of the action; then call undrained() or answered().
     undrain,
     /// Drain the node with failure_reason(), in place of a drain with the reason of the action, or if that is
-    /// empty and the node is not drained; then marked().
+    /// empty and the node is not drained; then call marked().
     mark,
   };
   Kind kind;
@@ -114,7 +121,7 @@ class Plan {
   /// Takes the present state. Call it while wants_look() is true, after each action, and when the state has
   /// changed.
   [[nodiscard]] Actions look(const proto::topics::Status& status);
-  /// A drain or undrain has an answer, or none will come: the next look shows the result.
+  /// A drain or undrain has an answer, or will get none: the next look shows the result.
   void answered(std::size_t node);
   void undrained(std::size_t node);
   /// Another operator has drained the node first, or it was excluded or removed.
@@ -122,40 +129,62 @@ class Plan {
   void marked(std::size_t node);
   void is_idle(std::size_t node);
   [[nodiscard]] Actions has_run(std::size_t node);
-  [[nodiscard]] Actions was_offline(std::size_t node);
+  /// The node has another boot id than before the command, or without a boot id has been offline since.
+  [[nodiscard]] Actions has_rebooted(std::size_t node);
   void is_ready(std::size_t node);
   /// A step has failed: the node stays drained, and no other node begins. The next look sets the reason of
   /// the drain, unless another operator has changed it.
   void fail(std::size_t node, const std::string& why);
-  /// Begins nothing new. Nodes whose command has not begun stay drained.
+  /// Ends a wait for the budget that takes too long: no other node begins.
+  void give_up(const std::string& why);
+  /// Begins no further node. Nodes whose command has not begun stay drained.
   void stop() noexcept { is_stopped_ = true; }
 
-  /// A node needs a look to go on. Nodes that wait for the budget need one only after a change.
+  /// Returns whether a node needs a look now. Nodes that wait for the budget need one only after a change.
   [[nodiscard]] bool wants_look() const noexcept;
-  /// Nothing is left to do now.
+  /// Returns whether nothing is left to do now.
   [[nodiscard]] bool is_over() const noexcept;
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
-  /// All nodes are done or skipped.
+  /// Returns why the work was given up; empty if it was not.
+  [[nodiscard]] const std::string& given_up() const noexcept { return given_up_; }
+  /// Returns the node that waits for the budget while no node is at work, if there is one. Its `why` names
+  /// the nodes that use the budget.
+  [[nodiscard]] std::optional<std::size_t> blocked() const noexcept { return blocked_; }
+  /// Returns whether all nodes are done or skipped.
   [[nodiscard]] bool is_complete() const noexcept;
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }
-  /// The event before the command of this node.
+  /// Sets the time of the last event before the node's command.
   void set_since(std::size_t node, WallTime since) { nodes_.at(node).since = since; }
+  /// Sets the boot id of the node before its command; empty if it is not known.
+  void set_boot(std::size_t node, std::string boot) { nodes_.at(node).boot = std::move(boot); }
 
  private:
+  struct Loss {
+    Step step;
+    std::string why;
+  };
   struct Progress {
-    /// Its action is under way.
+    /// The node's action is in progress.
     bool is_asked = false;
-    /// It was idle after the last look.
+    /// The node was idle after the last look.
     bool is_idle = false;
-    bool was_offline = false;
-    /// It has failed, and its drain has yet to say why.
+    bool has_rebooted = false;
+    /// This run has seen the node drained.
+    bool is_held = false;
+    /// The node's next step, and why, once its command has ended: this work has lost its claim on the node.
+    std::optional<Loss> lost = {};
+    /// The node has failed, and its drain does not have the error yet.
     bool must_mark = false;
-    /// It has failed in an earlier run, which may have given its drain this reason.
+    /// Reason that an earlier run, in which the node failed, may have given its drain.
     std::string earlier_failure = {};
   };
   struct View;
 
   void look_at(std::size_t node, const View& view, Actions& actions);
+  /// Drops a node that has left the inventory, or whose drain others have ended. Returns whether the node is
+  /// not at work any more.
+  bool check_claim(std::size_t node, const View& view);
+  bool let_go(std::size_t node, Loss loss);
   void mark(std::size_t node, const View& view, Actions& actions);
   void begin_one(const View& view, Actions& actions);
   void skip(std::size_t node, std::string why);
@@ -167,6 +196,8 @@ class Plan {
   std::vector<Progress> progress_;
   bool is_stopped_ = false;
   bool has_failed_ = false;
+  std::string given_up_;
+  std::optional<std::size_t> blocked_;
 };
 
 }  // namespace resourced::cli::rolling

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/fnv.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/hostlist.hpp"
@@ -31,7 +32,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A URI that names a path by its one canonical form.
+/// Returns the one canonical form of a URI that names a path.
 std::string canonical_place(const std::string& uri) {
   for (const std::string_view scheme : {"ipc://", "local://"}) {
     if (!uri.starts_with(scheme)) continue;
@@ -42,19 +43,19 @@ std::string canonical_place(const std::string& uri) {
   return uri;
 }
 
-/// Those of a cluster in one order, as two runs of one work must not have two states.
+/// Returns the URIs of a cluster in one order, as two runs of one work must not have two states.
 std::string canonical_uri(const std::string& uri) {
   std::set<std::string> places;
   for (const std::string& place : proto::split_uris(uri)) places.insert(canonical_place(place));
   return fmt::format("{}", fmt::join(places, ","));
 }
 
-/// Ranks, or hosts and selectors, in one order and each once.
+/// Returns ranks, or hosts and selectors, in one order and each once.
 std::string canonical_targets(const std::string& targets) {
   try {
     return text::IdSet::parse(targets).encode();
   } catch (const Error&) {
-    // Hosts.
+    // The targets are hosts.
   }
   try {
     text::Hostlist hosts = text::Hostlist::parse(targets);
@@ -65,42 +66,56 @@ std::string canonical_targets(const std::string& targets) {
   }
 }
 
-/// A text, or bytes that are none: arguments may name files in any encoding.
+/// Returns a text, or bytes if it is not UTF-8: arguments may name files in any encoding.
 json word_of(const std::string& word) {
   if (!json_text::find_invalid_utf8(word)) return word;
   return json::binary(std::vector<std::uint8_t>(word.begin(), word.end()));
 }
 
-json header_of(const Work& work) {
+/// Returns the parts of the work that identify it and its file.
+json name_of(const Work& work) {
   json command = json::array();
   for (const std::string& word : work.command) command.push_back(word_of(word));
-  return {{"version", 2},
+  return {{"version", 3},
           {"uri", word_of(canonical_uri(work.uri))},
           {"targets", word_of(canonical_targets(work.targets))},
           {"command", std::move(command)}};
+}
+
+std::string header_of(const Work& work) {
+  json header = name_of(work);
+  header["reboot"] = work.reboot;
+  return header.dump();
 }
 
 json line_of(const Node& node) {
   json line{{"host", node.host}, {"step", step_name(node.step)}};
   if (!node.reason.empty()) line["reason"] = node.reason;
   if (!node.why.empty()) line["why"] = node.why;
+  if (node.drained != WallTime{}) line["drained"] = to_number(node.drained);
   if (node.since != WallTime{}) line["since"] = to_number(node.since);
+  if (!node.boot.empty()) line["boot"] = node.boot;
   if (node.gives_way) line["gives_way"] = true;
   return line;
 }
 
-Node node_of(std::string_view text) {
+json object_of(std::string_view text) {
   constexpr std::size_t depth = 2;
-  const auto read = json_text::read_json(text, depth, json_text::JsonManners::lenient);
-  const auto* object = std::get_if<json>(&read);
+  auto read = json_text::read_json(text, depth, json_text::JsonManners::lenient);
+  auto* object = std::get_if<json>(&read);
   if (object == nullptr || !object->is_object()) throw Error(EINVAL, "not a JSON object");
-  const json& line = *object;
+  return std::move(*object);
+}
+
+Node node_of(const json& line) {
   Node node;
   node.host = line.at("host").get<std::string>();
   node.step = parse_step(line.at("step").get<std::string>());
   node.reason = line.value("reason", "");
   node.why = line.value("why", "");
+  node.drained = wall_time(line.value("drained", 0.0));
   node.since = wall_time(line.value("since", 0.0));
+  node.boot = line.value("boot", "");
   node.gives_way = line.value("gives_way", false);
   return node;
 }
@@ -144,30 +159,25 @@ std::string read_all(const std::string& path, int fd) {
 }  // namespace
 
 std::string default_state_path(const Work& work) {
-  // FNV-1a, which is the same in every build.
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char byte : header_of(work).dump()) {
-    hash ^= static_cast<unsigned char>(byte);
-    hash *= 0x100000001b3U;
-  }
-  return fmt::format("{}/resourced/rolling/{:016x}", state_home(), hash);
+  const std::uint64_t number = Fnv1a().add(name_of(work).dump()).value();
+  return fmt::format("{}/resourced/rolling/{:016x}", state_home(), number);
 }
 
-StateFile::StateFile(std::string path, const Work& work) : path_(std::move(path)), file_(open_file(path_)) {
-  // A lock of the process: those that it forks for commands do not keep it. Closing any other descriptor of
-  // the file would end it.
+StateFile::StateFile(std::string path, const Work& work, WallTime now)
+    : path_(std::move(path)), file_(open_file(path_)), begun_(now) {
+  // Use a lock of the process, which the processes forked for commands do not keep. Closing any other
+  // descriptor of the file would end it.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   if (::fcntl(file_.get(), F_SETLK, &whole) != 0)
     throw Error(EBUSY, fmt::format("{}: another run does this work", path_));
   const std::string text = read_all(path_, file_.get());
-  const std::string header = header_of(work).dump();
   if (text.find('\n') == std::string::npos) {
-    // New, or the first line was cut off by a crash.
+    // The file is new, or a crash has cut off its first line.
     if (::ftruncate(file_.get(), 0) != 0) os::fail(path_, errno);
-    append(header);
+    append(header_of(work));
   } else {
-    read(text, header);
+    read(text, work);
   }
 }
 
@@ -175,19 +185,28 @@ StateFile::~StateFile() {
   if (!has_nodes_) ::unlink(path_.c_str());
 }
 
-void StateFile::read(const std::string& text, const std::string& header) {
+void StateFile::read(const std::string& text, const Work& work) {
   std::size_t begin = 0;
   for (std::size_t number = 1; begin < text.size(); ++number) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) {
       // A crash has cut off the last line: its step has not begun.
       if (::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) os::fail(path_, errno);
-      return;
+      break;
     }
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     if (number == 1) {
-      if (line != header)
+      Work other = work;
+      other.reboot = !work.reboot;
+      if (line == header_of(other)) {
+        throw Error(
+            EINVAL,
+            fmt::format("{}: the state of a run {} --reboot; run it so to go on, or name another file "
+                        "with --state",
+                        path_, other.reboot ? "with" : "without"));
+      }
+      if (line != header_of(work))
         throw Error(EINVAL,
                     fmt::format("{}: the state of another daemon, of other targets or of another command; "
                                 "name another file with --state",
@@ -195,13 +214,28 @@ void StateFile::read(const std::string& text, const std::string& header) {
       continue;
     }
     try {
-      Node node = node_of(line);
+      const json object = object_of(line);
+      if (object.contains("begun")) {
+        begun_ = wall_time(object.at("begun").get<double>());
+        has_nodes_ = true;
+        continue;
+      }
+      const Node node = node_of(object);
       nodes_.insert_or_assign(node.host, node);
-      has_nodes_ = true;
     } catch (const std::exception& error) {
       throw Error(EINVAL, fmt::format("{}:{}: {}", path_, number, error.what()));
     }
   }
+  // Without the list of the nodes, which a crash has cut off, the work is new.
+  if (!has_nodes_) nodes_.clear();
+}
+
+void StateFile::begin(const std::vector<Node>& nodes) {
+  if (has_nodes_) return;
+  has_nodes_ = true;
+  std::string lines;
+  for (const Node& node : nodes) lines += line_of(node).dump() + '\n';
+  append(lines + json{{"begun", to_number(begun_)}}.dump());
 }
 
 void StateFile::record(const Node& node) {

@@ -18,7 +18,7 @@ std::string_view variable(const char* name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-/// The name of the locale for characters, as POSIX finds it; empty if there is none.
+/// Returns the name of the locale for characters, as POSIX defines it; empty if there is none.
 std::string_view locale_name() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     if (const auto value = variable(name); !value.empty()) return value;
@@ -26,7 +26,7 @@ std::string_view locale_name() {
   return {};
 }
 
-/// The encoding behind the point of `de_DE.UTF-8@euro`, in small letters and without its dashes.
+/// Returns the encoding in a name such as `de_DE.UTF-8@euro`, in small letters and without its dashes.
 std::string encoding_of(std::string_view locale) {
   locale = locale.substr(0, locale.find('@'));
   std::string encoding(locale.substr(std::min(locale.find('.'), locale.size())));
@@ -43,7 +43,7 @@ bool is_utf8(std::string_view locale) {
     ::freelocale(loaded);
     return found;
   }
-  // This machine does not have the locale, but the terminal of its user does.
+  // Use the name if this machine does not have the locale: the user's terminal may have it.
   return encoding_of(locale) == "utf8";
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
 
-/// The text with U+FFFD for each byte that is not UTF-8; control characters stay.
+/// Returns the text with U+FFFD for each byte that is not UTF-8; control characters stay.
 std::string as_utf8(std::string text) {
   std::size_t from = 0;
   while (const auto bad = json_text::find_invalid_utf8(std::string_view(text).substr(from))) {
@@ -39,7 +39,7 @@ AsciiBuffer::int_type AsciiBuffer::overflow(int_type byte) {
 int AsciiBuffer::sync() { return pass_on() && out_.flush() ? 0 : -1; }
 
 bool AsciiBuffer::pass_on() {
-  // Up to the last byte that is certainly the end of a character.
+  // Write up to the last byte that certainly ends a character.
   const auto last = std::ranges::find_if(pending_.rbegin(), pending_.rend(), is_ascii);
   const auto count = static_cast<std::size_t>(pending_.rend() - last);
   out_ << views::to_ascii(as_utf8(pending_.substr(0, count)));

@@ -17,11 +17,11 @@ class AsciiBuffer : public std::streambuf {
   int sync() override;
 
  private:
-  /// Whether all of the text that is complete could be written.
+  /// Passes complete characters on. Returns whether they could be written.
   bool pass_on();
 
   std::ostream& out_;
-  /// A character of several bytes may come in several pieces.
+  /// The rest of the text: a character of several bytes may arrive in several pieces.
   std::string pending_;
 };
 

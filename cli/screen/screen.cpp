@@ -22,11 +22,11 @@ namespace {
 constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H\x1b[2J";
 constexpr std::string_view leave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-// Signals that end the process without its destructors. SIGINT and SIGTERM come through the loop.
+// Signals that end the process without its destructors. SIGINT and SIGTERM are handled by the loop.
 constexpr std::array ending{SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,
                             SIGSYS, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 
-// For the handler of signals, which can be given nothing.
+// State for the signal handler, which has no arguments for it.
 struct Saved {
   volatile std::sig_atomic_t is_entered = 0;
   bool has_mode = false;
@@ -34,7 +34,7 @@ struct Saved {
 };
 Saved saved;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
-// Safe in a handler of signals.
+// Restores the terminal. Safe in a signal handler.
 void restore() {
   if (saved.is_entered == 0) return;
   saved.is_entered = 0;
@@ -42,7 +42,8 @@ void restore() {
   [[maybe_unused]] const ssize_t written = ::write(STDOUT_FILENO, leave.data(), leave.size());
 }
 
-// The handler was reset when it was called, so the signal ends the process now.
+// Restores the terminal and raises the signal again. The handler was reset when it was called, so the signal
+// now ends the process.
 void on_ending_signal(int number) {
   const int before = errno;
   restore();
@@ -98,9 +99,9 @@ void Screen::enter() {
   if (saved.has_mode) {
     termios keys = saved.mode;
     keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    // Ctrl-S would stop the output, and the process with it.
+    // Turn Ctrl-S off: it would stop the output, and the process with it.
     keys.c_iflag &= ~static_cast<tcflag_t>(IXON);
-    // Ctrl-C stays a signal. Ctrl-Z is read as a key, so that the terminal is restored before the process
+    // Ctrl-C remains a signal. Ctrl-Z is read as a key, so that the terminal is restored before the process
     // stops.
     keys.c_cc[VSUSP] = _POSIX_VDISABLE;
     keys.c_cc[VQUIT] = _POSIX_VDISABLE;
@@ -113,7 +114,7 @@ void Screen::enter() {
 
 void Screen::suspend() {
   restore();
-  // To the whole job: a pipeline stops as one.
+  // Stop the whole job, because a pipeline stops as one.
   ::kill(0, SIGTSTP);
   enter();
 }
@@ -148,7 +149,8 @@ std::string read_keys() {
   return keys;
 }
 
-// A line is cleared before its text: after a text as wide as the screen the cursor is on its last character.
+// Encodes a frame. Each line is cleared before its text: after a text as wide as the screen the cursor is on
+// its last character.
 std::string encode_frame(const std::vector<views::Line>& lines, std::size_t rows, bool colours) {
   std::string frame = "\x1b[H";
   for (std::size_t i = 0; i < rows; ++i) {

@@ -12,13 +12,14 @@
 
 namespace resourced::cli::screen {
 
-/// The size of the terminal; 24 rows of 80 columns if it does not tell.
+/// Returns the size of the terminal; 24 rows of 80 columns if it does not report it.
 [[nodiscard]] views::Size size_of_terminal();
 
-/// One at a time. Standard output is a terminal that moves its cursor.
+/// The screen; only one may exist at a time. Requires a terminal that moves its cursor as standard output.
 class Screen {
  public:
-  /// With `reads_keys` standard input is a terminal, too: keys are not echoed, and read_keys() returns them.
+  /// Enters the screen. With `reads_keys` standard input must be a terminal, too: keys are not echoed, and
+  /// read_keys() returns them.
   Screen(std::ostream& out, const Abilities& abilities, bool reads_keys);
   ~Screen();
   Screen(const Screen&) = delete;
@@ -41,11 +42,11 @@ class Screen {
   bool reads_keys_;
 };
 
-/// The keys that were pressed since the last call, without waiting; EOF as Ctrl-D. Ctrl-Z is a key as well.
-/// Standard input is a terminal.
+/// Returns the keys that were pressed since the last call, without waiting; EOF as Ctrl-D. Ctrl-Z is a key as
+/// well. Requires a terminal as standard input.
 [[nodiscard]] std::string read_keys();
 
-/// The bytes that draw these lines from the upper left corner on, and clear the rest of so many rows.
+/// Returns the bytes that draw these lines from the upper left corner on, and clear the rest of `rows`.
 [[nodiscard]] std::string encode_frame(const std::vector<views::Line>& lines, std::size_t rows, bool colours);
 
 }  // namespace resourced::cli::screen

@@ -10,7 +10,7 @@ namespace resourced::cli::usage {
 bool Value::is_list() const noexcept { return std::holds_alternative<std::vector<std::string>*>(target_); }
 
 const char* Value::type() const noexcept {
-  // In the order of Target.
+  // Names of the types, in the order of Target.
   static constexpr auto types = std::to_array<const char*>(
       {"", "", "INT", "UINT", "INT", "UINT", "FLOAT", "TEXT", "TEXT", "TEXT", "TEXT"});
   static_assert(types.size() == std::variant_size_v<Target>);

@@ -21,7 +21,7 @@ class Value {
   using Target = std::variant<std::monostate, bool*, int*, unsigned*, long*, unsigned long*, double*,
                               std::string*, std::optional<std::string>*, std::vector<std::string>*, Take>;
 
-  /// A value that no variable gets, as that of --help.
+  /// A value that is stored nowhere, such as that of --help.
   Value() = default;
   Value(bool& to) : target_(&to) {}
   Value(int& to) : target_(&to) {}
@@ -36,62 +36,62 @@ class Value {
 
   [[nodiscard]] const Target& target() const noexcept { return target_; }
   [[nodiscard]] bool is_list() const noexcept;
-  /// INT, UINT, FLOAT or TEXT.
+  /// Returns the type in the help: INT, UINT, FLOAT or TEXT.
   [[nodiscard]] const char* type() const noexcept;
 
  private:
   Target target_;
 };
 
-/// Returns the error of a text; an empty string if the text is right.
+/// Checks a text. Returns its error, or an empty string if the text is right.
 using Check = std::function<std::string(const std::string&)>;
 
-/// An option, a flag (an option without a value), or an argument (an option without dashes). The functions
-/// that describe it return it.
+/// An option, a flag (an option without a value), or an argument (an option without dashes). Functions that
+/// set its properties return it.
 struct Option {
   enum class Kind { valued, flag, help, version };
   enum class Bound { none, positive, not_negative };
 
-  /// `list` has the names with commas between them.
+  /// Makes an option; `list` has its names, separated by commas.
   Option(Kind what, std::string_view list, Value to, std::string text);
 
   Option* required();
-  /// This excludes the other, and the other this.
+  /// Makes this option and the other exclude each other.
   Option* excludes(Option* other);
   Option* needs(Option* other);
-  /// The type in the help, instead of that of the variable.
+  /// Sets the type in the help, instead of that of the variable.
   Option* type_name(std::string text);
   Option* one_of(std::vector<std::string> texts);
   Option* positive();
   Option* not_negative();
-  /// The help appends `text` to the type.
+  /// Adds a check; the help appends `text` to the type.
   Option* check(Check function, std::string text);
-  /// The variable of the environment that has the value of an option that is not given.
+  /// Sets the environment variable that has the value if the option is not given.
   Option* envname(std::string text);
-  /// The number of values at a time.
+  /// Sets the number of values at a time.
   Option* expected(std::size_t number);
-  /// An option that is given several times keeps the values of all.
+  /// Keeps the values of all occurrences of the option.
   Option* take_all();
-  /// An option with several values takes the next word only.
+  /// Makes an option with several values take the next word only.
   Option* one_at_a_time();
-  /// The help shows the present value of the variable.
+  /// Makes the help show the present value of the variable.
   Option* capture_default_str();
-  /// The help does not show the option.
+  /// Hides the option from the help.
   Option* hide();
-  /// An empty value is one. Elsewhere it is refused: it comes from a variable of a script that is not set,
-  /// and would have the meaning of an option that is not given.
+  /// Permits an empty value. By default it is refused: it comes from an unset variable of a script, and would
+  /// mean that the option is not given.
   Option* may_be_empty();
 
   [[nodiscard]] bool is_argument() const { return !names.front().starts_with('-'); }
   [[nodiscard]] bool takes_value() const noexcept { return kind == Kind::valued; }
-  /// The most values that it takes.
+  /// Returns the maximum number of values.
   [[nodiscard]] std::size_t most() const noexcept;
   [[nodiscard]] bool has_name(std::string_view name) const;
-  /// How often the parsed command line has it; its values for one that takes several.
+  /// Returns how often the option was given; for an option with several values, their number.
   [[nodiscard]] std::size_t count() const noexcept { return given; }
 
   Kind kind;
-  /// `-o` and `--format`, or `FILE`.
+  /// The names: `-o` and `--format`, or `FILE`.
   std::vector<std::string> names;
   Value value;
   std::string help;
@@ -120,31 +120,31 @@ inline constexpr std::size_t any_number = static_cast<std::size_t>(-1);
 
 /// A program or a subcommand. It has the flag -h,--help.
 struct Command {
-  /// A program without a name has that of its first word.
+  /// Makes a program or subcommand. A program without a name has that of its first word.
   explicit Command(std::string text, std::string word = {});
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
   Command* add_subcommand(std::string word, std::string text);
-  /// The variable has to outlive the parsing.
+  /// Adds an option, whose variable must outlive the parsing.
   Option* add_option(std::string_view list, Value to, std::string text = {});
   Option* add_option_function(std::string_view list, Value::Take take, std::string text);
-  /// A bool, or an int that counts.
+  /// Adds a flag for a bool, or for an int that counts.
   Option* add_flag(std::string_view list, Value to, std::string text);
   Option* set_version_flag(std::string_view list, std::string version);
   void require_subcommand(std::size_t least, std::size_t most);
   void require_subcommand(std::size_t number) { require_subcommand(number, number); }
-  /// Exactly one of these options has to be given. The help shows them under this heading.
+  /// Requires exactly one of these options. The help shows them under this heading.
   void require_one(std::string heading, std::vector<Option*> of);
-  /// Is called when all options have their values, if the command line has this command, after the callback
-  /// of its subcommand.
+  /// Sets a function that is called when all options have their values, if the command line has this command,
+  /// after the callback of its subcommand.
   void callback(std::function<void()> function) { called = std::move(function); }
 
-  /// The parsed command line has none of its subcommands.
+  /// Whether the parsed command line has none of its subcommands.
   [[nodiscard]] bool is_alone() const;
-  /// Null if there is none of this name.
+  /// Returns the option of this name; null if there is none.
   [[nodiscard]] Option* find_option(std::string_view option) const;
-  /// Throws std::out_of_range.
+  /// Returns the option of this name. Throws std::out_of_range if there is none.
   [[nodiscard]] Option* get_option(std::string_view option) const;
   [[nodiscard]] std::size_t count(std::string_view option) const { return get_option(option)->count(); }
 
@@ -155,14 +155,14 @@ struct Command {
   std::vector<std::unique_ptr<Option>> options;
   std::vector<std::unique_ptr<Command>> commands;
   std::size_t least_commands = 0;
-  /// 0 for any number.
+  /// Maximum number of subcommands; 0 for any number.
   std::size_t most_commands = 0;
-  /// The options of a command may also follow its subcommands; holds for all below it.
+  /// Whether the options of a command may also follow its subcommands; holds for all below it.
   bool falls_through = false;
   std::string choice_heading;
   std::vector<Option*> choice;
   std::function<void()> called;
-  /// The parsed command line has it.
+  /// Whether the parsed command line has this command.
   bool parsed = false;
 };
 

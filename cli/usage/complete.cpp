@@ -8,7 +8,7 @@ namespace resourced::cli::usage {
 
 namespace {
 
-/// The option of this name (`-o`, `--format`) of the innermost command that has one.
+/// Returns the option of this name (`-o`, `--format`) of the innermost command that has one.
 const Option* find_option(const std::vector<const Command*>& commands, std::string_view name) {
   for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
     if (const Option* option = (*command)->find_option(name)) return option;
@@ -16,7 +16,7 @@ const Option* find_option(const std::vector<const Command*>& commands, std::stri
   return nullptr;
 }
 
-/// Takes the words one after the other.
+/// Follows the words of a command line to the place of the last one.
 class Walk {
  public:
   explicit Walk(const Command& program) { place_.commands.push_back(&program); }
@@ -79,7 +79,7 @@ class Walk {
     }
   }
 
-  /// `-n`, `-ff`, `-o` before its value, `-oVALUE`.
+  /// Takes a word of short options: `-n`, `-ff`, `-o` before its value, `-oVALUE`.
   void take_short(const std::string& word) {
     for (std::size_t i = 1; i < word.size(); ++i) {
       const Option* option = find_option(place_.commands, std::string{'-', word[i]});
@@ -95,7 +95,7 @@ class Walk {
     }
   }
 
-  /// The argument that the next plain word is a value of.
+  /// Returns the argument whose value the next plain word is.
   [[nodiscard]] const Option* next_argument() const {
     std::size_t left = taken_;
     for (const auto& option : place_.commands.back()->options) {
@@ -108,7 +108,7 @@ class Walk {
 
   Place place_;
   const Option* open_ = nullptr;
-  /// Arguments of the innermost command so far.
+  /// Number of arguments of the innermost command so far.
   std::size_t taken_ = 0;
 };
 
@@ -117,7 +117,7 @@ bool is_given(const Place& place, const Option* option) {
                      [option](const auto& pair) { return pair.first == option; });
 }
 
-/// Short names only for a single dash, where they are asked for.
+/// Adds options as candidates; their short names only after a single dash.
 void add_options(const Place& place, std::vector<std::string>& candidates) {
   for (auto command = place.commands.rbegin(); command != place.commands.rend(); ++command) {
     for (const auto& option : (*command)->options) {

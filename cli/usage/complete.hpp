@@ -4,7 +4,7 @@
 //
 //     PROGRAM __complete -- WORD...
 //
-// The words are those behind the program's name up to the one to complete, which may be empty.
+// WORD... are the words behind the program's name up to the one to complete, which may be empty.
 #pragma once
 
 #include <span>
@@ -19,41 +19,41 @@ namespace resourced::cli::usage {
 
 inline constexpr std::string_view complete_word = "__complete";
 
-/// The exit status that asks the shell for names of files. With 0 the candidates are all that there are.
+/// The exit status that tells the shell to complete names of files. With 0 there are no further candidates.
 inline constexpr int complete_files = 3;
 
-/// The words of an invocation `PROGRAM __complete [--] WORD...`; false for any other.
+/// Whether an invocation is `PROGRAM __complete [--] WORD...`.
 [[nodiscard]] bool is_completion(int argc, const char* const* argv);
 [[nodiscard]] std::vector<std::string> words_to_complete(int argc, const char* const* argv);
 
 struct Place {
-  /// The program and the subcommands that the words name, outermost first.
+  /// The program and the subcommands in the words, outermost first.
   std::vector<const Command*> commands;
   /// The option or argument whose value the last word is; null for none.
   const Option* value_of = nullptr;
-  /// The last word without what stands before the value in it (`--uri=`).
+  /// The last word without the text before the value in it (`--uri=`), which is `before`.
   std::string word;
   std::string before;
   bool is_behind_dashes = false;
-  /// The options in the words before, with their values.
+  /// The options in the earlier words, with their values.
   std::vector<std::pair<const Option*, std::string>> given;
 
-  /// `R show`; empty for the program itself.
+  /// Returns the names of the subcommands, `R show`; empty for the program itself.
   [[nodiscard]] std::string command() const;
-  /// The value of an option by its long name without dashes; empty if it is not given.
+  /// Returns the value of an option by its long name without dashes; empty if it is not given.
   [[nodiscard]] std::string value(std::string_view option) const;
 };
 
-/// Requires a word.
+/// Finds the place of the last word. Requires a word.
 [[nodiscard]] Place find_place(const Command& program, std::span<const std::string> words);
 
-/// Subcommands, options, and values of options that have a fixed set, as whole words.
+/// Returns subcommands, options, and values of options that have a fixed set, as whole words.
 [[nodiscard]] std::vector<std::string> fixed_candidates(const Place& place);
 
 /// Whether the value is the name of a file, by its type (FILE, PATH or DIR).
 [[nodiscard]] bool is_file(const Option& option);
 
-/// Completion of a program whose values are fixed sets and files. Returns the exit status, 0 or
+/// Completes for a program whose values are fixed sets and files. Returns the exit status, 0 or
 /// complete_files.
 [[nodiscard]] int complete_fixed(const Command& program, std::span<const std::string> words,
                                  std::string& candidates);

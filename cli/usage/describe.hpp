@@ -1,5 +1,5 @@
-// The description of a command line as JSON: docs/man/generate makes the lists of options in the manual pages
-// of it.
+// Describes a command line as JSON, from which docs/man/generate makes the lists of options in the manual
+// pages.
 #pragma once
 
 #include <string_view>
@@ -13,7 +13,7 @@ struct Command;
 /// The hidden first argument that makes a program print its description and end.
 inline constexpr std::string_view describe_word = "__describe";
 
-/// `{"name", "help", "options": [OPTION], "arguments": [OPTION], "commands": [...]}`. An OPTION is
+/// Returns `{"name", "help", "options": [OPTION], "arguments": [OPTION], "commands": [...]}`. An OPTION is
 /// `{"names": ["-o", "--format"], "value": "TEXT", "choices": [...], "help": "...", "required": BOOL,
 /// "several": BOOL, "excludes": [NAME], "needs": [NAME]}`: no value for a flag, no names for an argument.
 [[nodiscard]] nlohmann::ordered_json describe(const Command& program);

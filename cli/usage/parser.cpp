@@ -1,4 +1,4 @@
-// The parser, see parser.hpp: CLI11's, built of the description.
+// The parser, see parser.hpp: a parser of CLI11 that is made from the description.
 #include "cli/usage/parser.hpp"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ std::string without_marks(std::string text) {
   return text;
 }
 
-/// The arguments of a program in the order that CLI11 wants, last first and without the program itself.
+/// Returns the arguments of a program in the order that CLI11 expects, last first and without the program
+/// itself.
 std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (int i = argc - 1; i > 0; --i) {
@@ -41,8 +42,9 @@ std::vector<std::string> protect_brackets(int argc, const char* const* argv) {
   return arguments;
 }
 
-/// CLI11 reads `-host:a` as -h and more, and would print the help: such a word, if none asks for the help.
-/// Other letters before the h are flags, so `-nh` asks for it. The last argument comes first.
+/// Returns a word that CLI11 takes for a request for help. It reads `-host:a` as -h and more, and would print
+/// the help. Other letters before the h are flags, so `-nh` does request the help. The last argument comes
+/// first.
 std::optional<std::string> word_taken_for_help(const std::vector<std::string>& arguments) {
   std::optional<std::string> found;
   for (auto word = arguments.rbegin(); word != arguments.rend() && *word != "--"; ++word) {
@@ -52,13 +54,39 @@ std::optional<std::string> word_taken_for_help(const std::vector<std::string>& a
   return found;
 }
 
-/// For CLI11 the value of `--until=` is the next word.
+/// Refuses `--until=`, because CLI11 would take the next word as its value.
 void refuse_empty_values(const std::vector<std::string>& arguments) {
   for (auto word = arguments.rbegin(); word != arguments.rend() && *word != "--"; ++word) {
     if (word->starts_with("--") && word->find('=') == word->size() - 1)
       throw ParseError(word->substr(0, word->size() - 1) + ": the value is empty",
                        static_cast<int>(CLI::ExitCodes::ValidationError));
   }
+}
+
+/// Returns the rest of a text of CLI11 after `behind`; nothing if the text does not have it.
+std::optional<std::string> rest_behind(const std::string& text, std::string_view behind) {
+  const auto at = text.find(behind);
+  if (at == std::string::npos) return std::nullopt;
+  return text.substr(at + behind.size());
+}
+
+/// Rewrites errors of CLI11 that name neither the reason nor the way out.
+std::string own_words(const std::string& text) {
+  const std::string name = text.substr(0, text.find(": "));
+  if (const auto times = rest_behind(text, ": At Most 1 required but received "))
+    return name + " is given " + *times + " times, and takes one value";
+  if (text.find(" required ") != std::string::npos && text.ends_with(" missing"))
+    return name + ": the value is missing";
+  for (const char* begin :
+       {"The following argument was not expected: ", "The following arguments were not expected: "}) {
+    if (const auto words = rest_behind(text, begin)) return "unexpected: " + *words;
+  }
+  if (const auto pair = rest_behind(text, "Could not convert: ")) {
+    const auto equals = pair->find(" = ");
+    if (equals != std::string::npos)
+      return pair->substr(0, equals) + ": cannot be " + pair->substr(equals + 3);
+  }
+  return text;
 }
 
 std::string names_of(const Option& option) {
@@ -89,7 +117,15 @@ CLI::Option* add_flag(CLI::App& app, const Option& option) {
 
 void describe_values(CLI::Option& built, const Option& option) {
   built.type_name(option.type);
-  if (!option.choices.empty()) built.check(CLI::IsMember(option.choices));
+  if (!option.choices.empty()) {
+    std::string known;
+    for (const std::string& choice : option.choices) known += (known.empty() ? "" : ", ") + choice;
+    const auto check = [choices = option.choices, known](const std::string& text) {
+      if (std::ranges::find(choices, text) != choices.end()) return std::string();
+      return '"' + text + "\" is none of " + known;
+    };
+    built.check(CLI::Validator(check, '{' + known + '}'));
+  }
   if (option.bound == Option::Bound::positive) built.check(CLI::PositiveNumber);
   if (option.bound == Option::Bound::not_negative) built.check(CLI::NonNegativeNumber);
   if (option.checker) built.check(option.checker, option.checker_text);
@@ -98,7 +134,7 @@ void describe_values(CLI::Option& built, const Option& option) {
   if (option.takes_all) built.take_all();
   if (option.takes_one_at_a_time) built.allow_extra_args(false);
   if (option.shows_default) built.capture_default_str();
-  // This one runs before the checks above.
+  // CLI11 runs this one before the checks above.
   built.transform(CLI::Validator(
       [refuses_empty = !option.is_argument() && !option.takes_empty](std::string& text) {
         text = without_marks(std::move(text));
@@ -107,7 +143,7 @@ void describe_values(CLI::Option& built, const Option& option) {
       ""));
 }
 
-/// CLI11's parser of a program.
+/// A parser of CLI11 for a program.
 class Parser {
  public:
   Parser(Command& program, const char* first_word)
@@ -131,18 +167,34 @@ class Parser {
       throw Answer(app_.help());
     } catch (const CLI::Success& wanted) {
       throw Answer(std::string(wanted.what()) + '\n');
+    } catch (const CLI::RequiredError& error) {
+      const std::string text = without_marks(error.what());
+      const bool lacks_command = text.find("subcommand is required") != std::string::npos;
+      throw ParseError(lacks_command ? missing_command() : text, error.get_exit_code());
     } catch (const CLI::ParseError& error) {
-      throw ParseError(without_marks(error.what()), error.get_exit_code());
+      throw ParseError(own_words(without_marks(error.what())), error.get_exit_code());
     }
     for (const auto& [option, built] : options_) option->given = built->count();
     for (const auto& [command, built] : commands_) command->parsed = built->parsed();
   }
 
  private:
+  /// Returns an error that names the command behind which another one is missing, and its subcommands.
+  [[nodiscard]] std::string missing_command() const {
+    const Command* last = commands_.front().first;
+    for (const auto& [command, built] : commands_) {
+      if (built->parsed() && command->least_commands > 0) last = command;
+    }
+    std::string known;
+    for (const auto& further : last->commands) known += (known.empty() ? "" : ", ") + further->name;
+    const std::string name = last->name.empty() ? app_.get_name() : last->name;
+    return "a command is missing behind " + name + ": one of " + known;
+  }
+
   void add(CLI::App& app, Command& command) {
     commands_.emplace_back(&command, &app);
     app.footer(command.footer);
-    // Subcommands inherit both.
+    // Subcommands inherit both settings.
     if (command.most_commands > 0) app.require_subcommand(command.least_commands, command.most_commands);
     if (command.falls_through) app.fallthrough();
     CLI::App* group = nullptr;

@@ -1,5 +1,5 @@
-// The parser of a command line that is described as data. parser.cpp alone includes CLI11: its templates are
-// slow to compile, and would be in each command.
+// Parses a command line that is described as data. Only parser.cpp includes CLI11: its templates are slow to
+// compile, and would otherwise be compiled for each command.
 #pragma once
 
 #include <optional>
@@ -10,31 +10,30 @@
 
 namespace resourced::cli::usage {
 
-/// The command line asks for the help or the version, which is the text, with the end of its last line.
+/// Thrown if the command line requests the help or the version; the text, with the end of its last line.
 class Answer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The command line is wrong: the text names the word or option.
+/// Thrown if the command line is wrong: the text names the word or option.
 class ParseError : public std::runtime_error {
  public:
   ParseError(const std::string& text, int status) : std::runtime_error(text), status_(status) {}
 
-  /// The exit status of a program that tells kinds of errors apart.
+  /// Returns the exit status for programs that distinguish kinds of errors.
   [[nodiscard]] int status() const noexcept { return status_; }
 
  private:
   int status_;
 };
 
-/// Sets the values of the options and calls the callbacks of the commands that the words name; what they
-/// throw passes through. Throws Answer or ParseError before any callback. A word in brackets, `[a,b]`, is one
-/// value.
+/// Sets the values of the options and calls the callbacks of the commands in the words, whose exceptions pass
+/// through. Throws Answer or ParseError before any callback. A word in brackets, `[a,b]`, is one value.
 void parse(Command& program, int argc, const char* const* argv);
 
-/// parse() for a program that prints what it throws: an answer on standard output, an error on standard
-/// error. Returns the exit status of a program that has to end: 0, or that of the error.
+/// Calls parse() and prints what it throws: an answer on standard output, an error on standard error. Returns
+/// the exit status of a program that has to end: 0, or that of the error.
 [[nodiscard]] std::optional<int> parse_or_print(Command& program, int argc, const char* const* argv);
 
 }  // namespace resourced::cli::usage

@@ -1,4 +1,4 @@
-// Rows of the daemons of a cluster.
+// The table of the members of a cluster.
 #pragma once
 
 #include "cli/views/listing.hpp"
@@ -7,9 +7,9 @@
 namespace resourced::cli::views {
 
 [[nodiscard]] Listing cluster_columns();
-/// A row for each member, in the order of their names. The leader has all events of the log; a standby tells
-/// how many it has once a second, so one that keeps up with changes seems to be behind by those of a second.
-/// DIFFERS has the groups of settings in which its files differ from the leader's.
+/// Returns a row for each member, in the order of their names. The leader has all events of the log; a
+/// standby reports its position once a second, so one that is caught up may seem to lag by the changes of a
+/// second. DIFFERS has the groups of settings in which its files differ from the leader's.
 [[nodiscard]] Listing cluster_view(const proto::topics::Cluster& cluster);
 
 }  // namespace resourced::cli::views

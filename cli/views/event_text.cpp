@@ -14,11 +14,35 @@
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "core/module/event.hpp"
 #include "core/rset/targets.hpp"
 #include "core/time.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::cli::views {
+
+namespace {
+
+/// Returns one event of each type.
+template <std::size_t... index>
+std::vector<module::EventBody> event_bodies(std::index_sequence<index...> /*types*/) {
+  return {module::EventBody(std::in_place_index<index>)...};
+}
+
+}  // namespace
+
+std::vector<std::string> event_names() {
+  auto bodies = event_bodies(std::make_index_sequence<std::variant_size_v<module::EventBody>>());
+  // The name of an update depends on what it changes.
+  module::UpdateEvent property;
+  property.property_add["name"];
+  module::UpdateEvent shrink;
+  shrink.shrink.insert(0);
+  bodies.insert(bodies.end(), {property, shrink});
+  std::vector<std::string> names{std::string(proto::truncate_name)};
+  for (const module::EventBody& body : bodies) names.emplace_back(proto::event_name(body));
+  return names;
+}
 
 using nlohmann::json;
 using text::Hostlist;
@@ -58,7 +82,7 @@ std::string format_event(const json& event, EventTimes times, const UserName& us
   auto line = is_iso ? fmt::format("{} {}", format_time(entry.timestamp), entry.name)
                      : fmt::format("{:.6f} {}", to_number(entry.timestamp), entry.name);
   const auto append = [&](std::string_view key, const json& value) {
-    // An expiration of 0 is none.
+    // An expiration of 0 means none.
     const bool shows_time = is_iso && is_time(key) && value.is_number() && value.get<double>() > 0;
     line += fmt::format(" {}={}", key,
                         shows_time ? format_time(wall_time(value.get<double>()))
@@ -109,7 +133,7 @@ void TargetClip::clip_context(json& context, std::string_view name) {
     clip_hosts(*hosts);
   }
   if (json* online = find_string(context, "online")) {
-    // No target that was named is online: unlike the others, this set may be empty.
+    // The set of online targets may be empty, unlike the other sets: all named targets may be offline.
     *online = (IdSet::parse(online->get_ref<const std::string&>()) & ranks_).encode();
   }
   for (const char* key : {"property-add", "property-remove"}) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,40 +17,43 @@
 
 namespace resourced::cli::views {
 
-/// The name of a user id; nothing for one that is not known on this machine.
+/// Returns the name of a user id; nothing for one that is not known on this machine.
 using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
 
 enum class EventTimes {
-  /// `1700000000.250000`, seconds since the epoch
+  /// Seconds since the epoch: `1700000000.250000`
   raw,
-  /// `2023-11-14T22:13:20+01:00`, local time; also for the times in the context
+  /// Local time, also for the times in the context: `2023-11-14T22:13:20+01:00`
   iso,
 };
 
-/// `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context, `by` last, with
-/// its values as JSON, but a user whose name is known as `by="alice"`. Throws Error EPROTO if it is not an
-/// event (RFC 18).
+/// Formats an event: `1700000000.250000 drain idset="0" reason="disk"`, with the time, the name, and the
+/// context, `by` last. Values are JSON, but a user whose name is known is `by="alice"`. Throws Error EPROTO
+/// if it is not an event (RFC 18).
 [[nodiscard]] std::string format_event(const nlohmann::json& event, EventTimes times = EventTimes::raw,
                                        const UserName& user_name = {});
 
-/// Takes the targets that a user did not name out of the sets of events: of `idset`, `nodelist`, `ranks`,
-/// `online`, `property-add` and `property-remove`. The R of an allocation stays whole.
+/// Returns the names of all events, also of the ledger.
+[[nodiscard]] std::vector<std::string> event_names();
+
+/// Removes the targets that a user did not name from the sets of events: from `idset`, `nodelist`, `ranks`,
+/// `online`, `property-add` and `property-remove`. The R of an allocation stays complete.
 ///
 /// Events with a nodelist beside their ranks have the host of each. For others the ranks are those of the
-/// inventory, or of the last `restart` that was seen: only a start numbers targets anew.
+/// inventory, or of the last `restart` before the event: only a start renumbers targets.
 class TargetClip {
  public:
-  /// `targets` is an idset or a hostlist, which may name hosts that have left. Throws Error EINVAL as
-  /// parse_known_targets() does.
+  /// Makes a clip; `targets` is an idset or a hostlist, which may name hosts that have left. Throws Error
+  /// EINVAL as parse_known_targets() does.
   TargetClip(std::string_view targets, const rset::ResourceSet& inventory);
 
-  /// The event with the named targets alone; a set without any of them stays as it is. Events have to come in
-  /// their order.
+  /// Returns the event with only the named targets; a set without any of them stays as it is. Events must be
+  /// passed in order.
   [[nodiscard]] nlohmann::json clip(nlohmann::json event);
 
  private:
   [[nodiscard]] bool is_wanted(std::string_view host) const { return names_.contains(std::string(host)); }
-  /// Takes out of both, and returns the ranks that are left.
+  /// Removes other targets from both, and returns the ranks that are left.
   [[nodiscard]] text::IdSet clip_pairs(nlohmann::json& ranks, nlohmann::json& hosts) const;
   static void clip_ranks(nlohmann::json& set, const text::IdSet& wanted);
   void clip_hosts(nlohmann::json& list) const;

@@ -18,10 +18,10 @@ using json_text::printable;
 
 namespace {
 
-/// Upper bound of a field width in a format, wider than any terminal.
+/// Maximum width of a field in a format, more than any terminal has.
 constexpr std::size_t max_width = 1000;
 
-/// A piece of a format: a literal, or a field with its width.
+/// A part of a format: a literal, or a field with its width.
 struct Piece {
   std::string literal;
   std::optional<std::size_t> column;
@@ -80,7 +80,8 @@ std::vector<Piece> parse_format(const Listing& listing, std::string_view format)
       pieces.back().literal += c;
     }
   }
-  // It would print the same line for each row: a name of a format, as in Flux, is not one here.
+  // Refuse a format without fields: it would print the same line for each row. It may be the name of a format
+  // in Flux, which does not exist here.
   if (std::none_of(pieces.begin(), pieces.end(),
                    [](const Piece& piece) { return piece.column.has_value(); })) {
     throw UsageError(fmt::format("the format {} has no field: write fields in braces, {{{}}}; known are: {}",
@@ -152,7 +153,7 @@ std::string render_format(const Listing& listing, const OutputOptions& options) 
 
 using Lines = std::vector<std::vector<std::string>>;
 
-/// The titles and the cells of the standard columns.
+/// Returns the titles and the cells of the standard columns.
 Lines standard_lines(const Listing& listing, const OutputOptions& options) {
   Lines lines;
   const auto add = [&](auto&& text_at) {
@@ -166,7 +167,7 @@ Lines standard_lines(const Listing& listing, const OutputOptions& options) {
   return lines;
 }
 
-/// The width of the widest cell of each column that is not wider than `most`.
+/// Returns the width of the widest cell of each column that is not wider than `most`.
 std::vector<std::size_t> widths_of(const Lines& lines, std::size_t columns, std::size_t most) {
   std::vector<std::size_t> widths(columns);
   for (const auto& line : lines) {
@@ -177,7 +178,7 @@ std::vector<std::size_t> widths_of(const Lines& lines, std::size_t columns, std:
   return widths;
 }
 
-/// Takes from the widest columns of text until a line has at most `most` columns, or they have one each.
+/// Shrinks the widest columns of text until a line has at most `most` columns, or each has width one.
 void shrink(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most) {
   std::size_t whole = widths.empty() ? 0 : widths.size() - 1;
   std::vector<std::size_t*> texts;
@@ -190,7 +191,7 @@ void shrink(std::vector<std::size_t>& widths, const std::vector<Column>& columns
   std::size_t fixed = whole;
   for (const auto* width : texts) fixed -= *width;
   std::size_t room = most > fixed ? most - fixed : 0;
-  // The narrow ones are served first: each gets its width or an equal share of the rest.
+  // Serve narrow columns first: each gets its width or an equal share of the rest.
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::size_t share = room / (texts.size() - i);
     *texts[i] = std::max<std::size_t>(1, std::min(*texts[i], share));
@@ -203,7 +204,8 @@ std::string render_table(const Listing& listing, const OutputOptions& options) {
   std::erase_if(columns, [](const Column& column) { return column.hidden; });
   const Lines lines = standard_lines(listing, options);
   const bool is_cut = options.columns && !options.wide;
-  // A scattered idset of thousands of ranks in one row would pad all others.
+  // Maximum width to which cells are padded: a scattered idset of thousands of ranks in one row would pad all
+  // others.
   constexpr std::size_t most_padded = 64;
   auto widths = widths_of(lines, columns.size(), is_cut ? std::string::npos : most_padded);
   if (is_cut) shrink(widths, columns, *options.columns);

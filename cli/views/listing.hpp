@@ -22,16 +22,16 @@ class UsageError : public std::runtime_error {
 };
 
 struct Column {
-  /// The name for -o and --json.
+  /// Name of the column for -o and --json.
   std::string name;
-  /// The name in the header.
+  /// Title of the column in the header.
   std::string title;
   bool right = false;
-  /// Not in the standard table; only for -o and --json.
+  /// Whether the column is only for -o and --json, and not in the standard table.
   bool hidden = false;
 };
 
-/// A value as JSON, and as text where that is not the value itself.
+/// A value as JSON, and its text if that differs from the value.
 struct Cell {
   nlohmann::json value;
   std::optional<std::string> text;
@@ -45,23 +45,23 @@ struct Cell {
 
 struct Listing {
   std::vector<Column> columns;
-  /// One cell for each column.
+  /// Rows with one cell for each column.
   std::vector<std::vector<Cell>> rows;
 };
 
 struct OutputOptions {
   bool no_header = false;
   bool json = false;
-  /// `{state} {nnodes:>6} {nodelist}`; empty: the standard table.
+  /// A format such as `{state} {nnodes:>6} {nodelist}`; empty for the standard table.
   std::string format;
-  /// All of a table, however wide the terminal is.
+  /// Whether to print a table in full, even if the terminal is narrower.
   bool wide = false;
-  /// Symbols instead of yes and no.
+  /// Whether to print symbols instead of yes and no.
   bool symbols = false;
   bool colours = false;
-  /// Nothing beyond ASCII (text_width.hpp).
+  /// Whether to print only ASCII (text_width.hpp).
   bool ascii = false;
-  /// The columns of the terminal that a table has to fit into; nothing elsewhere.
+  /// The columns of the terminal to which a table is fitted; nothing for other output.
   std::optional<std::size_t> columns;
 };
 

@@ -32,7 +32,7 @@ void NodeHistory::set(std::optional<bool>& flag, bool value, WallTime when) {
   }
 }
 
-// As targets_by_state() has it; empty as long as the events have not told all of it.
+// Returns the state as in targets_by_state(); empty until the events have determined it.
 std::string_view NodeHistory::state() const {
   if (drained_ == true) return "drained";
   if (!drained_ || !online_) return {};
@@ -57,7 +57,7 @@ void NodeHistory::add(const json& event) {
     const auto when = entry.timestamp;
     if (entry.name == "restart" && entry.context != nullptr) {
       torpid_ = false;
-      // Nothing is drained before the first event of a log.
+      // No target is drained before the first event of a log.
       if (last_.empty()) drained_ = false;
       set(online_, was_online(*entry.context), when);
     } else if (entry.name == "drain" || entry.name == "undrain") {
@@ -68,12 +68,12 @@ void NodeHistory::add(const json& event) {
     } else if (entry.name == "torpid" || entry.name == "lively") {
       set(torpid_, entry.name == "torpid", when);
     } else if (entry.name == "shrink") {
-      // It may return in another state.
+      // The state is unknown: the target may return in another one.
       online_ = torpid_ = std::nullopt;
       state_ = {};
     }
   } catch (const std::exception&) {
-    // An event that cannot be read tells nothing of the state.
+    // Ignore an event that cannot be read, which tells nothing about the state.
   }
   last_.push_back(event);
   if (last_.size() > most) last_.pop_front();
@@ -103,7 +103,7 @@ std::map<IdSet::Id, double> memory_of_graph(const json& r) {
       memory[metadata.at("rank").get<IdSet::Id>()] += metadata.value("size", 0.0) * found->second;
     }
   } catch (const json::exception&) {
-    // Another graph, or none: nothing is known.
+    // The graph has another format or is missing, so nothing is known.
     return {};
   }
   return memory;
@@ -111,7 +111,7 @@ std::map<IdSet::Id, double> memory_of_graph(const json& r) {
 
 namespace {
 
-/// The parts of the facts that concern the one rank.
+/// The facts of one rank.
 struct Node {
   explicit Node(const NodeFacts& facts) : status(facts.status), rank(facts.rank), only(IdSet{rank}) {
     host = status.inventory.host(rank);
@@ -144,9 +144,13 @@ struct Node {
       if (const auto found = facts.peers->unfit->find(rank); found != facts.peers->unfit->end())
         fault = &found->second;
     }
+    if (facts.peers && facts.peers->unfit_since) {
+      const auto& times = *facts.peers->unfit_since;
+      if (const auto found = times.find(rank); found != times.end()) fault_since = found->second;
+    }
     since = facts.history.since(state == "draining" ? "drained" : state);
-    // The time of a drain may be later than that of its first event: force-overwrite replaces it. The answer
-    // has it in whole seconds.
+    // The time of a drain may be later than that of its first event, because force-overwrite replaces it. The
+    // answer has it in whole seconds.
     const bool is_rounded = drain != nullptr && since && std::abs(to_number(drain->timestamp - *since)) <= 1;
     if (drain != nullptr && (state == "drained" || state == "draining") && !is_rounded)
       since = drain->timestamp;
@@ -165,8 +169,10 @@ struct Node {
   IdSet cores;
   IdSet gpus;
   const Peers::Holder* holder = nullptr;
-  /// What is wrong with it by the report of its agent.
+  /// The defect of the node in the report of its agent.
   const std::string* fault = nullptr;
+  /// Time since which its checks fail.
+  std::optional<WallTime> fault_since;
 };
 
 ordered_json drain_json(const Status::Drain& drain, const char* time_key) {
@@ -176,7 +182,7 @@ ordered_json drain_json(const Status::Drain& drain, const char* time_key) {
   return object;
 }
 
-/// The cores and gpus of an allocation on this rank.
+/// Returns the cores and gpus of an allocation on this rank.
 std::pair<IdSet, IdSet> held_on(const proto::topics::ListedAllocation& allocation, IdSet::Id rank) {
   for (const rset::ResourceGroup& group : allocation.resources.groups()) {
     if (group.ranks.contains(rank)) return {group.cores, group.gpus};
@@ -189,7 +195,7 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:g} GiB", bytes / gib);
 }
 
-/// A line `  name    value`, without control characters.
+/// Collects lines `  name    value`, without control characters.
 class Page {
  public:
   explicit Page(const UserName& user_name, WallTime now) : user_name_(user_name), now_(now) {}
@@ -197,13 +203,7 @@ class Page {
   void add(std::string_view name, const std::string& value) {
     text += fmt::format("  {:<12}{}\n", name, json_text::printable(value));
   }
-  [[nodiscard]] std::string time(WallTime time) const {
-    const Seconds age = now_ - time;
-    // The clocks of this machine and of the daemon differ.
-    constexpr Seconds skew{1};
-    if (age < -skew) return fmt::format("{} (in {})", format_time(time), format_age(-age));
-    return fmt::format("{} ({} ago)", format_time(time), format_age(age));
-  }
+  [[nodiscard]] std::string time(WallTime time) const { return format_moment(time, now_); }
   [[nodiscard]] std::string actor(const module::Actor& by) const { return format_actor(by, user_name_); }
 
   std::string text;
@@ -264,6 +264,7 @@ ordered_json node_json(const NodeFacts& facts) {
   page["since"] = node.since ? ordered_json(to_number(*node.since)) : ordered_json();
   page["up"] = node.state == "avail";
   page["online"] = node.status.online.contains(node.rank);
+  page["torpid"] = node.status.torpid.contains(node.rank);
   page["drain"] = node.drain == nullptr ? ordered_json() : drain_json(*node.drain, "timestamp");
   page["scheduled"] = ordered_json::array();
   for (const Status::Drain* drain : node.scheduled) page["scheduled"].push_back(drain_json(*drain, "from"));
@@ -292,6 +293,7 @@ ordered_json node_json(const NodeFacts& facts) {
   page["agent"] = facts.peers ? ordered_json(facts.peers->agents.contains(node.rank)) : ordered_json();
   page["unchecked"] = node.status.unchecked.contains(node.rank);
   page["fault"] = node.fault == nullptr ? ordered_json() : ordered_json(*node.fault);
+  page["fault_since"] = node.fault_since ? ordered_json(to_number(*node.fault_since)) : ordered_json();
   page["events"] = facts.history.last();
   return page;
 }
@@ -304,6 +306,7 @@ std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user
   std::string state(node.state);
   if (node.since) state += " since " + page.time(*node.since);
   if (node.state != "offline" && !is_online) state += ", offline";
+  if (node.state != "torpid" && node.status.torpid.contains(node.rank)) state += ", torpid";
   page.add("state", state);
   add_drains(page, node);
   page.add("cores", count_and_ids(node.cores));
@@ -316,7 +319,9 @@ std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user
   if (facts.peers && facts.takes_agents)
     page.add("agent", facts.peers->agents.contains(node.rank) ? "connected" : "not connected");
   if (node.fault != nullptr) {
-    if (node.drain == nullptr || node.drain->reason != *node.fault) page.add("fault", *node.fault);
+    page.add("fault", node.fault_since
+                          ? fmt::format("{}, since {}", *node.fault, page.time(*node.fault_since))
+                          : *node.fault);
   } else if (node.status.unchecked.contains(node.rank)) {
     page.add("health", facts.peers ? "no check has ended since its agent's hello"
                                    : "the last check has failed, or none has ended");

@@ -1,4 +1,4 @@
-// Everything about one node on a page: `resourcectl show`. Pure functions of answers of the daemon.
+// The page of `resourcectl show` with everything about one node. Pure functions of answers of the daemon.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace resourced::cli::views {
 
-/// The events of one host, of which it keeps the last ones and the time of the last change of state.
+/// The history of one host, which keeps its last events and the time of the last change of state.
 class NodeHistory {
  public:
-  /// How many events it keeps.
+  /// Number of events that the history keeps.
   static constexpr std::size_t most = 10;
 
   explicit NodeHistory(std::string host) : host_(std::move(host)) {}
@@ -31,8 +31,8 @@ class NodeHistory {
   void add(const nlohmann::json& event);
 
   [[nodiscard]] const std::deque<nlohmann::json>& last() const noexcept { return last_; }
-  /// Since when the host is in this state of targets_by_state() according to the events; nothing if they do
-  /// not tell.
+  /// Returns the time since which the host is in this state of targets_by_state() according to the events;
+  /// nothing if the events do not determine it.
   [[nodiscard]] std::optional<WallTime> since(std::string_view state) const;
 
  private:
@@ -42,7 +42,7 @@ class NodeHistory {
 
   std::string host_;
   std::deque<nlohmann::json> last_;
-  /// Nothing until an event tells.
+  /// Unset until the first event that determines it.
   std::optional<bool> online_;
   std::optional<bool> torpid_;
   std::optional<bool> drained_;
@@ -55,21 +55,21 @@ struct NodeFacts {
   const proto::topics::Status& status;
   text::IdSet::Id rank = 0;
   std::optional<proto::topics::Peers> peers;
-  /// Those on this node; nothing where the daemon keeps none.
+  /// Allocations on this node; unset if the daemon has no ledger.
   std::optional<std::vector<proto::topics::ListedAllocation>> allocations;
-  /// Bytes.
+  /// Memory in bytes.
   std::optional<double> memory;
-  /// The daemon takes node agents.
+  /// Whether the daemon accepts node agents.
   bool takes_agents = false;
   const NodeHistory& history;
 };
 
-/// The memory of each rank in bytes, from the graph in the key `scheduling` of an R (RFC 20, JGF), for ranks
-/// that have vertices `memory` there.
+/// Returns the memory of each rank in bytes, from the graph in the key `scheduling` of an R (RFC 20, JGF),
+/// for ranks that have vertices `memory` there.
 [[nodiscard]] std::map<text::IdSet::Id, double> memory_of_graph(const nlohmann::json& r);
 
 [[nodiscard]] nlohmann::ordered_json node_json(const NodeFacts& facts);
-/// The lines of the page, each with its line end. Ages are those at `now`.
+/// Returns the lines of the page, each with its line end. Ages are those at `now`.
 [[nodiscard]] std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user_name);
 
 }  // namespace resourced::cli::views

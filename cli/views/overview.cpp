@@ -21,18 +21,18 @@ using text::IdSet;
 
 namespace {
 
-/// The local time without the day and the zone: both are those of the person at the screen.
+/// Returns the local time without the day and the zone, which the person at the screen knows.
 std::string clock(WallTime time) {
   constexpr std::string_view day = "2024-02-29T";
   constexpr std::string_view of_day = "12:00:00";
   return format_time(time).substr(day.size(), of_day.size());
 }
 
-/// The lines of one part of the screen: a heading, and rows of which some may not fit.
+/// One part of the screen: a heading, and rows of which some may not fit.
 struct Part {
   std::string heading;
   std::vector<Line> rows;
-  /// The rows that matter most are the last ones.
+  /// Whether the last rows are the most important.
   bool keeps_end = false;
 
   [[nodiscard]] std::size_t height() const { return rows.empty() ? 0 : rows.size() + 1; }
@@ -45,7 +45,7 @@ std::size_t add_part(std::vector<Line>& lines, const Part& part, std::size_t roo
   lines.push_back({part.heading, Style::heading});
   const std::size_t fits = std::min(part.rows.size(), room - 1);
   const bool is_cut = fits < part.rows.size();
-  // The last line tells how many rows are left out.
+  // The last line shows how many rows are left out.
   const std::size_t shown = is_cut && !part.keeps_end ? fits - 1 : fits;
   const auto begin =
       part.keeps_end ? part.rows.end() - static_cast<std::ptrdiff_t>(shown) : part.rows.begin();
@@ -103,7 +103,7 @@ class Pages {
     return part;
   }
 
-  /// Those of targets outside of all partitions.
+  /// Returns the part about schedulers of targets outside of all partitions.
   [[nodiscard]] Part schedulers() const {
     Part part{"SCHEDULER    NODES SINCE", {}, false};
     if (!overview_.peers) return part;
@@ -145,7 +145,8 @@ class Pages {
   [[nodiscard]] std::string hosts(const IdSet& ranks) const {
     return status_.inventory.hosts(ranks).encode();
   }
-  /// `22:52:45 drain node[1-2]: disk by alice`, with the date if it is older than a day.
+  /// Returns a line such as `22:52:45 drain node[1-2]: disk by alice`, with the date if it is older than a
+  /// day.
   [[nodiscard]] std::string event_line(const nlohmann::json& event) const {
     constexpr Seconds day{86400};
     const proto::EventEntry entry = proto::read_event_entry(event);
@@ -192,7 +193,7 @@ class Pages {
 }  // namespace
 
 Line live_line(const Overview& overview, std::size_t columns) {
-  // A narrow screen cuts the end.
+  // A narrow screen cuts the end of this line.
   Line line{fmt::format("live {} {}", clock(overview.now), overview.uri), Style::title};
   if (overview.loss) {
     line = {fmt::format("NOT LIVE since {}: {}", clock(overview.lost_at), *overview.loss), Style::alarm};

@@ -1,5 +1,5 @@
-// The cluster on a screen: `resourcectl top`. A pure function of answers of the daemon and the size of the
-// screen.
+// The screen of `resourcectl top` with a cluster. A pure function of answers of the daemon and the size of
+// the screen.
 #pragma once
 
 #include <cstddef>
@@ -34,22 +34,22 @@ struct Size {
 struct Overview {
   std::string uri;
   WallTime now{};
-  /// Why the view is not live, and since when; nothing while it is.
+  /// Why the view is not live, and since when; unset while it is live.
   std::optional<std::string> loss;
   WallTime lost_at{};
   /// Null until the daemon has an inventory.
   const proto::topics::Status* status = nullptr;
-  /// Nothing where the daemon does not tell.
+  /// The connected peers; unset if the daemon does not report them.
   std::optional<proto::topics::Peers> peers;
   /// The last events, oldest first.
   std::deque<nlohmann::json> events;
 };
 
-/// The line that says whether a view is live.
+/// Returns the line that shows whether a view is live.
 [[nodiscard]] Line live_line(const Overview& overview, std::size_t columns);
 
-/// At most `size.rows` lines of at most `size.columns` columns: the title, counts of states, and as much as
-/// there is room for of partitions and schedulers, drains (oldest first), and events (newest last).
+/// Returns at most `size.rows` lines of at most `size.columns` columns: the title, counts of states, and as
+/// many partitions and schedulers, drains (oldest first), and events (newest last) as fit.
 [[nodiscard]] std::vector<Line> render_overview(const Overview& overview, Size size,
                                                 const UserName& user_name);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,7 +41,8 @@ const char* phrase(DrainedAlready then) {
   return "refuses the drain";
 }
 
-/// A drain without a reason gets one, or stays; one with a reason follows the mode.
+/// Returns how an existing drain is treated: without a reason it gets one, or stays; one with a reason
+/// follows the mode.
 DrainedAlready treatment(const Status::Drain& drain, const PlannedDrain& plan) {
   const bool keeps = plan.mode == DrainedAlready::refused || plan.mode == DrainedAlready::skipped;
   if (!keeps || !drain.reason.empty()) return plan.mode;
@@ -67,16 +70,17 @@ DrainPreview preview_drain(const PlannedDrain& plan, const Status& status,
                            const std::vector<proto::topics::ListedAllocation>& allocations) {
   DrainPreview preview;
   preview.changed = plan.targets;
-  const auto add_drained = [&preview](IdSet ranks, const Status::Drain& drain, DrainedAlready then) {
+  // Indices in preview.drained, since every node may be drained for a different reason.
+  std::map<std::pair<std::string_view, DrainedAlready>, std::size_t> known;
+  const auto add_drained = [&](IdSet ranks, const Status::Drain& drain, DrainedAlready then) {
     if (ranks.empty()) return;
     if (then == DrainedAlready::skipped || then == DrainedAlready::refused) preview.changed -= ranks;
-    const auto same = std::ranges::find_if(preview.drained, [&](const DrainPreview::Drained& other) {
-      return other.reason == drain.reason && other.then == then;
-    });
-    if (same == preview.drained.end()) {
+    const auto [same, is_new] =
+        known.try_emplace({std::string_view(drain.reason), then}, preview.drained.size());
+    if (is_new) {
       preview.drained.push_back({std::move(ranks), drain.reason, then});
     } else {
-      same->ranks |= ranks;
+      preview.drained[same->second].ranks |= ranks;
     }
   };
   for (const Status::Drain& drain : status.drains) {

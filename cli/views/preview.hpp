@@ -1,4 +1,4 @@
-// The effect that a drain would have, and the capacity that it would leave: the view of `drain --dry-run`.
+// The view of `drain --dry-run`: the effect that a drain would have, and the capacity that it would leave.
 // Pure functions of answers of the daemon.
 #pragma once
 
@@ -29,18 +29,18 @@ struct DrainPreview {
   };
   std::vector<Drained> drained;
   text::IdSet excluded;
-  /// The daemon would refuse the drain as a whole.
+  /// Whether the daemon would refuse the drain as a whole.
   [[nodiscard]] bool is_refused() const;
 
   struct Allocated {
     std::string id;
-    /// Those of its targets that the drain names.
+    /// The targets of the allocation that the drain names.
     text::IdSet ranks;
   };
   std::vector<Allocated> allocations;
 
-  /// The targets that are online and neither drained, torpid nor excluded: of the inventory, a property or a
-  /// partition.
+  /// Counts of targets that are online and neither drained, torpid nor excluded: of the inventory, a property
+  /// or a partition.
   struct Capacity {
     std::string name;
     rset::ResourceCounts now;
@@ -58,7 +58,7 @@ struct PlannedDrain {
 [[nodiscard]] DrainPreview preview_drain(const PlannedDrain& plan, const proto::topics::Status& status,
                                          const std::vector<proto::topics::ListedAllocation>& allocations);
 
-/// Lines of text, each with its line end.
+/// Returns lines of text, each with its line end.
 [[nodiscard]] std::string render_preview(const DrainPreview& preview, const PlannedDrain& plan,
                                          const rset::ResourceSet& inventory);
 [[nodiscard]] nlohmann::ordered_json preview_json(const DrainPreview& preview, const PlannedDrain& plan,

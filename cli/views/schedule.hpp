@@ -1,4 +1,4 @@
-// Drains that begin or end by themselves, as resourcectl drain --scheduled lists them.
+// The table of resourcectl drain --scheduled: drains that begin or end by themselves.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,8 +8,8 @@
 
 namespace resourced::cli::views {
 
-/// One row for each scheduled drain of a resource.status payload, and for each present drain with an end, by
-/// its beginning. The columns `user` and `by` are those of drain_view().
+/// Returns one row for each scheduled drain of a resource.status payload, and for each present drain with an
+/// end, by its beginning. The columns `user` and `by` are those of drain_view().
 [[nodiscard]] Listing schedule_view(const nlohmann::json& status, const ViewFilter& filter,
                                     const UserName& user_name = {});
 [[nodiscard]] Listing schedule_columns();

@@ -20,7 +20,7 @@ struct Character {
 constexpr char32_t ascii_end = 0x80;
 constexpr char32_t ellipsis = 0x2026;
 
-/// The character at the front of valid UTF-8.
+/// Returns the character at the front of valid UTF-8.
 Character first_of(std::string_view text) {
   const auto first = static_cast<unsigned char>(text.front());
   if (first < ascii_end) return {first, 1};
@@ -31,7 +31,7 @@ Character first_of(std::string_view text) {
   return {code_point, std::min(length, text.size())};
 }
 
-/// The thread's locale while it measures, so that widths do not depend on the user's.
+/// Sets the thread's locale during a measurement, so that widths do not depend on the user's.
 class Utf8Locale {
  public:
   Utf8Locale() : before_(::uselocale(locale())) {}
@@ -50,11 +50,11 @@ class Utf8Locale {
   locale_t before_;
 };
 
-/// Requires a Utf8Locale.
+/// Returns the columns of a character. Requires a Utf8Locale.
 std::size_t columns_of(char32_t code_point) {
   if (code_point < ascii_end) return 1;
   const int columns = ::wcwidth(static_cast<wchar_t>(code_point));
-  // A character that this machine does not know yet.
+  // Assume one column for a character that this machine does not know yet.
   return columns < 0 ? 1 : static_cast<std::size_t>(columns);
 }
 
@@ -77,7 +77,7 @@ std::size_t width_of(std::string_view text) {
 }
 
 std::string fit(std::string_view text, std::size_t columns) {
-  // Much more than fits is not looked at: every character has at most four bytes, or ten as an escape.
+  // Bytes per column that are looked at: every character has at most four bytes, or ten as an escape.
   constexpr std::size_t most_bytes = 16;
   std::string shown = json_text::printable(text.substr(0, std::max<std::size_t>(columns, 1) * most_bytes));
   const Utf8Locale locale;
@@ -89,7 +89,7 @@ std::string fit(std::string_view text, std::size_t columns) {
     if (used + width > columns) return columns == 0 ? std::string() : shown.substr(0, kept) + "…";
     used += width;
     at += character.length;
-    // One column is left for the mark.
+    // Leave one column for the mark.
     if (used < columns) kept = at;
   }
   return shown;

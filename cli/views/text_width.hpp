@@ -1,5 +1,5 @@
-// The columns that text takes on a terminal, text that fits into some, and text for terminals without UTF-8.
-// Pure functions.
+// Measures the columns that text takes on a terminal, fits text into some, and converts it for terminals
+// without UTF-8. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,19 @@
 
 namespace resourced::cli::views {
 
-/// The columns that valid UTF-8 takes: East Asian wide characters and emoji take two, combining ones none.
+/// Returns the columns that valid UTF-8 takes: East Asian wide characters and emoji take two, combining ones
+/// none.
 [[nodiscard]] std::size_t width_of(std::string_view text);
 
-/// The beginning of a text that takes at most `columns` of a terminal, with `…` at its end if it was longer.
-/// Control characters become escapes.
+/// Returns the beginning of a text that takes at most `columns` of a terminal, with `…` at its end if it was
+/// longer. Control characters become escapes.
 [[nodiscard]] std::string fit(std::string_view text, std::size_t columns);
 
-/// Valid UTF-8 in ASCII: `…` becomes `~`, and any other character beyond ASCII its JSON escape, so that a
-/// JSON text keeps its value.
+/// Converts valid UTF-8 to ASCII: `…` becomes `~`, and any other character beyond ASCII its JSON escape, so
+/// that a JSON text keeps its value.
 [[nodiscard]] std::string to_ascii(std::string_view text);
 
-/// The same in the columns of the text: question marks instead of escapes.
+/// Converts to ASCII within the columns of the text: question marks instead of escapes.
 [[nodiscard]] std::string to_ascii_in_place(std::string_view text);
 
 }  // namespace resourced::cli::views

@@ -58,7 +58,8 @@ std::vector<Report::Group> rows_of(const Report& report, ReportBy by) {
   return by == ReportBy::total ? std::vector{report.total} : report.groups;
 }
 
-// Names come from users. A spreadsheet takes what begins with these for a formula, so it gets an apostrophe.
+// Returns a name for CSV. Names come from users, and a spreadsheet takes text that begins with these
+// characters for a formula, so it gets an apostrophe.
 std::string csv_text(const std::string& name) {
   constexpr std::string_view of_formulas = "=+-@";
   std::string text = json_text::printable(name);

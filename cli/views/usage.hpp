@@ -10,18 +10,18 @@
 
 namespace resourced::cli::views {
 
-/// A row for each group, or for all targets together where the report has no groups. The times are node-time.
-/// `cause`, `time`, `excluded`, `unavailable`, `since` and `until` are not in the standard table. JSON has
-/// seconds, and null for what has no value.
+/// Returns a row for each group, or for all targets together if the report has no groups. The times are
+/// node-time. `cause`, `time`, `excluded`, `unavailable`, `since` and `until` are not in the standard table.
+/// JSON has seconds, and null for a missing value.
 [[nodiscard]] Listing report_view(const proto::topics::Report& report, proto::topics::ReportBy by);
 [[nodiscard]] Listing report_columns(proto::topics::ReportBy by);
 
-/// All columns but the reasons, in seconds, with a line of names, quotes as in RFC 4180, and an empty field
-/// for what has no value.
+/// Returns all columns except the reasons, in seconds, with a line of names, quotes as in RFC 4180, and an
+/// empty field for a missing value.
 [[nodiscard]] std::string report_csv(const proto::topics::Report& report, proto::topics::ReportBy by,
                                      bool has_header);
 
-/// A length of time in its two largest units: `3d4h`, `2h30m`, `5m12s`, `12s`, and below ten seconds
+/// Returns a length of time in its two largest units: `3d4h`, `2h30m`, `5m12s`, `12s`, and below ten seconds
 /// `0.250s`.
 [[nodiscard]] std::string format_length(Seconds length);
 

@@ -38,14 +38,14 @@ using Json = nlohmann::json;
 
 constexpr std::array<std::string_view, 6> status_states = {"avail",   "draining", "drained",
                                                            "exclude", "torpid",   "offline"};
-/// Of hosts that are in the inventory no more, so it is not among `all`.
+/// The state of hosts that have left the inventory; `all` does not include it.
 constexpr std::string_view shrunk_state = "shrunk";
 constexpr std::array<std::string_view, 4> sched_states = {"free", "up", "allocated", "down"};
 
-/// A word that stands for states.
+/// A name for several states.
 using Alias = std::pair<std::string_view, std::vector<std::string>>;
 
-/// `further` is a state that `all` does not stand for.
+/// Reads names of states; `further` is a state that `all` does not include.
 template <std::size_t N>
 std::vector<std::string> parse_states(const std::string& text, const std::array<std::string_view, N>& known,
                                       const std::vector<Alias>& aliases,
@@ -73,8 +73,8 @@ std::vector<std::string> parse_states(const std::string& text, const std::array<
   return states;
 }
 
-bool wants(const ViewFilter& filter, std::string_view state) {
-  return std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end();
+bool wants(const std::vector<std::string>& states, std::string_view state) {
+  return std::find(states.begin(), states.end(), state) != states.end();
 }
 
 /// Targets that move from one partition to another once their holder releases them; without a name: the
@@ -169,6 +169,15 @@ Listing status_columns() {
   return listing;
 }
 
+namespace {
+
+/// Returns the cell of a state: the table marks targets that are not online by `*`.
+Cell state_cell(const std::string& state, bool online) {
+  return {state, online || state == "offline" ? state : state + '*'};
+}
+
+}  // namespace
+
 Listing status_view(const Json& payload, const ViewFilter& filter) {
   const auto status = proto::topics::parse_status(payload);
   const auto& all = status.inventory;
@@ -176,27 +185,26 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   const auto moves = find_moves(status);
   Listing listing = status_columns();
   const auto add_row = [&](std::string_view state, bool is_online, const IdSet& ranks) {
-    const std::string name(state);
-    listing.rows.push_back({Cell(name, is_online || state == "offline" ? name : name + '*'), state == "avail",
-                            ranks.count(), ranks.encode(), all.hosts(ranks).encode(),
-                            moves_cell(moves, ranks), is_online});
+    listing.rows.push_back({state_cell(std::string(state), is_online), state == "avail", ranks.count(),
+                            ranks.encode(), all.hosts(ranks).encode(), moves_cell(moves, ranks), is_online});
   };
-  std::size_t offline_rows = 0;
-  for (const auto& [state, ranks] : targets_by_state(status, wanted_targets(filter, all))) {
-    const bool named = wants(filter, state);
-    const bool all_of_state = filter.states.empty() || named;
-    const auto up = ranks & online;
-    const auto down = ranks - online;
-    const auto rows_before = listing.rows.size();
-    if (all_of_state && !up.empty()) add_row(state, true, up);
-    if ((all_of_state || wants(filter, "offline")) && !down.empty()) {
-      add_row(state, false, down);
-      ++offline_rows;
+  const auto targets = wanted_targets(filter, all);
+  for (const auto& [state, ranks] : targets_by_state(status, targets)) {
+    const bool named = wants(filter.states, state);
+    auto up = ranks & online;
+    auto down = ranks - online;
+    auto asked_for = ranks;
+    if (state == "torpid") asked_for = targets & status.torpid;
+    if (state == "offline") asked_for = targets - online;
+    if (!named && !filter.states.empty()) {
+      up = wants(filter.states, "torpid") ? up & status.torpid : IdSet();
+      if (!wants(filter.states, "offline")) down = {};
     }
-    const bool missing = state == "offline" ? offline_rows == 0 : listing.rows.size() == rows_before;
-    if (named && missing) add_row(state, state != "offline", {});
+    if (!up.empty()) add_row(state, true, up);
+    if (!down.empty()) add_row(state, false, down);
+    if (named && asked_for.empty()) add_row(state, state != "offline", {});
   }
-  if (wants(filter, shrunk_state)) {
+  if (wants(filter.states, shrunk_state)) {
     const auto hosts = filter.targets.empty() ? status.shrunk : text::Hostlist();
     listing.rows.push_back(
         {std::string(shrunk_state), false, hosts.size(), "", hosts.encode(), moves_cell(moves, {}), false});
@@ -206,9 +214,10 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
 
 Listing drain_columns() {
   Listing listing;
-  listing.columns = {{"timestamp", "TIMESTAMP"},       {"state", "STATE"},       {"ranks", "RANK"},
-                     {"nnodes", "NNODES", true, true}, {"reason", "REASON"},     {"nodelist", "NODELIST"},
-                     {"user", "USER", false, true},    {"by", "BY", false, true}};
+  listing.columns = {
+      {"timestamp", "TIMESTAMP"},       {"state", "STATE"},        {"ranks", "RANK"},
+      {"nnodes", "NNODES", true, true}, {"reason", "REASON"},      {"nodelist", "NODELIST"},
+      {"user", "USER", false, true},    {"by", "BY", false, true}, {"online", "ONLINE", false, true}};
   return listing;
 }
 
@@ -244,13 +253,18 @@ Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName
   Listing listing = drain_columns();
   for (const auto& entry : entries) {
     const auto [name, actor] = actor_cells(entry.by, user_name);
-    const auto add = [&, user = name, by = actor](const char* state, const IdSet& some) {
+    const auto add = [&, user = name, by = actor](const std::string& state, bool online, const IdSet& some) {
       if (some.empty()) return;
-      listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)), state,
-                              some.encode(), some.count(), entry.reason, all.hosts(some).encode(), user, by});
+      listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)),
+                              state_cell(state, online), some.encode(), some.count(), entry.reason,
+                              all.hosts(some).encode(), user, by, online});
     };
-    add("draining", entry.targets & status.allocated);
-    add("drained", entry.targets - status.allocated);
+    const auto add_state = [&](const char* state, const IdSet& some) {
+      add(state, true, some & status.online);
+      add(state, false, some - status.online);
+    };
+    add_state("draining", entry.targets & status.allocated);
+    add_state("drained", entry.targets - status.allocated);
   }
   return listing;
 }
@@ -270,8 +284,7 @@ Listing allocation_columns() {
   return listing;
 }
 
-Listing allocation_view(const Json& allocations) {
-  Listing listing = allocation_columns();
+void add_allocations(Listing& listing, const Json& allocations, bool with_resources) {
   for (const auto& allocation : proto::topics::parse_allocation_list(allocations)) {
     const auto counts = allocation.resources.counts();
     Cell expiration(nullptr, "-");
@@ -279,35 +292,41 @@ Listing allocation_view(const Json& allocations) {
       expiration = Cell(to_number(*allocation.expiration),
                         allocation.expired ? "expired" : format_time(*allocation.expiration));
     }
-    std::string hosts = allocation.resources.nodelist().encode();
-    if (!allocation.absent.empty()) hosts += (hosts.empty() ? "" : ",") + allocation.absent;
-    listing.rows.push_back({allocation.id, std::move(expiration), counts.nodes, counts.cores, counts.gpus,
-                            std::move(hosts), allocation.note.value_or(""), allocation.expired,
-                            allocation.partition,
-                            Cell(allocation.resources.to_json(), allocation.resources.encode())});
+    text::Hostlist all = allocation.resources.nodelist();
+    const text::HostIndex there(all);
+    // A host may be present although some of its cores or gpus are absent.
+    text::Hostlist::parse(allocation.absent).for_each([&](std::string_view host) {
+      if (!there.find(host)) all.append(host);
+    });
+    std::string hosts = all.encode();
+    listing.rows.push_back(
+        {allocation.id, std::move(expiration), counts.nodes, counts.cores, counts.gpus, std::move(hosts),
+         allocation.note.value_or(""), allocation.expired, allocation.partition,
+         with_resources ? Cell(allocation.resources.to_json(), allocation.resources.encode())
+                        : Cell(nullptr)});
   }
-  return listing;
 }
 
 namespace {
 
-/// In the order of `sched_states`.
-std::array<ResourceSet, 4> sched_sets(const proto::topics::SchedStatus& status, const std::string& targets) {
+/// Returns the sets in the order of `sched_states`.
+std::array<ResourceSet, 4> sched_sets(const proto::topics::SchedStatus& status,
+                                      const std::optional<IdSet>& targets) {
   auto [all, allocated, down, reported] = status;
-  if (!targets.empty()) {
-    const auto ranks = parse_targets(targets, all);
-    all = all.copy_ranks(ranks);
-    allocated = allocated.copy_ranks(ranks);
-    down = down.copy_ranks(ranks);
+  if (targets) {
+    all = all.copy_ranks(*targets);
+    allocated = allocated.copy_ranks(*targets);
+    down = down.copy_ranks(*targets);
   }
   const auto rest = diff(diff(all, allocated), down);
   return {rest.copy_ranks(rest.ranks() & reported), rest.copy_ranks(rest.ranks() - reported),
           std::move(allocated), std::move(down)};
 }
 
-bool wants_all_sched_states(const ViewFilter& filter) {
-  return filter.states.empty() || std::all_of(sched_states.begin(), sched_states.end(),
-                                              [&](std::string_view state) { return wants(filter, state); });
+bool wants_all_sched_states(const SchedFilter& filter) {
+  return filter.states.empty() ||
+         std::all_of(sched_states.begin(), sched_states.end(),
+                     [&](std::string_view state) { return wants(filter.states, state); });
 }
 
 }  // namespace
@@ -331,13 +350,13 @@ std::string property_names(const ResourceSet& set) {
 
 }  // namespace
 
-Listing sched_view(const Json& sched_status, const ViewFilter& filter, bool by_properties) {
+Listing sched_view(const Json& sched_status, const SchedFilter& filter, bool by_properties) {
   Listing listing = sched_columns();
   const auto sets = sched_sets(proto::topics::parse_sched_status(sched_status), filter.targets);
   const bool everything = wants_all_sched_states(filter);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const bool is_needless = sched_states[i] == "up" && sets[i].empty();
-    if (everything ? is_needless : !wants(filter, sched_states[i])) continue;
+    if (everything ? is_needless : !wants(filter.states, sched_states[i])) continue;
     const auto add = [&](const ResourceSet& set, const std::string& properties) {
       const auto counts = set.counts();
       listing.rows.push_back({std::string(sched_states[i]), counts.nodes, counts.cores, counts.gpus,
@@ -352,18 +371,17 @@ Listing sched_view(const Json& sched_status, const ViewFilter& filter, bool by_p
   return listing;
 }
 
-ResourceSet sched_resources(const Json& sched_status, const ViewFilter& filter) {
+ResourceSet sched_resources(const Json& sched_status, const SchedFilter& filter) {
   const bool everything = wants_all_sched_states(filter);
   const auto status = proto::topics::parse_sched_status(sched_status);
-  auto all = status.all;
-  if (!filter.targets.empty()) all = include(all, filter.targets);
+  auto all = filter.targets ? status.all.copy_ranks(*filter.targets) : status.all;
   if (everything) return all;
   // An allocated resource may also be down, so the sets overlap. Subtract the other states from all, so that
   // each resource is counted once.
   auto rest = all;
   const auto sets = sched_sets(status, filter.targets);
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    if (wants(filter, sched_states[i])) rest = diff(rest, sets[i]);
+    if (wants(filter.states, sched_states[i])) rest = diff(rest, sets[i]);
   }
   return diff(all, rest);
 }
@@ -395,12 +413,25 @@ std::string format_age(Seconds age) {
   return fmt::format("{:.0f}s", std::floor(seconds));
 }
 
+std::string format_moment(WallTime time, WallTime now) {
+  const Seconds age = now - time;
+  // Tolerance for different clocks of this machine and of the daemon.
+  constexpr Seconds skew{1};
+  if (age < -skew) return fmt::format("{} (in {})", format_time(time), format_age(-age));
+  return fmt::format("{} ({} ago)", format_time(time), format_age(age));
+}
+
 std::string format_actor(const module::Actor& actor, const UserName& user_name) {
   if (const auto* user = std::get_if<module::ByUser>(&actor)) {
     const auto name = user_name ? user_name(user->id) : std::nullopt;
     return name ? *name : fmt::format("uid {}", user->id);
   }
   return fmt::format("{} {}", proto::actor_key(actor), json_text::printable(proto::actor_name(actor)));
+}
+
+bool is_name_of(std::string_view text, const module::Actor& actor, const UserName& user_name) {
+  return text == proto::actor_name(actor) || text == format_actor(actor, {}) ||
+         text == format_actor(actor, user_name);
 }
 
 std::string describe_moves(const Json& payload, const ViewFilter& filter) {
@@ -412,8 +443,31 @@ std::string describe_moves(const Json& payload, const ViewFilter& filter) {
   for (const auto& move : moves) {
     const auto ranks = move.ranks & targets;
     if (ranks.empty()) continue;
-    lines += fmt::format("targets {} wait to move from {} to {}: the holder of {} must release them\n",
-                         ranks.encode(), part_name(move.from), part_name(move.to), part_name(move.from));
+    const auto from = part_name(move.from);
+    const auto to = part_name(move.to);
+    // The daemon does not report whether the rest has a holder. A holder that acquired before the move has no
+    // part in it.
+    const bool may_be_free = !move.from && move.to && status.partitions.at(*move.to).held;
+    const auto way = may_be_free ? fmt::format(
+                                       "the holder of {}, if it has one, must release them, and that of {} "
+                                       "acquire again",
+                                       from, to)
+                                 : fmt::format("the holder of {} must release them", from);
+    lines += fmt::format("targets {} wait to move from {} to {}: {}\n", ranks.encode(), from, to, way);
+  }
+  return lines;
+}
+
+std::string describe_rivals(const Json& payload, const ViewFilter& filter) {
+  const auto status = proto::topics::parse_status(payload);
+  std::string lines;
+  if (status.rivals.empty()) return lines;
+  const auto targets = wanted_targets(filter, status.inventory);
+  for (const auto& [rank, origins] : status.rivals) {
+    if (!targets.contains(rank)) continue;
+    lines += fmt::format(
+        "{}: two agents say that they are this host and take turns, from {}: rename one of them\n",
+        status.inventory.host(rank), json_text::printable(origins));
   }
   return lines;
 }

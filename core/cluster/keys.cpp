@@ -18,9 +18,10 @@ using nlohmann::json;
 namespace {
 
 void check_format(std::uint64_t format) {
-  if (format <= log_format) return;
+  if (format < log_format) refuse_older("log");
+  if (format == log_format) return;
   throw Error(EPROTONOSUPPORT,
-              fmt::format("the log in etcd has format {}, and this version reads formats up to {} only: "
+              fmt::format("the log in etcd has format {}, and this version reads format {} only: "
                           "upgrade this daemon",
                           format, log_format));
 }
@@ -46,11 +47,13 @@ std::optional<EntryHeader> plain_header(std::string_view text) {
 EntryHeader header_in(const std::string& key, std::string_view text) {
   if (const auto header = plain_header(text)) return *header;
   const json object = object_of(key, text);
-  if (object.contains("format")) check_format(number_of(key, object, "format"));
+  const bool has_format = object.contains("format");
+  if (has_format) check_format(number_of(key, object, "format"));
   EntryHeader header;
   header.first = number_of(key, object, "first");
   header.epoch = static_cast<Revision>(number_of(key, object, "epoch"));
   header.parts = number_of(key, object, "parts");
+  if (!has_format) refuse_older("log");
   return header;
 }
 
@@ -111,6 +114,13 @@ EntryHeader entry_header(const KeyValue& entry) {
   header.text = line + 1;
   if (header.first == 0 || header.last < header.first) throw Garbled(entry.key);
   return header;
+}
+
+void refuse_older(std::string_view what) {
+  throw Error(EPROTONOSUPPORT,
+              fmt::format("the {} in etcd was written by a version before 0.1.0, which this version does not "
+                          "read: give the cluster another prefix, or delete all keys below this one",
+                          what));
 }
 
 void check_found(const TransactionDone& done, std::size_t reads) {

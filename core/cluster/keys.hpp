@@ -29,9 +29,9 @@ namespace resourced::cluster {
 /// Numbers events from 1, as engine::Sequence.
 using Sequence = std::uint64_t;
 
-/// The format of the batches that this version writes, and the highest that it reads. Without a number a
-/// batch has format 1. CONTRIBUTING.md says when to raise it.
-inline constexpr std::uint64_t log_format = 1;
+/// The format of the batches that this version writes and reads. Versions before 0.1.0 wrote format 1, with
+/// or without the number. CONTRIBUTING.md says when to raise it.
+inline constexpr std::uint64_t log_format = 2;
 
 inline constexpr std::string_view id_key = "id";
 inline constexpr std::string_view leader_key = "leader";
@@ -73,8 +73,10 @@ struct EntryHeader {
 };
 /// The last event of an entry of the log, by its key. Throws Garbled.
 [[nodiscard]] Sequence last_in_entry(const std::string& log_key);
-/// Throws Garbled, and Error EPROTONOSUPPORT for a format that this version does not know.
+/// Throws Garbled, and Error EPROTONOSUPPORT for a format that this version does not read.
 [[nodiscard]] EntryHeader entry_header(const KeyValue& entry);
+/// Throws Error EPROTONOSUPPORT for the log or a snapshot of a version before 0.1.0.
+[[noreturn]] void refuse_older(std::string_view what);
 /// Throws Error EBADMSG unless so many Reads of a transaction have been answered.
 void check_found(const TransactionDone& done, std::size_t reads);
 

@@ -73,8 +73,8 @@ struct Compact {
   Revision revision = 0;
 };
 /// Tells changes of the keys from `key` to before `end`, from this revision on. It has several outcomes: the
-/// first Changed when it is in place, one for each change, or for several that come together, and at last
-/// Unknown or Refused. The next Watch ends it without one.
+/// first Changed when it is in place, one for each change, where several that come together have one, and at
+/// last Unknown or Refused. The next Watch ends it without one.
 struct Watch {
   std::string key;
   std::string end;

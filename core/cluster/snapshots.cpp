@@ -36,7 +36,7 @@ std::uint64_t sum_of(const std::string& key, const std::string& text) {
 std::string encode_header(const SnapshotHeader& header) {
   return json{{"sequence", header.sequence}, {"epoch", header.epoch},
               {"chunks", header.chunks},     {"bytes", header.bytes},
-              {"format", header.format},     {"sum", fmt::format("{:016x}", header.sum)}}
+              {"schema", header.schema},     {"sum", fmt::format("{:016x}", header.sum)}}
       .dump();
 }
 
@@ -47,7 +47,8 @@ SnapshotHeader read_header(const KeyValue& header) {
   read.epoch = static_cast<Revision>(number_of(header.key, value, "epoch"));
   read.chunks = number_of(header.key, value, "chunks");
   read.bytes = number_of(header.key, value, "bytes");
-  read.format = number_of(header.key, value, "format");
+  if (!value.contains("schema") && value.contains("format")) refuse_older("snapshot");
+  read.schema = number_of(header.key, value, "schema");
   read.sum = sum_of(header.key, text_of(header.key, value, "sum"));
   if (read.chunks == 0 || read.chunks > read.bytes) throw Garbled(header.key);
   return read;
@@ -128,7 +129,7 @@ void SnapshotKeeper::offer(Snapshot snapshot, BootTime now) {
     is_asked_ = true;
     return decline(now);
   }
-  putting_ = {snapshot.sequence, epoch_, 0, 0, 0, settings_.format};
+  putting_ = {snapshot.sequence, epoch_, 0, 0, 0, settings_.schema};
   sum_ = {};
   chunk_.clear();
   offered_ = std::move(snapshot);
@@ -249,11 +250,11 @@ SnapshotReading::Step SnapshotReading::on_read(const TransactionDone& done, Sequ
 }
 
 SnapshotReading::Step SnapshotReading::begin(const SnapshotHeader& header) {
-  if (header.format > settings_.format) {
+  if (header.schema > settings_.schema) {
     throw Error(EINVAL,
                 fmt::format("the snapshot of event {} in etcd has the store's schema {}, and this resourced "
                             "reads up to {}: install the version of the leader",
-                            header.sequence, header.format, settings_.format));
+                            header.sequence, header.schema, settings_.schema));
   }
   if (header.bytes > settings_.most_bytes) {
     throw Error(EFBIG, fmt::format("the snapshot of event {} in etcd has {} bytes, of which {} are taken",

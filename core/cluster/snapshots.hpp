@@ -17,6 +17,7 @@
 
 #include "core/cluster/keys.hpp"
 #include "core/cluster/requests.hpp"
+#include "core/fnv.hpp"
 #include "core/time.hpp"
 
 namespace resourced::cluster {
@@ -29,30 +30,17 @@ struct SnapshotHeader {
   Revision epoch = 0;
   std::size_t chunks = 0;
   std::size_t bytes = 0;
-  /// A checksum of the text (TextSum).
+  /// A checksum of the text (Fnv1a).
   std::uint64_t sum = 0;
-  /// The version of the text. A member reads those up to its own.
-  std::uint64_t format = 0;
+  /// The schema of the store that the text is. A member reads those up to its own.
+  std::uint64_t schema = 0;
   friend bool operator==(const SnapshotHeader&, const SnapshotHeader&) = default;
 };
 
 [[nodiscard]] std::string encode_header(const SnapshotHeader& header);
-/// Throws Garbled.
+/// Throws Garbled, and Error EPROTONOSUPPORT for a snapshot of a version before 0.1.0.
 [[nodiscard]] SnapshotHeader read_header(const KeyValue& header);
 [[nodiscard]] std::string chunk_key(const SnapshotHeader& header, std::size_t index);
-
-/// Finds damage, and is no defence against forgery (FNV-1a with 64 bits).
-class TextSum {
- public:
-  void add(std::string_view text) noexcept {
-    for (const char byte : text) sum_ = (sum_ ^ static_cast<unsigned char>(byte)) * prime;
-  }
-  [[nodiscard]] std::uint64_t value() const noexcept { return sum_; }
-
- private:
-  static constexpr std::uint64_t prime = 0x100000001b3;
-  std::uint64_t sum_ = 0xcbf29ce484222325;
-};
 
 /// A snapshot as the owner of a leader has made it.
 struct Snapshot {
@@ -73,7 +61,7 @@ struct SnapshotSettings {
   std::size_t chunk_bytes = std::size_t{128} << 10;
   /// A larger snapshot is not taken.
   std::size_t most_bytes = std::size_t{1} << 30;
-  std::uint64_t format = 0;
+  std::uint64_t schema = 0;
 };
 
 /// The bytes of the log's entries, as far as a member has read or committed them.
@@ -161,7 +149,7 @@ class SnapshotKeeper {
   /// Under way: its header has the chunks that are put.
   std::optional<Snapshot> offered_;
   SnapshotHeader putting_;
-  TextSum sum_;
+  Fnv1a sum_;
   /// The chunk that is being put.
   std::string chunk_;
 };
@@ -192,7 +180,7 @@ class SnapshotReading {
   std::optional<SnapshotHeader> header_;
   std::size_t chunks_ = 0;
   std::size_t bytes_ = 0;
-  TextSum sum_;
+  Fnv1a sum_;
 };
 
 }  // namespace resourced::cluster

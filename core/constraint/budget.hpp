@@ -1,6 +1,6 @@
-// Bounds the work of judging a request, and counts amounts without overflow. Work is counted in steps of some
-// nanoseconds each and not in time, so that the result does not depend on the load of the machine. Steps are
-// spent before the work that they stand for.
+// A budget bounds the work of judging a request. Work is counted in steps of some nanoseconds each instead of
+// in time, so that the result does not depend on the load of the machine. Steps are spent before the work
+// that they stand for.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace resourced::constraint {
 
 class Budget {
  public:
-  /// More steps than any work takes.
+  /// A budget that no work exceeds.
   static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
   explicit Budget(std::uint64_t steps = unlimited) noexcept : steps_(steps), left_(steps) {}
@@ -31,7 +31,7 @@ class Budget {
   std::uint64_t left_;
 };
 
-// Amounts of nodes, cores, gpus and pieces, calculated without overflow: larger results become max_amount,
+// Amounts of nodes, cores, gpus and pieces are calculated without overflow: larger results become max_amount,
 // which no inventory reaches.
 
 /// Upper limit of an amount.
@@ -46,7 +46,7 @@ constexpr std::uint64_t max_amount = std::uint64_t{1} << 62U;
   return __builtin_mul_overflow(a, b, &product) ? max_amount : std::min(max_amount, product);
 }
 
-/// The amount that remains of `a` after `b`, at least 0.
+/// Returns what remains of `a` after `b` is subtracted, at least 0.
 [[nodiscard]] constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace resourced::constraint

@@ -31,13 +31,14 @@ IdSet ranks_with(const ResourceSet& inventory, std::string_view property) {
   return found == inventory.properties().end() ? IdSet{} : found->second;
 }
 
-// Steps of one set operation on the ranks of an inventory.
+// Budget steps of one set operation on the ranks of an inventory.
 std::uint64_t set_operation(const ResourceSet& inventory) { return 16 + inventory.ranks().count() / 64; }
 
-/// Steps to look up one host, the index over the named hosts included.
+/// Budget steps of the look-up of one host, the index over the named hosts included.
 constexpr std::uint64_t steps_per_host = 64;
 
-/// Unites sets in pairs, as adding one after the other to the first would cost its size each time.
+/// Unites sets in pairs, because adding one after the other to the first would cost the size of the first
+/// each time.
 IdSet unite(std::vector<IdSet> sets) {
   if (sets.empty()) return {};
   for (std::size_t count = sets.size(); count > 1; count = (count + 1) / 2) {

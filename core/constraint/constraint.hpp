@@ -23,30 +23,30 @@ namespace resourced::constraint {
 
 class Constraint {
  public:
-  /// Objects may be nested this deep.
+  /// Maximum nesting of objects.
   static constexpr std::size_t max_depth = 64;
-  /// The most objects, operators and property names that one constraint may have.
+  /// Maximum number of objects, operators and property names of one constraint.
   static constexpr std::size_t max_terms = 4096;
-  /// The most hosts that the hostlists of one constraint may name.
+  /// Maximum number of hosts that the hostlists of one constraint may name.
   static constexpr std::size_t max_hosts = std::size_t{1} << 20;
 
-  /// Matches everything, as `{}` does.
+  /// The default constraint matches everything, like `{}`.
   Constraint() = default;
 
   /// Reads an RFC 31 object. Throws Error EINVAL that names operator and place
   /// (`and[1].properties[0]: must be a string`), or ERANGE for one that is past a limit.
   [[nodiscard]] static Constraint from_json(const nlohmann::json& document);
-  /// The same for an object that has its place in a larger document: the errors start with it.
+  /// Reads an object that has its place in a larger document: errors start with that place.
   [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const json_text::JsonPath& place);
   /// The same within a budget.
   [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const json_text::JsonPath& place,
                                             Budget& budget);
 
-  /// The object as it was read.
+  /// Returns the object as it was read.
   [[nodiscard]] nlohmann::json to_json() const;
 
-  /// The ranks of the inventory that satisfy the constraint. The cost is one set operation for each term and
-  /// one look-up for each host that is named. Ranks, hosts and properties that the inventory does not have
+  /// Returns the ranks of the inventory that satisfy the constraint. The cost is one set operation for each
+  /// term and one look-up for each named host. Ranks, hosts and properties that the inventory does not have
   /// match nothing.
   [[nodiscard]] text::IdSet match(const rset::ResourceSet& inventory) const;
   /// The same within a budget.
@@ -55,7 +55,7 @@ class Constraint {
  private:
   enum class Operator { properties, hostlist, ranks, conjunction, disjunction, negation };
 
-  /// One key of an object with its values: of the members only those that the operator calls for are filled.
+  /// One key of an object with its values. Only the members that the operator needs are filled.
   struct Operation {
     Operator op = Operator::conjunction;
     std::vector<std::string> values;
@@ -69,7 +69,7 @@ class Constraint {
   [[nodiscard]] static text::IdSet match(const Operation& operation, const rset::ResourceSet& inventory,
                                          Budget& budget);
 
-  /// All of them must hold.
+  /// The constraint is satisfied if all of these are.
   std::vector<Operation> operations_;
 };
 

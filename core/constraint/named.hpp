@@ -1,5 +1,6 @@
-// The hosts, ranks and properties that a constraint names. Constraint::match() passes over those that an
-// inventory lacks, as a job may ask for nodes of tomorrow; a configuration that names them has a mistake.
+// The hosts, ranks and properties that a constraint names. Constraint::match() ignores those that an
+// inventory lacks, because a job may ask for nodes that are added later; in a configuration such a name is a
+// mistake.
 #pragma once
 
 #include <functional>
@@ -16,11 +17,11 @@ namespace resourced::constraint {
 struct Named {
   text::Hostlist hosts;
   text::IdSet ranks;
-  /// Without the `^` that negates them.
+  /// Property names, without the `^` that negates them.
   std::set<std::string, std::less<>> properties;
 };
 
-/// Requires a constraint that Constraint::from_json() has accepted.
+/// Collects the names in a constraint. Requires one that Constraint::from_json() has accepted.
 [[nodiscard]] Named named_in(const nlohmann::json& constraint);
 
 }  // namespace resourced::constraint

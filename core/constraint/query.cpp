@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr std::string_view blanks = " \t\n\v\f\r";
 constexpr std::string_view ends_of_a_word = " \t\n\v\f\r()&|'\"";
 
-/// The text of a word is a term as it is written, including quotes.
+/// A token of a query. The text of a word is a term as it is written, quotes included.
 struct Token {
   enum class Kind { end, open, close, conjunction, disjunction, negation, word };
 
@@ -96,8 +96,10 @@ class Tokenizer {
 /// Whether the operands of terms are checked while the query is read.
 enum class Terms { checked, unchecked };
 
-/// expression: conjunction ('or' conjunction)*, conjunction: factor ('and'? factor)*,
-/// factor: 'not' factor | '(' expression ')' | '-'? term
+/// A parser by recursive descent, of this grammar:
+///   expression: conjunction ('or' conjunction)*
+///   conjunction: factor ('and'? factor)*
+///   factor: 'not' factor | '(' expression ')' | '-'? term
 class Parser {
  public:
   Parser(std::string_view query, const QueryOptions& options, Terms terms)
@@ -175,7 +177,7 @@ class Parser {
     return negated(parse_term(text, offset));
   }
 
-  /// `operator:operand` or `operand`. A colon within quotes is part of the operand.
+  /// Reads a term, `operator:operand` or `operand`. A colon within quotes is part of the operand.
   Json parse_term(std::string_view text, std::size_t offset) const {
     std::string_view operand = text;
     std::string_view op = options_.default_operator;
@@ -213,7 +215,7 @@ class Parser {
     return values;
   }
 
-  /// Operands of the operators of RFC 31 are checked here, where their column is known.
+  /// Checks operands of the operators of RFC 31 here, where their column is known.
   Json checked(Json term, std::size_t offset) const {
     const std::string& op = term.begin().key();
     if (terms_ == Terms::unchecked || (op != "properties" && op != "hostlist" && op != "ranks")) return term;

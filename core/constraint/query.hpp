@@ -15,16 +15,16 @@
 namespace resourced::constraint {
 
 struct QueryOptions {
-  /// The operator of a term that is written without one.
+  /// Operator of a term that is written without one.
   std::string default_operator = "properties";
-  /// The operators that may be written, with the name that each has in the object.
+  /// Permitted operators, with the name that each has in the object.
   std::map<std::string, std::string, std::less<>> operators = {
       {"properties", "properties"}, {"hostlist", "hostlist"}, {"hosts", "hostlist"},
       {"host", "hostlist"},         {"ranks", "ranks"},       {"rank", "ranks"},
   };
 };
 
-/// The longest query, in bytes, and the deepest nesting of parentheses and `not`.
+/// Maximum length of a query in bytes, and maximum nesting of parentheses and `not`.
 constexpr std::size_t max_query_length = 65536;
 constexpr std::size_t max_query_depth = 24;
 

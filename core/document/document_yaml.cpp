@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view core_tag = "tag:yaml.org,2002:";
 
-// The part of a tag of YAML's own types after their common prefix; empty for any other tag.
+// Returns the part of a tag of YAML's own types after their common prefix; empty for any other tag.
 std::string_view core_type(std::string_view tag) {
   return tag.starts_with(core_tag) ? tag.substr(core_tag.size()) : std::string_view();
 }
@@ -28,8 +28,8 @@ std::string_view core_type(std::string_view tag) {
 bool is_core_sequence(std::string_view type) { return type == "seq" || type == "omap" || type == "pairs"; }
 bool is_core_map(std::string_view type) { return type == "map" || type == "set"; }
 
-// Builds from the parser's events instead of its tree, so that aliases are expanded within a bound, and depth
-// and duplicates are refused where they occur. The names of the functions are the library's.
+// Builds a value from the events of the parser instead of its tree, so that aliases are expanded within a
+// bound, and depth and duplicates are refused where they occur. The library fixes the names of the functions.
 class YamlEvents : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -97,9 +97,9 @@ class YamlEvents : public YAML::EventHandler {
 
  private:
   struct Size {
-    // Values and the bytes of their texts.
+    // Number of values, and of the bytes of their texts.
     std::size_t weight = 0;
-    // How deep its arrays and objects nest.
+    // Depth of nested arrays and objects.
     std::size_t levels = 0;
   };
   struct Anchored {
@@ -132,7 +132,7 @@ class YamlEvents : public YAML::EventHandler {
     return size;
   }
 
-  // Bounds the copies that a short text can ask for.
+  // Charges the copy of an alias to the budget, because a short text can ask for many copies.
   void spend(const YAML::Mark& mark, std::size_t weight) {
     if (weight > copies_left_)
       fail(mark, fmt::format("anchors and aliases stand for more than {} bytes", max_document_bytes));
@@ -158,7 +158,8 @@ class YamlEvents : public YAML::EventHandler {
     keep(open.mark, open.anchor, builder_.end());
   }
 
-  // JSON has no types for other tags than these: their texts stay as they are, as base64 for binary.
+  // Returns the value of a scalar with a tag. JSON has types only for these tags; the text of any other is
+  // kept as it is, as base64 for binary.
   [[nodiscard]] nlohmann::json tagged(const YAML::Mark& mark, const std::string& tag,
                                       const std::string& text) const {
     const std::string_view type = core_type(tag);
@@ -183,13 +184,13 @@ class YamlEvents : public YAML::EventHandler {
 
   DocumentBuilder builder_;
   std::unordered_map<YAML::anchor_t, Anchored> anchored_;
-  // One for each collection that is not complete.
+  // An entry for each open collection.
   std::vector<OpenAnchor> open_anchors_;
   std::size_t copies_left_ = max_document_bytes;
   bool seen_ = false;
 };
 
-// The library takes one of the control characters for the end of its input, and YAML allows none of them.
+// Refuses control characters: YAML allows none, and the library takes one of them for the end of its input.
 void refuse_control_characters(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const auto byte = static_cast<unsigned char>(text[at]);
@@ -200,7 +201,7 @@ void refuse_control_characters(std::string_view text) {
   }
 }
 
-// The library's reason may end with a piece of the text.
+// Replaces characters that are not printable ASCII: the library's reason may end with a piece of the text.
 std::string one_line(std::string reason) {
   std::replace_if(
       reason.begin(), reason.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -234,7 +235,7 @@ void DocumentBuilder::start_array() { open(nlohmann::json::array()); }
 void DocumentBuilder::key(std::string name) {
   Open& object = open_.back();
   auto& members = object.value->get_ref<nlohmann::json::object_t&>();
-  // Programs mostly write keys in order.
+  // The hint is the end: most programs write keys in order.
   const std::size_t before = members.size();
   const auto member = members.try_emplace(members.end(), std::move(name));
   object.key = &member->first;
@@ -282,7 +283,8 @@ nlohmann::json* DocumentBuilder::place(nlohmann::json&& value) {
   return slot;
 }
 
-// A container is only moved by the growth of the array it stands in, and that cannot happen while it is open.
+// Opens a container. It is moved only by growth of the array that contains it, which cannot happen while it
+// is open.
 void DocumentBuilder::open(nlohmann::json&& container) {
   if (open_.size() == max_document_depth) {
     throw Error(EINVAL, fmt::format("the document is nested more than {} levels deep", max_document_depth));

@@ -67,7 +67,7 @@ void write_value(YAML::Emitter& out, const ordered_json& value) {
     const double number = value.get<double>();
     out << (std::isnan(number) ? ".nan" : number < 0 ? "-.inf" : ".inf");
   } else {
-    // JSON's numbers and booleans are YAML's.
+    // YAML has the same numbers and booleans as JSON.
     out << value.dump();
   }
 }
@@ -103,7 +103,7 @@ std::optional<std::uint64_t> read_unsigned(std::string_view digits, int base) {
   return code == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
-// Octal and hexadecimal.
+// Reads an octal or hexadecimal integer.
 std::optional<json> read_other_base(std::string_view text) {
   const int base = text.starts_with("0o") ? 8 : 16;
   if (base == 16 && !text.starts_with("0x")) return std::nullopt;
@@ -113,7 +113,7 @@ std::optional<json> read_other_base(std::string_view text) {
   refuse(text, "does not fit in 64 bits");
 }
 
-// An integer in decimal digits. One beyond 64 bits is left to the reader of floating point numbers.
+// Reads an integer in decimal digits. Returns nothing for one beyond 64 bits, which read_float() reads.
 std::optional<json> read_decimal(std::string_view text) {
   const bool negative = text.starts_with('-');
   const std::string_view digits = negative || text.starts_with('+') ? text.substr(1) : text;
@@ -122,11 +122,11 @@ std::optional<json> read_decimal(std::string_view text) {
   if (!magnitude) return std::nullopt;
   if (!negative) return *magnitude;
   if (*magnitude > std::uint64_t{1} << 63U) return std::nullopt;
-  // Negated without signs: the lowest integer has no positive counterpart.
+  // Negate as unsigned: the lowest integer has no positive counterpart.
   return static_cast<std::int64_t>(0U - *magnitude);
 }
 
-// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
+// Reads a floating point number, [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
 std::optional<json> read_float(std::string_view text) {
   const std::string_view number = text.starts_with('+') ? text.substr(1) : text;
   const bool negative = number.starts_with('-');

@@ -51,12 +51,6 @@ Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> b
   const std::uint64_t health = nodes_.health().version();
   std::visit([&](const auto& one) { take(one, occasion, effects); }, input);
   effects.health_changed = nodes_.health().version() != health;
-  const bool begins = std::ranges::any_of(effects.records, [](const Record& record) {
-    return std::holds_alternative<module::RestartEvent>(record.event.body) ||
-           std::holds_alternative<module::DefineEvent>(record.event.body);
-  });
-  if (begins)
-    effects.records.back().snapshot = std::make_shared<const module::Snapshot>(snapshot_of(module_));
   return effects;
 }
 
@@ -69,10 +63,6 @@ module::Acquisition::Tell Engine::teller(Effects& effects) {
 void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   event.by = now.by;
   event.timestamp = std::max(event.timestamp, last_timestamp_);
-  const auto* define = std::get_if<module::DefineEvent>(&event.body);
-  const bool is_load = define != nullptr && define->loaded;
-  module::RecordedState lacking;
-  if (is_load) lacking = states_lacking(*define->inventory);
   const module::Outcome outcome = module_.apply(event);
   // Holders are told that targets are up or down, so the available set must say the same.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
@@ -83,31 +73,24 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   ++applied_;
   last_timestamp_ = event.timestamp;
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
-  if (is_load) exchange_absent(std::move(lacking));
   if (!outcome.delta.shrink.empty())
     std::ranges::move(nodes_.forget(outcome.delta.shrink), std::back_inserter(effects.agents));
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
-  keep_absent(effects.records.back().changes, absent_);
 }
 
 void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
-  auto events = module::Module::start(input.command, now.wall);
+  module::Module next(input.state);
+  std::vector<Event> events = next.start(input.command, now.wall);
   // Divided before any event is applied: overlapping partitions refuse the start.
-  for (const auto& [event, recorded] : events) {
-    if (const auto* define = std::get_if<module::DefineEvent>(&event.body)) {
+  for (const Event& event : events) {
+    if (const auto* define = std::get_if<module::DefineEvent>(&event.body))
       acquisition_.divide(divide_at_start(input.partitions, *define), {}, teller(effects));
-    }
   }
+  module_ = std::move(next);
   partitions_ = input.partitions;
+  rules_by_property_ = module::rules_by_property(partitions_);
   reservations_.begin(input.former_holders, now.steady);
-  absent_ = absent_of(input.command.recorded, *input.command.inventory);
-  for (auto& [event, recorded] : events) {
-    if (recorded) {
-      module_.apply(event);
-    } else {
-      apply(std::move(event), now, effects);
-    }
-  }
+  for (Event& event : events) apply(std::move(event), now, effects);
   carry_out(nodes_.begin(module_, now.steady, input.grace), now, effects);
 }
 
@@ -115,35 +98,16 @@ void Engine::take(const Begin& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(!input.hosts.empty() && acquisition_.holders() == 0);
   const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
   const IdSet online = (input.online & brokers) | input.forced_online;
-  if (module_.has_brokers()) {
-    RESOURCED_INVARIANT(input.drains.empty() && input.absent.empty());
-    const IdSet drained = module_.drains().ranks();
-    set_aside(module_.drains(), drained, absent_.drains);
-    if (!drained.empty()) {
-      module_.apply(
-          {now.wall, module::UndrainEvent{drained, module_.addressable().hosts(drained), std::nullopt}});
-    }
-  } else {
-    RESOURCED_INVARIANT(!module_.defined());
-    absent_.drains = input.absent;
-  }
-  apply({now.wall, module::RestartEvent{brokers | input.forced_online, online, input.hosts, true}}, now,
-        effects);
-  for (const module::DrainGroup& drain : input.drains) {
-    module_.apply({drain.timestamp,
-                   module::DrainEvent{drain.ranks, module_.addressable().hosts(drain.ranks), drain.reason},
-                   drain.by});
-  }
-  take_back();
-  add_drains(effects.records.back().changes, module_);
+  if (!has_begun_) module_ = module::Module(input.state);
+  RESOURCED_INVARIANT(input.drains.empty() || !has_begun_);
+  has_begun_ = true;
+  module::RestartEvent restart{brokers | input.forced_online, online, input.hosts, true, input.drains};
+  apply({now.wall, std::move(restart)}, now, effects);
 }
 
 void Engine::take(const DefineInstance& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(module_.has_brokers());
-  const rset::ResourceSet next = module::targets_of_brokers(module_.brokers(), *input.inventory);
-  set_aside(module_.drains(), module_.drains().ranks() - next.ranks(), absent_.drains);
   for (Event& event : module_.define(input, now.wall)) apply(std::move(event), now, effects);
-  take_back();
 }
 
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
@@ -152,10 +116,23 @@ std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) c
   return divide_inventory(partitions_, inventory);
 }
 
+module::Acquisition::PartitionChanges Engine::changes_of_partitions(const std::vector<Event>& events) const {
+  const auto is_update = [](const Event& event) {
+    return std::holds_alternative<module::UpdateEvent>(event.body);
+  };
+  const auto update = std::ranges::find_if(events, is_update);
+  if (update == events.end()) return {};
+  // A command makes one update at most.
+  RESOURCED_INVARIANT(std::find_if(std::next(update), events.end(), is_update) == events.end());
+  return module::partition_changes(partitions_, rules_by_property_, acquisition_, module_.inventory(),
+                                   std::get<module::UpdateEvent>(update->body));
+}
+
 void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
   std::vector<Event> events = module_.decide(input.command, now.wall);
   std::vector<Partition> divided = divide_inventory(input.partitions, *input.command.inventory);
   partitions_ = input.partitions;
+  rules_by_property_ = module::rules_by_property(partitions_);
   for (Event& event : events) apply(std::move(event), now, effects);
   acquisition_.divide(std::move(divided), module_.available(), teller(effects));
   carry_out(nodes_.begin_again(module_, now.steady), now, effects);
@@ -168,12 +145,15 @@ void Engine::execute(const Command& command, const Occasion& now, Effects& effec
     if (!undrain->keeps_scheduled) check_matching(events);
     return apply_ends(std::move(events), now, effects);
   }
-  const bool divides = !partitions_.empty() && std::ranges::any_of(events, [](const Event& event) {
-    return std::holds_alternative<module::UpdateEvent>(event.body) ||
-           std::holds_alternative<module::DefineEvent>(event.body);
-  });
+  // Before any event is applied, as partitions that would overlap refuse the command.
+  const auto divides = [](const Event& event) {
+    return std::holds_alternative<module::DefineEvent>(event.body);
+  };
+  const bool defines = !partitions_.empty() && std::ranges::any_of(events, divides);
   std::vector<Partition> partitions;
-  if (divides) partitions = divided_after(events);
+  module::Acquisition::PartitionChanges changes;
+  if (defines) partitions = divided_after(events);
+  if (!defines && !partitions_.empty()) changes = changes_of_partitions(events);
   text::IdSet torpid;
   for (Event& event : events) {
     if (const auto* fell = std::get_if<module::TorpidEvent>(&event.body)) torpid |= fell->ranks;
@@ -181,7 +161,8 @@ void Engine::execute(const Command& command, const Occasion& now, Effects& effec
   }
   // The torpid event of a target that comes online precedes its online event, so check after both.
   RESOURCED_INVARIANT((torpid - module_.online()).empty());
-  if (divides) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
+  if (defines) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
+  if (!changes.empty()) acquisition_.move(changes, module_.available(), teller(effects));
 }
 
 void Engine::execute_all(const std::vector<Command>& commands, const Occasion& now, Effects& effects) {
@@ -198,6 +179,7 @@ void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& e
   execute_all(findings.commands, now, effects);
   std::ranges::move(findings.news, std::back_inserter(effects.agents));
   std::ranges::move(findings.unfit, std::back_inserter(effects.unfit));
+  std::ranges::move(findings.rivalries, std::back_inserter(effects.rivalries));
   const IdSet down = findings.without_checks & module_.inventory().ranks();
   effects.without_checks.append(module_.inventory().hosts(down));
 }
@@ -315,7 +297,8 @@ void Engine::take(const DiscoverWithout& input, const Occasion& now, Effects& ef
 void Engine::take(const AgentHello& input, const Occasion& now, Effects& effects) {
   Occasion hello = now;
   hello.by = module::ByHost{input.report.hostname};
-  carry_out(nodes_.hello(input.agent, input.connection, input.report, module_, now.steady), hello, effects);
+  carry_out(nodes_.hello(input.agent, {input.connection, input.origin}, input.report, module_, now.steady),
+            hello, effects);
   // This agent may complete the inventory.
   effects.discovered = nodes_.discovered(now.steady);
 }

@@ -30,10 +30,12 @@ struct Now {
   SteadyTime steady{};
 };
 
-/// The first step: defines the present inventory, applies the recorded state to it, and divides it by these
-/// rules.
+/// The first step: defines the present inventory, moves the states of its targets to it, and divides it by
+/// these rules.
 struct Start {
   module::StartCommand command;
+  /// The state after the last event of the log.
+  module::State state = {};
   std::vector<module::PartitionRule> partitions;
   /// How long targets that are online at the start stay so without a node agent, where agents are watched.
   Seconds grace{0};
@@ -50,13 +52,13 @@ struct Begin {
   text::Hostlist hosts;
   /// The ranks whose brokers are online now.
   text::IdSet online;
-  /// The drains of the log, by present rank, and those of targets that are not here: these count once their
-  /// hosts are here again. They are applied, and not logged again. For the first Begin only.
-  std::vector<module::DrainGroup> drains;
-  std::vector<module::RecordedDrain> absent = {};
+  /// Drains that the instance has recorded itself (RestartEvent). For the first Begin only.
+  std::vector<module::DrainGroup> drains = {};
   /// These are online for good, including ranks of R that have no broker: the instance makes its resources
   /// up.
   text::IdSet forced_online = {};
+  /// The state after the last event of the log. For the first Begin only.
+  module::State state = {};
 };
 
 /// The inventory of the instance is known, or is replaced. Comes after a Begin. States stay with their ranks.
@@ -144,6 +146,8 @@ struct AgentHello {
   nodes::AgentId agent = 0;
   nodes::ConnectionId connection = 0;
   nodes::NodeReport report;
+  /// nodes::Rivals::Speaker::origin.
+  std::string origin = {};
 };
 
 /// A sign of life of an agent.
@@ -211,6 +215,8 @@ struct Effects {
   /// Hosts that stay down as the gate requires checks and their agents run none: one line of the daemon's log
   /// names all of them.
   text::Hostlist without_checks;
+  /// Targets whose agents have begun or ceased to take turns: each is worth a line.
+  std::vector<nodes::Rivalry> rivalries;
   /// Health::unchecked() has changed.
   bool health_changed = false;
   /// Why commands that follow from nodes or the enclosing instance were refused: each is worth a line, too.
@@ -268,9 +274,8 @@ class Engine {
   /// its partition whose targets can all not be acquired any more.
   [[nodiscard]] std::vector<module::SharedAllocation> allocations_of(const text::IdSet& targets,
                                                                      const std::string& partition) const;
-  /// Drains, scheduled drains and properties of targets that the present inventory lacks, or the instance.
-  /// They wait for their hosts.
-  [[nodiscard]] const module::RecordedState& absent() const noexcept { return absent_; }
+  /// States of targets that the present inventory lacks, or the instance.
+  [[nodiscard]] const module::AbsentStates& absent() const noexcept { return module_.state().absent; }
   [[nodiscard]] const module::Acquisition& acquisition() const noexcept { return acquisition_; }
   /// Partitions that are kept for their former holders.
   [[nodiscard]] const module::Reservations& reservations() const noexcept { return reservations_; }
@@ -307,19 +312,6 @@ class Engine {
   void take(const Tick& input, const Occasion& now, Effects& effects);
 
   void apply(module::Event event, const Occasion& now, Effects& effects);
-  // In absent.cpp.
-  /// Keeps these drains for the time when their targets are here again.
-  void set_aside(const module::DrainTable& table, const text::IdSet& drained,
-                 std::vector<module::RecordedDrain>& rows) const;
-  /// The states of the targets that the next inventory lacks, under names that none of its targets has.
-  [[nodiscard]] module::RecordedState states_lacking(const rset::ResourceSet& next) const;
-  /// Applies what waited for targets that a load has brought, and keeps what waits since the load.
-  void exchange_absent(module::RecordedState lacking);
-  /// Applies what waited for targets that are here again.
-  void take_back();
-  /// Takes the drains of targets that are here out of these.
-  [[nodiscard]] std::map<module::DrainTable::Key, text::IdSet> returned(
-      std::vector<module::RecordedDrain>& rows) const;
   /// Decides and applies a command.
   void execute(const module::Command& command, const Occasion& now, Effects& effects);
   /// The same for several commands. One that is refused does not stop the others.
@@ -337,16 +329,21 @@ class Engine {
   /// Divides the inventory as it would be after these events; nothing changes.
   [[nodiscard]] std::vector<module::Partition> divided_after(const std::vector<module::Event>& events) const;
 
+  /// The partitions that change with an update among these events; nothing changes yet.
+  [[nodiscard]] module::Acquisition::PartitionChanges changes_of_partitions(
+      const std::vector<module::Event>& events) const;
+
   /// The timestamp of the last event in the log. No later event has an earlier one, so the log stays in order
   /// when the clock is set back.
   WallTime last_timestamp_;
   module::Module module_;
-  /// absent(). Without brokers the tables of the log have these rows, too.
-  module::RecordedState absent_;
+  /// There was a Begin.
+  bool has_begun_ = false;
   module::Acquisition acquisition_;
   module::Reservations reservations_;
   nodes::Nodes nodes_;
   std::vector<module::PartitionRule> partitions_;
+  module::RulesByProperty rules_by_property_;
   /// When a client last set the expiration of this instance, in wall time.
   WallTime own_expiration_set_{};
   Sequence applied_;

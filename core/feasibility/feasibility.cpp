@@ -29,10 +29,10 @@ namespace {
 
 using Verdict = Feasibility::Verdict;
 
-/// Upper bound of the parts of a request that a reason names.
+/// Maximum number of parts of a request that a reason names.
 constexpr std::size_t max_parts_named = 4;
 
-/// Steps to count the ranks of a group that match.
+/// Budget steps to count the matching ranks of a group.
 constexpr std::uint64_t steps_per_group = 32;
 
 std::vector<NodeKind> kinds_of(const ResourceSet& inventory, const text::IdSet& ranks, Budget& budget) {
@@ -107,7 +107,7 @@ class Explanation {
   }
 
  private:
-  /// Names only as much of the demand as cannot be met, gpus first since they are scarce.
+  /// Describes only the part of the demand that cannot be met, gpus first since they are scarce.
   std::string of_nodes(const NodeDemand& node) const {
     NodeDemand named{node.count, 0, 0, false};
     for (const auto& [cores, gpus] : {std::pair(false, true), {true, false}, {true, true}}) {
@@ -155,11 +155,11 @@ class Explanation {
   const std::vector<NodeKind>& kinds_;
   const Demand& demand_;
   std::string_view holder_;
-  /// Sums over all nodes.
+  /// The totals of all nodes.
   NodeKind supply_;
 };
 
-/// Null for a member that is null or not there.
+/// Returns a member that is an object; null if it is null or missing.
 const nlohmann::json* object_at(const nlohmann::json* parent, const char* key, const JsonPath& path) {
   if (parent == nullptr) return nullptr;
   const auto found = parent->find(key);

@@ -1,10 +1,10 @@
-// Whether a request could ever be satisfied by an inventory, were everything up and free (RFC 27
-// feasibility). Nodes, slots, cores and gpus are judged, since R has no others (RFC 20). The scheduler
+// Decides whether an inventory could ever satisfy a request, if everything were up and free (RFC 27
+// feasibility). Only nodes, slots, cores and gpus count, since R has no others (RFC 20). The scheduler
 // chooses which of them a request gets.
 //
-// A slot without nodes in it is made inside one node, and shares that node with whatever else fits there.
-// Every node that is asked for is a node of its own, also between the parts of a request; with `exclusive:
-// true`, and in a slot unless `exclusive: false`, all of it is taken.
+// A slot that contains no nodes is made inside one node, and shares that node with whatever else fits there.
+// Each requested node is a different node, also across the parts of a request. It is taken whole with
+// `exclusive: true`, and in a slot unless `exclusive: false`.
 //
 // The cost follows the groups of equal nodes. A request whose slots without nodes are all alike is always
 // decided, as is nearly every other; packing.hpp tells the exact bounds.
@@ -22,15 +22,16 @@
 
 namespace resourced::feasibility {
 
-/// The answer, and one line that says why unless it is yes.
+/// The verdict, with a reason of one line unless it is `feasible`.
 struct Feasibility {
   enum class Verdict {
-    /// There is a way to place all of it.
+    /// The request can be placed.
     feasible,
-    /// There is none; the reason names what is short (`needs 9 nodes with 2 gpus, the inventory has 8`).
+    /// The request cannot be placed; the reason names the missing resources (`needs 9 nodes with 2 gpus, the
+    /// inventory has 8`).
     infeasible,
-    /// Not known: the request names a type that R does not have, or it is one of the rare requests for which
-    /// a bounded amount of work gives no answer. The reason says which.
+    /// The verdict is not known: the request names a type that R does not have, or a bounded amount of work
+    /// gives no answer, which is rare. The reason says which.
     undecided,
   };
 
@@ -51,8 +52,8 @@ struct Feasibility {
                                             const constraint::Constraint& constraint,
                                             const rset::ResourceSet& inventory, constraint::Budget& budget);
 
-/// Judges a jobspec object by its `resources` and `attributes.system.constraints`; nothing else of it is
-/// looked at. Throws Error EINVAL that names the path of what is missing or wrong.
+/// Judges a jobspec object by its `resources` and `attributes.system.constraints`, and ignores the rest.
+/// Throws Error EINVAL that names the path of a missing or wrong key.
 [[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
                                                     const rset::ResourceSet& inventory);
 /// The same within a budget: throws Error ETIMEDOUT when it is spent.
@@ -64,14 +65,15 @@ struct Feasibility {
 // of pieces that lie in one node each. Levels, labels and slots of the request are not kept.
 
 struct RequestDemand {
-  /// Equal demands are merged, in the order of their first appearance.
+  /// The demand. Equal parts are merged, in the order of their first appearance.
   Demand demand;
-  /// The parts of the request that R cannot express (`the type memory`); if this is not empty the demand is
-  /// not complete.
+  /// Parts of the request that R cannot express (`the type memory`). If there are any, the demand is not
+  /// complete.
   std::string not_judged;
 };
 
-/// Throws Error EINVAL for a slot without resources; with a budget ETIMEDOUT when it is spent.
+/// Reduces a request. Throws Error EINVAL for a slot without resources; with a budget ETIMEDOUT when it is
+/// spent.
 [[nodiscard]] RequestDemand demand_of(const jobspec::ResourceGraph& resources);
 [[nodiscard]] RequestDemand demand_of(const jobspec::ResourceGraph& resources, constraint::Budget& budget);
 

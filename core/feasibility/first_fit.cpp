@@ -13,11 +13,11 @@ using constraint::Budget;
 
 namespace {
 
-/// Up to this many kinds of pieces are tried in every order, more kinds in two orders. Also the most
-/// assignments of node demands that are tried, each at the least loss for one kind of piece.
+/// Up to this many kinds of pieces are tried in every order, more kinds in two orders. Also the maximum
+/// number of assignments of node demands that are tried, each at the least loss for one kind of piece.
 constexpr std::size_t max_permuted = 4;
 
-/// The capacity that remains when every node demand has its nodes.
+/// Returns the capacity that remains when every node demand has its nodes.
 std::vector<NodeKind> after_assignment(const std::vector<NodeKind>& kinds,
                                        const std::vector<NodeDemand>& demands,
                                        const NodeAssignment& assignment) {
@@ -33,10 +33,10 @@ std::vector<NodeKind> after_assignment(const std::vector<NodeKind>& kinds,
   return rest;
 }
 
-/// Places all pieces, and splits the nodes that get some off their kinds. Returns false if the pieces do not
+/// Places all pieces; nodes that get pieces become kinds of their own. Returns false if the pieces do not
 /// fit.
 bool place(std::vector<NodeKind>& kinds, const PieceDemand& piece, Budget& budget) {
-  // Pays for the sort: each comparison takes two divisions.
+  // Pay for the sort: each comparison takes two divisions.
   budget.spend(16 * (1 + kinds.size()));
   std::ranges::sort(kinds, [&](const NodeKind& a, const NodeKind& b) {
     const auto left = [&](const NodeKind& kind) {
@@ -88,7 +88,7 @@ bool place_in_some_order(const std::vector<NodeKind>& kinds, const std::vector<P
 }  // namespace
 
 bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand, Budget& budget) {
-  // Without node demands the first assignment is as good as any other.
+  // Without node demands all assignments are equal: one is enough.
   const std::size_t assignments = demand.nodes.empty() ? 1 : std::min(demand.pieces.size(), max_permuted);
   for (std::size_t i = 0; i < assignments; ++i) {
     const std::optional<NodeAssignment> assignment =

@@ -10,7 +10,7 @@ using constraint::Budget;
 
 namespace {
 
-/// How many pairs of kind and demand there may be, and how many of them may be looked at in all.
+/// Maximum number of pairs of kind and demand, and of visits to pairs in total.
 constexpr std::size_t max_pairs = 65536;
 constexpr std::uint64_t max_pairs_seen = 20'000'000;
 
@@ -46,8 +46,8 @@ class Network {
   }
 
  private:
-  /// Bellman and Ford's algorithm, since the steps that give nodes back have a negative cost. False when it
-  /// is too much work.
+  /// Finds the shortest paths by Bellman and Ford's algorithm, because steps that give nodes back have a
+  /// negative cost. Returns false if it takes too much work.
   bool find_shortest_paths() {
     to_kind_.assign(kinds_.size(), {unreachable, none});
     to_demand_.assign(demands_.size(), {unreachable, none});
@@ -115,7 +115,8 @@ class Network {
     missing_[demand] -= amount;
   }
 
-  /// By Hall's theorem: a demand that lacks nodes, the demands with nodes that it could use, and so on.
+  /// Finds the rivals, by Hall's theorem: a demand that lacks nodes, the demands with nodes that it could
+  /// use, and so on.
   void find_rivals() {
     std::vector<bool> is_rival(demands_.size(), false);
     const auto first = std::ranges::find_if(missing_, [](std::uint64_t count) { return count > 0; });
@@ -135,7 +136,7 @@ class Network {
     std::ranges::sort(result_.rivals);
   }
 
-  /// The cost of the best path to a vertex and the vertex before it (none: the source).
+  /// The best path to a vertex: its cost and the vertex before it (none: the source).
   struct Step {
     std::int64_t distance = unreachable;
     std::size_t from = none;

@@ -18,7 +18,7 @@ class Lister {
   Lister(const Demand& demand, std::size_t& fillings_left, std::size_t& tries_left, Budget& budget)
       : demand_(demand), fillings_left_(fillings_left), tries_left_(tries_left), budget_(budget) {}
 
-  /// False when there are too many.
+  /// Lists the fillings of a kind. Returns false if there are too many.
   bool list(const NodeKind& kind) {
     filling_.assign(demand_.nodes.size() + demand_.pieces.size(), 0);
     serves_ = false;

@@ -32,8 +32,8 @@ struct Totals {
 
 bool is_loose_unit(const PieceDemand& piece) { return piece.cores + piece.gpus == 1; }
 
-/// Removes pieces of a single core or gpu: they fit wherever one is left, so the totals decide. Demands for
-/// whole nodes rule this out, as the rest of such a node is lost.
+/// Removes pieces of a single core or gpu: they fit wherever one is left, so the totals decide. That is not
+/// possible beside demands for whole nodes, as the rest of such a node is lost.
 Demand without_loose_units(const Demand& demand) {
   Demand rest = demand;
   const bool may_lose = std::ranges::any_of(demand.nodes, [](const NodeDemand& node) { return node.whole; });
@@ -63,7 +63,7 @@ Answer pack_one_kind(const std::vector<NodeKind>& kinds, const std::vector<NodeD
   return pieces_in(kinds, piece) - assignment->loss >= piece.count ? Answer::fits : Answer::does_not_fit;
 }
 
-/// The conditions that each demand and all demands together must meet at least.
+/// Checks necessary conditions of each demand and of all demands together.
 bool may_fit(const std::vector<NodeKind>& kinds, const Totals& supply, const Demand& demand) {
   Totals need;
   for (const NodeDemand& node : demand.nodes) {

@@ -1,11 +1,11 @@
-// Whether a demand fits into nodes: the combinatorial part of feasibility, which knows no jobspec. Nodes that
-// are equal are one kind with a count, and all costs follow kinds, not nodes.
+// Decides whether a demand fits into nodes: the combinatorial part of feasibility, without knowledge of
+// jobspecs. Equal nodes are one kind with a count, and all costs follow kinds instead of nodes.
 //
-// Exact, whatever the counts: hundreds of different node demands with at most one kind of piece beside them,
-// and single cores or gpus beside those where no demand takes whole nodes. With several kinds of pieces the
-// question is one of bin packing: it is decided by first fit, by bounds and by search, and the answer is
-// `unknown` if a bounded amount of work (a fraction of a second) does not settle it, or there are more than
-// 512 different demands. An answer other than `unknown` is always right.
+// The answer is exact for any counts of these: hundreds of different node demands with at most one kind of
+// piece beside them, and single cores or gpus beside those where no demand takes whole nodes. With several
+// kinds of pieces the question is one of bin packing: it is decided by first fit, by bounds and by search,
+// and the answer is `unknown` if a bounded amount of work (a fraction of a second) does not decide it, or
+// there are more than 512 different demands. An answer other than `unknown` is always right.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@
 
 namespace resourced::feasibility {
 
-/// Equal nodes.
+/// A kind of nodes: `count` equal nodes.
 struct NodeKind {
   std::uint64_t count = 0;
   std::uint64_t cores = 0;
   std::uint64_t gpus = 0;
 };
 
-/// `count` nodes with at least `cores` and `gpus` each. A node serves one demand only. Pieces may use the
-/// rest of it, unless the demand takes whole nodes.
+/// A demand for `count` nodes with at least `cores` and `gpus` each. A node serves one demand only. Pieces
+/// may use the rest of it, unless the demand takes whole nodes.
 struct NodeDemand {
   std::uint64_t count = 0;
   std::uint64_t cores = 0;
@@ -33,7 +33,8 @@ struct NodeDemand {
   bool whole = false;
 };
 
-/// `count` pieces, each of which gets its cores and gpus in one node; a node may hold many.
+/// A demand for `count` pieces, each of which gets its cores and gpus in one node; a node may have many
+/// pieces.
 struct PieceDemand {
   std::uint64_t count = 0;
   std::uint64_t cores = 0;
@@ -42,7 +43,7 @@ struct PieceDemand {
 
 struct Demand {
   std::vector<NodeDemand> nodes;
-  /// Each has cores or gpus.
+  /// Demands for pieces, each of which has cores or gpus.
   std::vector<PieceDemand> pieces;
 };
 
@@ -50,13 +51,13 @@ struct Packing {
   enum class Answer { fits, does_not_fit, unknown };
 
   Answer answer = Answer::fits;
-  /// If node demands alone do not fit: the indices of some that together need more nodes than satisfy any of
+  /// If the node demands alone do not fit: indices of some that together need more nodes than satisfy any of
   /// them, and the number of these nodes.
   std::vector<std::size_t> rivals;
   std::uint64_t nodes_for_rivals = 0;
 };
 
-/// A demand may have amounts of max_amount, which no nodes satisfy.
+/// Decides whether a demand fits. It may have amounts of max_amount, which no nodes satisfy.
 [[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand);
 /// The same within a budget.
 [[nodiscard]] Packing pack(const std::vector<NodeKind>& kinds, const Demand& demand,
@@ -66,20 +67,20 @@ struct Packing {
   return kind.cores >= demand.cores && kind.gpus >= demand.gpus;
 }
 
-/// How many pieces one node of this kind holds, when it holds nothing else.
+/// Number of pieces that one empty node of this kind holds.
 [[nodiscard]] std::uint64_t pieces_in(const NodeKind& kind, const PieceDemand& piece);
 
-/// How many pieces all nodes together hold, when they hold nothing else; at most max_amount.
+/// Number of pieces that all nodes hold when they are empty; at most max_amount.
 [[nodiscard]] std::uint64_t pieces_in(const std::vector<NodeKind>& kinds, const PieceDemand& piece);
 
-/// How many nodes satisfy a demand.
+/// Number of nodes that satisfy a demand.
 [[nodiscard]] std::uint64_t nodes_for(const std::vector<NodeKind>& kinds, const NodeDemand& demand);
 
-// Gives every node demand its nodes at the least loss: a transportation problem between kinds of nodes and
-// demands, solved exactly by successive shortest paths.
+// An assignment gives every node demand its nodes at the least loss: a transportation problem between kinds
+// of nodes and demands, solved exactly by successive shortest paths.
 
 struct NodeAssignment {
-  /// Nodes of kind g that go to demand d: nodes[g][d].
+  /// Number of nodes of kind g that go to demand d: nodes[g][d].
   std::vector<std::vector<std::uint64_t>> nodes;
   /// The total loss of the nodes that are assigned.
   std::uint64_t loss = 0;
@@ -87,16 +88,16 @@ struct NodeAssignment {
   std::vector<std::size_t> rivals;
 };
 
-/// The loss of one node when it goes to a demand: loss[g][d], read only where the kind holds the demand.
+/// The loss of one node that goes to a demand: loss[g][d], read only where the kind satisfies the demand.
 using LossTable = std::vector<std::vector<std::uint64_t>>;
 
-/// Nothing if it would take too much work. Requires that a node loses at most 2^40, and all nodes together at
-/// most max_amount.
+/// Assigns nodes to demands. Returns nothing if it would take too much work. Requires that a node loses at
+/// most 2^40, and all nodes together at most max_amount.
 [[nodiscard]] std::optional<NodeAssignment> assign_nodes(const std::vector<NodeKind>& kinds,
                                                          const std::vector<NodeDemand>& demands,
                                                          const LossTable& loss, constraint::Budget& budget);
 
-/// How many pieces fewer a node holds when it goes to a demand.
+/// Returns how many pieces fewer a node holds after it goes to a demand.
 [[nodiscard]] LossTable lost_pieces(const std::vector<NodeKind>& kinds,
                                     const std::vector<NodeDemand>& demands, const PieceDemand& piece);
 

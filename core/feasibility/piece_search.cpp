@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/fnv.hpp"
+
 namespace resourced::feasibility {
 
 using constraint::Budget;
@@ -51,7 +53,7 @@ class Search {
 
   Answer run() {
     if (!find_weights()) return Answer::does_not_fit;
-    // The fillings of most weight come first, since they are the most likely ones.
+    // Sort the fillings of most weight first, since they are the most likely ones.
     for (std::vector<Filling>& fillings : fillings_)
       std::ranges::sort(fillings, std::greater{},
                         [&](const Filling& f) { return weigh(weights_.back(), f); });
@@ -72,9 +74,9 @@ class Search {
 
   struct HashOfState {
     std::size_t operator()(const std::vector<std::uint64_t>& state) const noexcept {
-      std::uint64_t hash = 0xcbf29ce484222325;
-      for (const std::uint64_t value : state) hash = (hash ^ value) * 0x100000001b3;
-      return static_cast<std::size_t>(hash ^ (hash >> 32U));
+      Fnv1a hash;
+      for (const std::uint64_t value : state) hash.add(value);
+      return static_cast<std::size_t>(hash.value() ^ (hash.value() >> 32U));
     }
   };
 
@@ -132,7 +134,7 @@ class Search {
     return true;
   }
 
-  /// Steps to weigh every filling once.
+  /// Budget steps to weigh every filling once.
   std::uint64_t weighing_all() const { return filling_count_ * wanted_.size(); }
 
   std::uint64_t heaviest(const Weights& weights) const {
@@ -145,7 +147,7 @@ class Search {
     return total;
   }
 
-  /// The amount of each part that is served if each node has its filling of most weight.
+  /// Returns the amount of each part that is served if each node has its filling of most weight.
   std::vector<double> served_by_best(const std::vector<double>& weights) const {
     std::vector<double> served(weights.size(), 0);
     for (std::size_t g = 0; g < kinds_.size(); ++g) {
@@ -219,7 +221,7 @@ class Search {
     return false;
   }
 
-  /// The number of nodes with this filling that serves all that is wanted of its parts.
+  /// Returns the number of nodes with this filling that serves all that is wanted of its parts.
   static std::uint64_t useful(const Filling& filling, const Wanted& wanted) {
     std::uint64_t nodes = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i)

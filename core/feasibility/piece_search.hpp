@@ -1,8 +1,8 @@
-// The search for a packing, with its two parts: first fit, and the ways to fill a node.
+// Searches for a packing, with first fit and with the ways to fill a node.
 //
-// Packs several kinds of pieces into nodes, beside demands for nodes of their own. This is bin packing with
-// two resources, so the work is bounded: first fit in a few orders may show that the demand fits, weighted
-// totals that it does not. Otherwise the ways to fill a node are searched one after the other.
+// The search packs several kinds of pieces into nodes, beside demands for nodes of their own. This is bin
+// packing with two resources, so the work is bounded: first fit in a few orders may show that the demand
+// fits, weighted totals that it does not. Otherwise the ways to fill a node are searched one after the other.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,28 @@
 
 namespace resourced::feasibility {
 
-/// `unknown` only when the bounds are reached. Requires, as pack() ensures, amounts below max_amount, and
-/// that each demand alone can be met.
+/// Decides whether the demand fits; the answer is `unknown` only when the bounds are reached. Requires, as
+/// pack() ensures, amounts below max_amount, and that each demand alone can be met.
 [[nodiscard]] Packing::Answer search_for_packing(const std::vector<NodeKind>& kinds, const Demand& demand,
                                                  constraint::Budget& budget);
 
-// A quick try to pack several kinds of pieces: demands for nodes take the nodes that matter least for one
-// kind of piece, then the kinds of pieces are placed one after the other, each in the nodes where it leaves
-// least.
+// First fit is a quick attempt to pack several kinds of pieces: demands for nodes take the nodes that matter
+// least for one kind of piece, then the kinds of pieces are placed one after the other, each in the nodes
+// where it leaves least.
 
-/// True if all of the demand is placed. False does not mean that it cannot be met.
+/// Returns true if all of the demand is placed. False does not mean that it cannot be met.
 [[nodiscard]] bool first_fit(const std::vector<NodeKind>& kinds, const Demand& demand,
                              constraint::Budget& budget);
 
-// The ways to fill one node: which demand for a node of its own it serves, if any, and how many pieces of
-// each kind lie beside that.
+// A filling is a way to fill one node: the demand for a node that it serves, if any, and the number of pieces
+// of each kind beside that.
 
-/// How much of each part of a demand one node serves: first the node demands (one at most), then the pieces.
+/// The amount of each part of a demand that one node serves: first the node demands (one at most), then the
+/// pieces.
 using Filling = std::vector<std::uint64_t>;
 
-/// For each kind of node every filling to which nothing wanted can be added. Nothing if there are too many.
+/// Returns, for each kind of node, every filling to which nothing wanted can be added. Returns nothing if
+/// there are too many.
 [[nodiscard]] std::optional<std::vector<std::vector<Filling>>> list_fillings(
     const std::vector<NodeKind>& kinds, const Demand& demand, constraint::Budget& budget);
 

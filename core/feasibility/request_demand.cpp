@@ -22,7 +22,7 @@ using jobspec::Vertex;
 
 namespace {
 
-/// Upper bound of the entries in RequestDemand::not_judged.
+/// Maximum number of entries in RequestDemand::not_judged.
 constexpr std::size_t max_named = 4;
 
 constexpr std::uint64_t steps_per_vertex = 16;
@@ -73,7 +73,7 @@ class Collector {
   }
 
  private:
-  /// Adds a slot: its resources beside nodes lie together in one node.
+  /// Adds a slot: its resources except nodes are placed together in one node.
   void add_slot(const Vertex& slot, std::uint64_t count) {
     check_slot(slot);
     Amounts beside;
@@ -86,7 +86,7 @@ class Collector {
     if (beside.cores + beside.gpus > 0) add_pieces({count, beside.cores, beside.gpus});
   }
 
-  /// The cores and gpus of a vertex inside a node, its count included.
+  /// Returns the cores and gpus of a vertex inside a node, its count included.
   Amounts of_vertex(const Vertex& vertex) {
     if (!can_judge(vertex)) return {};
     Amounts each{vertex.type == "core" ? 1U : 0U, vertex.type == "gpu" ? 1U : 0U};
@@ -121,7 +121,7 @@ class Collector {
     return false;
   }
 
-  /// A word without quotes if it is plain.
+  /// Returns a word for a reason, without quotes if it is plain.
   static std::string shown(const std::string& word) {
     const std::string in_quotes = text::quoted(word);
     const bool plain =

@@ -25,7 +25,8 @@ void add_tasks(const ResourceGraph& resources, const std::vector<std::string>& c
   }
 }
 
-// A command line and its environment may have bytes that are not UTF-8, which JSON cannot hold.
+// Refuses text that is not UTF-8, as a command line and its environment may have it, because JSON cannot hold
+// it.
 void require_utf8(const JobspecProgram& program) {
   const auto check = [](std::string_view text, const JsonPath& path) {
     if (json_text::find_invalid_utf8(text)) path.fail(text::quoted(text) + " is not UTF-8");

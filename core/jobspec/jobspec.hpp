@@ -17,57 +17,58 @@ namespace resourced::jobspec {
 
 /// The parts of a jobspec other than its resources.
 struct JobspecProgram {
-  /// At least one string.
+  /// The command: at least one string.
   std::vector<std::string> command;
-  /// 0 is without limit.
+  /// Time limit; 0 means none.
   Seconds duration{};
   std::optional<std::string> cwd;
   std::optional<std::map<std::string, std::string>> environment;
 };
 
-/// The version that RFC 14's examples of canonical jobspecs have.
+/// The version of canonical jobspecs in the examples of RFC 14.
 inline constexpr int canonical_jobspec_version = 999;
 
-/// A jobspec that runs the command once in each slot: of version 1 if the graph is one of RFC 25, canonical
-/// otherwise. Throws Error EINVAL `path: reason` if it would not be valid, for instance if there is no slot,
-/// or an argument that is not UTF-8.
+/// Makes a jobspec that runs the command once in each slot: of version 1 if the graph is one of RFC 25,
+/// canonical otherwise. Throws Error EINVAL `path: reason` if the jobspec would not be valid, for instance if
+/// there is no slot, or an argument that is not UTF-8.
 [[nodiscard]] nlohmann::ordered_json make_jobspec(const ResourceGraph& resources,
                                                   const JobspecProgram& program);
 
 // Jobspec version 1 (RFC 25): the request to run one program on nodes, slots, cores and gpus. Checks a
 // document that document.hpp has read; feasibility.hpp checks whether an inventory could satisfy it.
 
-/// The RFC has become stricter. The present edition wants one task for each slot, or a total of at most the
+/// Editions of RFC 25. The present one, `strict`, requires one task for each slot, or a total of at most the
 /// number of slots and at least the number of nodes.
 enum class V1Edition { lenient, strict };
 
-/// Checks a jobspec. `exclusive` may stand at a node, as the RFC's text has it, and at a slot, as its schema
-/// has it. Keys beyond those of the RFC are refused except at the top and in `attributes.system`. Throws
-/// Error EINVAL (ERANGE for a constraint past its limits), `resources[0].with[0].count: must be at least 1`.
+/// Checks a jobspec. `exclusive` is accepted in a node, according to the RFC's text, and in a slot, according
+/// to its schema. Keys beyond those of the RFC are refused except at the top and in `attributes.system`.
+/// Throws Error EINVAL (ERANGE for a constraint past its limits), `resources[0].with[0].count: must be at
+/// least 1`.
 void check_jobspec_v1(const nlohmann::json& jobspec, V1Edition edition = V1Edition::lenient);
 
-/// Whether a graph is one that version 1 has: slot>core, node>slot>core, slot>(core,gpu),
-/// node>slot>(core,gpu), with integer counts and nothing that its schema does not know.
+/// Whether version 1 allows a graph: slot>core, node>slot>core, slot>(core,gpu), node>slot>(core,gpu), with
+/// integer counts and without keys that its schema lacks.
 [[nodiscard]] bool is_v1_graph(const ResourceGraph& resources);
 
 // Canonical jobspec (RFC 14): any number of vertices of any type, and any number of tasks. Checks a document
-// that document.hpp has read; feasibility.hpp decides which of them it can judge.
+// that document.hpp has read; feasibility.hpp decides which jobspecs it can judge.
 
-/// Checks a jobspec of whatever version against the RFC's prose: beyond its schema each task names the label
-/// of a slot, per_resource a type in that slot, an environment has strings and nulls. The edition `schema`
-/// also refuses all that the schema refuses. Throws Error EINVAL (ERANGE for a constraint past its limits),
+/// Checks a jobspec of any version against the RFC's prose: beyond its schema each task names the label of a
+/// slot, per_resource a type in that slot, an environment has strings and nulls. The edition `schema` also
+/// refuses all that the schema refuses. Throws Error EINVAL (ERANGE for a constraint past its limits),
 /// `tasks[1].count: must have ...`.
 void check_canonical_jobspec(const nlohmann::json& jobspec,
                              CanonicalEdition edition = CanonicalEdition::prose);
 
-// The `attributes` of a jobspec, as far as both kinds have them in common (RFC 14, RFC 25).
+// Checks of the `attributes` that jobspecs of both kinds have (RFC 14, RFC 25).
 
-/// Checks an `attributes` object: `system` and `user` and nothing else, both objects; of the system
-/// attributes duration (a number, not negative), cwd, environment and constraints (RFC 31). Which of them
-/// must be there is for the caller. Throws Error EINVAL `path: reason`.
+/// Checks an `attributes` object: it has only `system` and `user`, which are objects. Of the system
+/// attributes it checks duration (a number, not negative), cwd, environment and constraints (RFC 31); the
+/// caller checks which of them are required. Throws Error EINVAL `path: reason`.
 void check_attributes(const nlohmann::json& attributes, const json_text::JsonPath& path);
 
-/// Checks an environment: names with strings, or with null for those to unset. Throws Error EINVAL `path:
+/// Checks an environment: its names have strings, or null to unset a variable. Throws Error EINVAL `path:
 /// reason`.
 void check_environment(const nlohmann::json& environment, const json_text::JsonPath& path);
 

@@ -39,7 +39,7 @@ void check_dependencies_by_schema(const json& dependencies, const JsonPath& path
     one_of("type", {"in", "out", "inout"});
     one_of("scope", {"user", "global"});
   }
-  // Sorted to find repeats, so that a long list takes little time.
+  // Sort the texts to find repeats, so that a long list takes little time.
   std::vector<std::string> texts;
   for (const json& dependency : dependencies) texts.push_back(dependency.dump());
   std::sort(texts.begin(), texts.end());

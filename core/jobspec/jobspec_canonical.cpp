@@ -17,7 +17,7 @@ using json_text::JsonPath;
 namespace {
 
 using nlohmann::json;
-/// The slots by label. Their graph must outlive this.
+/// The slots of a graph by label. The graph must outlive this map.
 using Slots = std::map<std::string, const Vertex*, std::less<>>;
 
 void collect_slots(const ResourceGraph& resources, Slots& slots) {

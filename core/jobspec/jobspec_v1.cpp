@@ -17,13 +17,13 @@ namespace {
 
 using nlohmann::json;
 
-// The parts of the request that tasks are checked against.
+// The parts of the resources against which tasks are checked.
 struct Request {
   std::string slot_label;
   std::uint64_t slots_in_node = 0;
   std::optional<std::uint64_t> nodes;
 
-  // The largest 64-bit number if the product overflows.
+  // The number of slots in total; the largest 64-bit number if the product overflows.
   [[nodiscard]] std::uint64_t slots() const {
     std::uint64_t product = 0;
     if (__builtin_mul_overflow(slots_in_node, nodes.value_or(1), &product)) {

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The members are appended one by one since operator[] would search all that are there already.
+// Writes an object. Members are appended one by one, since operator[] would search all present ones.
 class ObjectWriter {
  public:
   void add(std::string key, ordered_json value) { members_.push_back({std::move(key), std::move(value)}); }

@@ -20,13 +20,13 @@ struct Vertex {
   text::Count count;
   /// The text of a count that is an idset, as it was written (`1,2,3`, `[4,9]`); empty for other counts.
   std::string count_text;
-  /// Neither true nor false where the request leaves it open.
+  /// The key `exclusive`; unset where the request leaves it open.
   std::optional<bool> exclusive;
-  /// Always there for a slot.
+  /// The label; a slot always has one.
   std::optional<std::string> label;
   std::optional<std::string> unit;
   std::optional<std::string> id;
-  /// An object with the keys that RFC 14 does not name; null where there are none.
+  /// An object with the keys that RFC 14 does not define; null if there are none.
   std::shared_ptr<const nlohmann::json> extra;
   std::vector<Vertex> with;
 
@@ -38,7 +38,7 @@ struct Vertex {
 /// The vertices of one level; the outermost one is the request.
 using ResourceGraph = std::vector<Vertex>;
 
-/// The most levels that a graph may have.
+/// Maximum number of levels of a graph.
 inline constexpr std::size_t max_graph_depth = 64;
 
 /// Whether a list may have keys beyond RFC 14's schema.
@@ -47,12 +47,12 @@ enum class ExtraKeys { allowed, refused };
 /// The rules of RFC 14's prose, or those of its schema, which refuses some lists that the prose allows.
 enum class CanonicalEdition { prose, schema };
 
-/// Reads an RFC 14 resources list: at least one vertex, there and in every `with`, slots with a label and a
-/// `with`, labels that are unique among slots, and among all vertices where extra keys are refused. A count
-/// is an integer, a range dictionary, or a string (RFC 45 range, RFC 22 idset). In a dictionary the prose has
-/// `operator` and `operand` come together and lets everything but `min` be left out; the schema has them
-/// beside `max` and there only, and takes no string that is a plain number or range, which it reads both as
-/// an idset and as a range. Throws Error EINVAL `PATH: reason`, where PATH starts with `name`
+/// Reads an RFC 14 resources list. The list and every `with` have at least one vertex, slots have a label and
+/// a `with`, and labels are unique among slots, and among all vertices where extra keys are refused. A count
+/// is an integer, a range dictionary, or a string (RFC 45 range, RFC 22 idset). In a dictionary the prose
+/// requires that `operator` and `operand` come together, and allows everything but `min` to be left out; the
+/// schema allows the two only beside `max`, and refuses a string that is a plain number or range, since that
+/// is both an idset and a range. Throws Error EINVAL `PATH: reason`, where PATH starts with `name`
 /// (`resources[0].with[1].count`).
 [[nodiscard]] ResourceGraph resources_from_json(const nlohmann::json& list, ExtraKeys extra_keys,
                                                 const std::string& name = "resources",
@@ -61,7 +61,7 @@ enum class CanonicalEdition { prose, schema };
 /// How a count that is a range is written: as a dictionary, or as an RFC 45 string.
 enum class RangeStyle { dictionary, compact };
 
-/// The list as JSON: the keys in the order of RFC 14's examples, an idset as it was written.
+/// Returns the list as JSON: the keys in the order of RFC 14's examples, an idset as it was written.
 [[nodiscard]] nlohmann::ordered_json resources_to_json(const ResourceGraph& resources,
                                                        RangeStyle ranges = RangeStyle::dictionary);
 

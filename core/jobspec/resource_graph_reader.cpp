@@ -107,7 +107,7 @@ class Reader {
       (path / "with").fail("is missing or empty: a slot needs at least one vertex in it");
   }
 
-  // Returns false for a key that RFC 14 does not have.
+  // Reads a member of a vertex. Returns false for a key that RFC 14 does not define.
   bool read_member(const std::string& key, const json& value, const JsonPath& path, std::size_t depth,
                    Vertex& vertex) {
     if (key == "type") {
@@ -124,7 +124,7 @@ class Reader {
       vertex.exclusive = require_boolean(value, path);
     } else if (key == "with") {
       vertex.with = list(value, path, depth + 1);
-      // A slot without vertices gets an error of its own, whether it has the key or not.
+      // A slot without vertices gets an error of its own, with or without the key.
       if (vertex.with.empty() && !vertex.is_slot()) path.fail("must have at least one vertex");
     } else {
       return false;

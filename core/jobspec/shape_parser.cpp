@@ -31,7 +31,7 @@ class ShapeParser {
   }
 
  private:
-  // A slot that was read: where it stands, and its label if it has one of its own.
+  // A slot that was read: its column, and its label if it has one of its own.
   struct Slot {
     std::size_t at;
     std::string label;
@@ -187,7 +187,7 @@ class ShapeParser {
     return is_word;
   }
 
-  // Reads the value of the key that was read last.
+  // Reads the value of the last key that was read.
   json item_value(std::size_t start) {
     const char sign = sign_;
     if (!accept(':')) return sign != '-';
@@ -271,7 +271,8 @@ class ShapeParser {
     fail(start, fmt::format("{} is out of range: quote it", text::quoted(text)));
   }
 
-  // The white space of JSON. It may stand in the arrays and objects of a value; a shape itself has none.
+  // Skips the white space of JSON. It is allowed in the arrays and objects of a value; a shape itself has
+  // none.
   void skip_blanks() {
     constexpr std::string_view blanks = " \t\n\r";
     at_ = std::min(text_.find_first_not_of(blanks, at_), text_.size());
@@ -328,7 +329,7 @@ class ShapeParser {
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
   std::size_t value_depth_ = 0;
-  // The sign of the key that was read last, or NUL.
+  // The sign of the last key that was read, or NUL.
   char sign_ = '\0';
   std::vector<Slot> slots_;
 };

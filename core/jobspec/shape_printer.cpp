@@ -19,8 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-// Narrower than the words that the parser accepts: adds quotes where a reader or a shell could misread a
-// word.
+// Whether a word needs no quotes. The parser accepts more words: the printer quotes those that a reader or a
+// shell could misread.
 bool is_plain_word(std::string_view text) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@";
   return !text.empty() && text.front() != '-' && text.find_first_not_of(plain) == std::string_view::npos;
@@ -45,7 +45,7 @@ std::string print_item(const std::string& key, const json& value) {
 
 std::string print_value(const json& value) {
   if (value.is_string()) return print_string(value.get_ref<const std::string&>());
-  // A YAML document may have them.
+  // A YAML document may have infinity and nan, which JSON has not.
   if (value.is_number_float() && !std::isfinite(value.get<double>()))
     throw Error(EINVAL, "a number that is not finite has no shape");
   if (!value.is_structured()) return value.dump();
@@ -98,7 +98,7 @@ class ShapePrinter {
     }
   }
 
-  // The text in the braces; empty if they may be left out.
+  // Returns the text in the braces; empty if the braces may be left out.
   [[nodiscard]] std::string print_items(const Vertex& vertex) const {
     std::string out;
     const auto add = [&out](const std::string& item) { out += (out.empty() ? "" : ",") + item; };
@@ -111,7 +111,7 @@ class ShapePrinter {
     if (vertex.id) add("id:" + print_string(*vertex.id));
     if (vertex.extra) {
       for (const auto& [key, value] : vertex.extra->items()) {
-        // Without quotes it would mean exclusive.
+        // Quote `x`: without quotes it means exclusive.
         add(print_item(key == "x" ? print_quoted(key) : print_word(key), value));
       }
     }

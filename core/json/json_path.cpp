@@ -61,7 +61,7 @@ void refuse_other_keys(const json& object, std::initializer_list<std::string_vie
 
 std::uint64_t require_positive(const json& value, const JsonPath& path) {
   if (!value.is_number_integer()) path.fail("must be an integer");
-  // A value that is not negative may still be held as a signed one.
+  // A signed value may still be positive: the library keeps some positive integers as signed ones.
   const bool negative = !value.is_number_unsigned() && value.get<std::int64_t>() < 0;
   const auto number = value.get<std::uint64_t>();
   if (negative || number == 0) path.fail("must be at least 1");

@@ -1,7 +1,7 @@
-// Places in a JSON document, and checks of a value that name its place.
+// Paths of values in a JSON document, and checks whose errors begin with the path.
 //
-// The place of a value in a JSON document, kept as a chain on the stack while the document is walked and
-// written out only when there is an error to report: `resources[0].with[1].count`.
+// The path of a value is kept as a chain on the stack while the document is walked, and written out only to
+// report an error: `resources[0].with[1].count`.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ namespace resourced::json_text {
 /// Appends `.key`, without the dot where text is empty and with quotes where key is not a plain word.
 void append_path_key(std::string& text, std::string_view key);
 
-/// One step. Refers to the step before it and to the key, so it lives no longer than they do.
+/// One step of a path. It refers to the step before it and to the key, so it must not outlive them.
 class JsonPath {
  public:
-  /// The document itself, or the part of a larger one that a caller calls `name`.
+  /// The path of the document itself, or of the part of a larger one that a caller calls `name`.
   JsonPath() = default;
   explicit JsonPath(std::string_view name) : key_(name) {}
 
@@ -28,7 +28,7 @@ class JsonPath {
   [[nodiscard]] JsonPath operator[](std::size_t index) const { return {this, {}, index}; }
 
   [[nodiscard]] std::string text() const;
-  /// Throws Error EINVAL `path: reason`.
+  /// Throws Error EINVAL with the text `path: reason`.
   [[noreturn]] void fail(std::string_view reason) const;
 
  private:
@@ -37,7 +37,7 @@ class JsonPath {
   void append_to(std::string& out) const;
 
   const JsonPath* parent_ = nullptr;
-  // Its data() is null for an index.
+  // The key of this step. Its data() is null if the step is an index.
   std::string_view key_;
   std::size_t index_ = 0;
 };
@@ -45,14 +45,14 @@ class JsonPath {
 // Checks that all readers of JSON share. Each throws Error EINVAL `path: reason`.
 
 void require_object(const nlohmann::json& value, const JsonPath& path);
-/// The value of a required key.
+/// Returns the value of a required key.
 [[nodiscard]] const nlohmann::json& require_member(const nlohmann::json& object, std::string_view key,
                                                    const JsonPath& path);
-/// Refuses keys other than these: `is not a key of WHAT`.
+/// Refuses other keys than the given ones: `is not a key of WHAT`.
 void refuse_other_keys(const nlohmann::json& object, std::initializer_list<std::string_view> keys,
                        std::string_view what, const JsonPath& path);
 
-/// An integer, not a floating point number that happens to be whole, of 1 or more.
+/// Requires a JSON integer of at least 1; a floating point number is refused even if it is whole.
 [[nodiscard]] std::uint64_t require_positive(const nlohmann::json& value, const JsonPath& path);
 [[nodiscard]] const std::string& require_string(const nlohmann::json& value, const JsonPath& path);
 [[nodiscard]] bool require_boolean(const nlohmann::json& value, const JsonPath& path);

@@ -45,7 +45,7 @@ bool JsonReader::value(json& out) {
   }
 }
 
-// Adds a key or an index to the place of the fault. Each caller of the function that refused the text calls
+// Adds a key or an index to the path of the fault. Each caller of the function that refused the text calls
 // this before it returns.
 template <class Step>
 bool JsonReader::add_step(const Step& step) {
@@ -58,7 +58,7 @@ bool JsonReader::add_step(const Step& step) {
 bool JsonReader::object_value(json& out) {
   out = json::value_t::object;
   auto& members = out.get_ref<json::object_t&>();
-  // The place of the last key is the hint for the next one: programs mostly write keys in order.
+  // The position of the last key is the hint for the next one: most programs write keys in order.
   auto place = members.end();
   return object([&](std::string& key) {
     const std::size_t before = members.size();

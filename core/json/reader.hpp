@@ -1,6 +1,6 @@
 // Reads JSON text (RFC 8259) into a value in one pass, in less than half of the time that the JSON library
-// takes, or part by part for callers that need no values. The text is hostile: it may be any bytes, and
-// nesting is bounded here. The caller bounds its size.
+// takes, or part by part for callers that need no values. The text is hostile: it may be any bytes. This file
+// bounds the nesting, the caller bounds the size.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class JsonManners {
   lenient,      ///< the later value counts, as does the nearest floating point number
 };
 
-/// Why a text was not read.
+/// The reason why a text was refused.
 struct JsonFault {
   enum class Kind {
     syntax,
@@ -35,11 +35,11 @@ struct JsonFault {
   using Step = std::variant<std::string, std::size_t>;
 
   Kind kind = Kind::syntax;
-  /// The offset of the byte at which reading ended.
+  /// Offset of the byte at which reading ended.
   std::size_t at = 0;
   /// The keys and indices that lead from the value to a repeated key or a number, innermost first.
   std::vector<Step> place = {};
-  /// The number, a part of the text that was read.
+  /// The text of a refused number, a view of the text that was read.
   std::string_view number = {};
 };
 
@@ -50,16 +50,16 @@ struct JsonFault {
     std::string_view text, std::size_t depth, JsonManners manners,
     std::size_t values = std::numeric_limits<std::size_t>::max());
 
-/// The same by recursive descent, for a caller that takes parts of the text without making values of them: it
-/// reads each value with the function for its kind. A function returns false if the text is refused; then its
-/// callers return false as well, and fault() has the reason.
+/// Reads JSON by recursive descent, for a caller that takes parts of the text without making values of them:
+/// it reads each value with the function for its kind. A function returns false if the text is refused; then
+/// its callers must return false as well, and fault() has the reason.
 class JsonReader {
  public:
-  /// As read_json().
+  /// Takes the arguments of read_json().
   JsonReader(std::string_view text, std::size_t depth, JsonManners manners,
              std::size_t values = std::numeric_limits<std::size_t>::max());
 
-  /// The first byte of the next value, or 0 at the end of the text: `{`, `[` or `"` tell its kind.
+  /// Returns the first byte of the next value, or 0 at the end of the text: `{`, `[` or `"` tell its kind.
   [[nodiscard]] char next() {
     skip_blanks();
     return peek();

@@ -9,7 +9,7 @@ namespace resourced::json_text {
 
 namespace {
 
-// The four digits of \uXXXX.
+// Reads the four digits of \uXXXX.
 std::optional<char32_t> read_hex4(std::string_view text, std::size_t at) {
   if (text.size() < at + 4) return std::nullopt;
   std::uint32_t value = 0;
@@ -38,7 +38,7 @@ JsonScan scan_unicode_escape(std::string_view text, std::size_t at, std::string&
   return {at, nullptr};
 }
 
-// `at` is behind the backslash.
+// Reads an escape; `at` is behind the backslash.
 JsonScan scan_escape(std::string_view text, std::size_t at, char quote, std::string& out) {
   if (at == text.size()) return {at, "the string has no end"};
   constexpr std::string_view names = "\"\\/bfnrt";
@@ -68,7 +68,7 @@ std::optional<JsonNumber> read_as(std::string_view number) {
   return value;
 }
 
-/// Whether a number that no double can hold is too close to 0, and not too large. Requires a digit other
+/// Whether a number that no double can hold is too close to 0 instead of too large. Requires a digit other
 /// than 0.
 bool is_below_range(std::string_view number) {
   const std::size_t end = std::min(number.find_first_of("eE"), number.size());

@@ -13,17 +13,17 @@
 
 namespace resourced::json_text {
 
-/// The end of a scan: after the text that was read, or at the bad byte, with the reason.
+/// Result of a scan: the offset after the text that was read, or of the bad byte, with the reason.
 struct JsonScan {
   std::size_t end = 0;
   const char* problem = nullptr;
 };
 
-/// The end of the part of a string that needs no decoding: a quote, a backslash, a control character, or the
-/// end of the text.
+/// Returns the end of the part of a string that needs no decoding: the offset of a quote, a backslash or a
+/// control character, or the end of the text.
 [[nodiscard]] inline std::size_t json_verbatim_end(std::string_view text, std::size_t at, char quote) {
-  // Eight bytes at a time: each comparison sets the highest bit of the bytes that match. Borrows can set
-  // further bits above a match, so only the lowest one counts.
+  // Compare eight bytes at a time: each comparison sets the highest bit of the bytes that match. Borrows can
+  // set further bits above a match, so only the lowest one counts.
   constexpr std::uint64_t ones = 0x0101010101010101U;
   constexpr std::uint64_t marks = 0x8080808080808080U;
   const auto below = [](std::uint64_t bytes, std::uint64_t limit) {
@@ -48,15 +48,15 @@ struct JsonScan {
 /// JSON, and the quote. The text must be valid UTF-8, and then so is `out`.
 [[nodiscard]] JsonScan scan_json_string(std::string_view text, std::size_t at, char quote, std::string& out);
 
-/// Integers stay integers: signed where negative.
+/// A number of JSON. Integers stay integers, negative ones are signed.
 using JsonNumber = std::variant<std::int64_t, std::uint64_t, double>;
 
-/// The length of the number at the start of the text, 0 if none starts there.
+/// Returns the length of the number at the start of the text, 0 if none starts there.
 [[nodiscard]] std::size_t json_number_length(std::string_view text);
-/// The value of a number that json_number_length() found; nothing if it is an integer beyond 64 bits or not
-/// finite.
+/// Returns the value of a number that json_number_length() found; nothing if it is an integer beyond 64 bits
+/// or not finite.
 [[nodiscard]] std::optional<JsonNumber> read_json_number(std::string_view number);
-/// The floating point number nearest to it; nothing if it is too large for any.
+/// Returns the nearest floating point number; nothing if the number is too large for a double.
 [[nodiscard]] std::optional<double> nearest_json_number(std::string_view number);
 
 }  // namespace resourced::json_text

@@ -17,7 +17,7 @@ struct Lead {
   unsigned char second_max;
 };
 
-// The table of well-formed sequences: only the second byte has limits of its own.
+// Classifies a lead byte by the table of well-formed sequences: only the second byte has limits of its own.
 std::optional<Lead> classify(unsigned char byte) {
   if (byte < 0x80) return Lead{1, 0, 0};
   if (byte < 0xC2) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<Lead> classify(unsigned char byte) {
 
 bool is_continuation(unsigned char byte) { return (byte & 0xC0U) == 0x80U; }
 
-// Nearly all text is ASCII: eight bytes at a time.
+// Skips ASCII, of which nearly all text consists, eight bytes at a time.
 std::size_t skip_ascii_words(std::string_view text, std::size_t at) {
   std::uint64_t word = 0;
   while (text.size() - at >= sizeof word) {
@@ -126,7 +126,7 @@ bool is_escaped(char32_t code) {
          within(0x2028, 0x202E) || within(0x2066, 0x2069);
 }
 
-/// The first character of valid UTF-8 that is not empty.
+/// Returns the first character of valid UTF-8 that is not empty.
 std::string_view first_character(std::string_view text) {
   std::size_t size = 1;
   while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) ++size;
@@ -197,7 +197,7 @@ std::string printable_line(std::string_view text) {
   const auto is_line_end = [](char c) { return c == '\n' || c == '\r'; };
   while (!text.empty() && is_line_end(text.back())) text.remove_suffix(1);
   std::string out;
-  // The longest prefix that leaves room for the ellipsis.
+  // Find the longest prefix that leaves room for the ellipsis.
   std::size_t end = 0;
   for_each_character(text, [&](std::string_view character) {
     if (out.size() + ellipsis.size() <= max_printable_line) end = out.size();

@@ -14,64 +14,108 @@ using text::IdSet;
 
 void Acquisition::divide(std::vector<Partition> partitions, const IdSet& available, const Tell& tell) {
   partitions_ = std::move(partitions);
-  hand_over(available, tell);
-}
-
-IdSet Acquisition::kept_by_anyone() const {
-  IdSet kept;
-  for (const auto& [id, holder] : holders_) kept |= holder.kept;
-  return kept;
-}
-
-IdSet Acquisition::reported() const {
-  IdSet reported;
-  for (const auto& [id, holder] : holders_) {
-    if (holder.reports) reported |= holder.kept;
+  index_.clear();
+  divided_ = {};
+  part_of_.clear();
+  for (std::size_t i = 0; i < partitions_.size(); ++i) {
+    index_.emplace(partitions_[i].name, i);
+    divided_ |= partitions_[i].targets;
+    partitions_[i].targets.for_each([&](IdSet::Id target) { part_of_[target] = i; });
   }
-  return reported;
+  IdSet acquired;
+  for (const auto& [id, holder] : holders_) {
+    look_for_strays(id, holder);
+    acquired |= holder.resources;
+  }
+  hand_over(acquired - kept_, available, tell);
 }
 
-// Gives each holder those of its resources that belong to its partition and that no holder keeps.
-void Acquisition::hand_over(const IdSet& available, const Tell& tell) {
+void Acquisition::move(const PartitionChanges& changes, const IdSet& available, const Tell& tell) {
+  IdSet moved;
+  for (const auto& [index, targets] : changes) {
+    const IdSet lost = partitions_[index].targets - targets;
+    moved |= lost;
+    divided_ -= lost;
+    lost.for_each([&](IdSet::Id target) { part_of_.erase(target); });
+  }
+  for (const auto& [index, targets] : changes) {
+    const IdSet gained = targets - partitions_[index].targets;
+    moved |= gained;
+    divided_ |= gained;
+    const std::size_t part = index;
+    gained.for_each([&](IdSet::Id target) { part_of_[target] = part; });
+    partitions_[index].targets = targets;
+    if (const auto holder = holder_of_.find(partitions_[index].name); holder != holder_of_.end())
+      look_for_strays(holder->second, holders_.at(holder->second));
+  }
+  if (const auto rest = holder_of_.find(""); rest != holder_of_.end())
+    look_for_strays(rest->second, holders_.at(rest->second));
+  hand_over(moved - kept_, available, tell);
+}
+
+std::optional<std::size_t> Acquisition::partition_of(IdSet::Id target) const {
+  const auto found = part_of_.find(target);
+  return found == part_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Acquisition::look_for_strays(HolderId id, const Holder& holder) {
+  const auto part = index_.find(holder.partition);
+  // A removed partition has no targets.
+  const bool strays = holder.partition.empty() ? holder.resources.intersects(divided_)
+                      : part == index_.end()   ? !holder.resources.empty()
+                                             : !partitions_[part->second].targets.includes(holder.resources);
+  if (strays) {
+    straying_.insert(id);
+  } else {
+    straying_.erase(id);
+  }
+}
+
+void Acquisition::give(Holder& holder, const IdSet& gained) {
+  RESOURCED_INVARIANT(!kept_.intersects(gained));
+  holder.kept |= gained;
+  kept_ |= gained;
+  check_kept(holder);
+  if (!holder.reports) return;
+  reported_ |= gained;
+  ++reported_version_;
+}
+
+void Acquisition::take(Holder& holder, const IdSet& lost) {
+  holder.kept -= lost;
+  kept_ -= lost;
+  if (!holder.reports) return;
+  reported_ -= lost;
+  ++reported_version_;
+}
+
+void Acquisition::hand_over(const IdSet& targets, const IdSet& available, const Tell& tell) {
   if (partitions_.empty()) return;
-  const IdSet kept = kept_by_anyone();
-  for (auto& [id, holder] : holders_) {
-    const auto part = std::ranges::find(partitions_, holder.partition, &Partition::name);
-    IdSet gained = holder.resources - kept;
-    if (part != partitions_.end()) {
-      gained &= part->targets;
-    } else {
-      for (const Partition& other : partitions_) gained -= other.targets;
-    }
-    if (gained.empty()) continue;
-    RESOURCED_INVARIANT(!holder.kept.intersects(gained));
-    holder.kept |= gained;
-    if (holder.reports) ++reported_version_;
+  std::map<HolderId, IdSet> gained;
+  targets.for_each([&](IdSet::Id target) {
+    const auto part = partition_of(target);
+    const auto holder = holder_of_.find(part ? partitions_[*part].name : "");
+    if (holder != holder_of_.end() && holders_.at(holder->second).resources.contains(target))
+      gained[holder->second].insert(target);
+  });
+  for (const auto& [id, ranks] : gained) {
+    Holder& holder = holders_.at(id);
+    give(holder, ranks);
     Delta delta;
-    delta.up = gained & available;
+    delta.up = ranks & available;
     if (!delta.up.empty() && !holder.muted) tell(id, std::move(delta));
   }
-  check_kept();
 }
 
-void Acquisition::check_kept() const {
-  IdSet kept;
-  for (const auto& [id, holder] : holders_) {
-    RESOURCED_INVARIANT(holder.resources.includes(holder.kept));
-    RESOURCED_INVARIANT(!kept.intersects(holder.kept));
-    kept |= holder.kept;
-  }
+void Acquisition::check_kept(const Holder& holder) {
+  RESOURCED_INVARIANT(holder.resources.includes(holder.kept));
 }
 
 IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const IdSet& acquirable) const {
-  if (!partition) {
-    IdSet rest = acquirable;
-    for (const Partition& part : partitions_) rest -= part.targets;
-    return rest;
-  }
-  const auto part = std::ranges::find(partitions_, *partition, &Partition::name);
-  if (part == partitions_.end()) throw Error(ENOENT, fmt::format("unknown partition: {}", *partition));
-  return part->targets & acquirable;
+  if (!partition) return acquirable - divided_;
+  const auto part = index_.find(*partition);
+  if (part == index_.end()) throw Error(ENOENT, fmt::format("unknown partition: {}", *partition));
+  return partitions_[part->second].targets & acquirable;
 }
 
 Error Acquisition::busy(const std::string& partition) {
@@ -84,16 +128,13 @@ Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<
                                            const IdSet& acquirable, bool reports) {
   IdSet resources = targets_of(partition, acquirable);
   const std::string name = partition.value_or("");
-  for (const auto& [other, held] : holders_) {
-    if (held.partition == name) throw busy(name);
-  }
-  IdSet kept = resources - kept_by_anyone();
-  const Holder& taken =
-      holders_
-          .insert_or_assign(holder, Holder{name, std::move(resources), std::move(kept), {}, reports, false})
-          .first->second;
-  check_kept();
-  if (reports) ++reported_version_;
+  if (holder_of_.contains(name)) throw busy(name);
+  const IdSet free = resources - kept_;
+  RESOURCED_INVARIANT(!holders_.contains(holder));
+  holder_of_.emplace(name, holder);
+  Holder& taken = holders_[holder];
+  taken = {name, std::move(resources), {}, {}, reports, false};
+  give(taken, free);
   return {taken.resources, taken.kept};
 }
 
@@ -104,37 +145,36 @@ std::optional<Acquisition::Held> Acquisition::held_by(HolderId holder) const {
 }
 
 bool Acquisition::has(const std::optional<std::string>& partition) const {
-  return !partition || std::ranges::find(partitions_, *partition, &Partition::name) != partitions_.end();
+  return !partition || index_.contains(*partition);
 }
 
-bool Acquisition::is_held(const std::string& partition) const {
-  return std::ranges::any_of(holders_, [&](const auto& held) { return held.second.partition == partition; });
+const Acquisition::Holder* Acquisition::holder_of(const std::string& partition) const {
+  const auto found = holder_of_.find(partition);
+  return found == holder_of_.end() ? nullptr : &holders_.at(found->second);
 }
 
 IdSet Acquisition::awaited(const Partition& partition, const IdSet& acquirable) const {
-  IdSet awaited;
-  for (const auto& [id, holder] : holders_) {
-    if (holder.partition == partition.name) {
-      awaited |= (partition.targets & acquirable) - holder.resources;
-    } else {
-      awaited |= holder.kept & partition.targets;
-    }
-  }
-  return awaited;
+  const Holder* const own = holder_of(partition.name);
+  IdSet kept = kept_ & partition.targets;
+  if (own == nullptr) return kept;
+  return (kept - own->kept) | ((partition.targets & acquirable) - own->resources);
 }
 
 IdSet Acquisition::leaving(const Partition& partition) const {
-  const auto found = std::ranges::find_if(
-      holders_, [&](const auto& held) { return held.second.partition == partition.name; });
-  return found == holders_.end() ? IdSet{} : found->second.kept - partition.targets;
+  const Holder* const own = holder_of(partition.name);
+  return own == nullptr ? IdSet{} : own->kept - partition.targets;
 }
 
 void Acquisition::release(HolderId holder, const IdSet& available, const Tell& tell) {
   const auto found = holders_.find(holder);
   if (found == holders_.end()) return;
-  if (found->second.reports) ++reported_version_;
+  const IdSet freed = found->second.kept;
+  take(found->second, freed);
+  holder_of_.erase(found->second.partition);
+  straying_.erase(holder);
+  withholding_.erase(holder);
   holders_.erase(found);
-  hand_over(available, tell);
+  hand_over(freed, available, tell);
 }
 
 void Acquisition::mute() {
@@ -147,10 +187,31 @@ void Acquisition::mute(HolderId holder) {
   found->second.muted = true;
 }
 
+std::set<Acquisition::HolderId> Acquisition::concerned_by(const Delta& delta) const {
+  IdSet targets = delta.up | delta.down | delta.shrink;
+  for (const auto& [name, ranks] : delta.property_add) targets |= ranks;
+  for (const auto& [name, ranks] : delta.property_remove) targets |= ranks;
+  std::set<HolderId> concerned;
+  if (delta.expiration || targets.count() >= holders_.size()) {
+    for (const auto& [id, holder] : holders_) concerned.insert(id);
+    return concerned;
+  }
+  targets.for_each([&](IdSet::Id target) {
+    const auto part = partition_of(target);
+    const auto holder = holder_of_.find(part ? partitions_[*part].name : "");
+    if (holder != holder_of_.end()) concerned.insert(holder->second);
+  });
+  concerned.insert(straying_.begin(), straying_.end());
+  concerned.insert(withholding_.begin(), withholding_.end());
+  return concerned;
+}
+
 void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell& tell) {
-  for (auto& [id, holder] : holders_) {
+  for (const HolderId id : concerned_by(delta)) {
+    Holder& holder = holders_.at(id);
     Delta part = delta.restricted(holder.resources);
-    // A target that another holder keeps is down for this one, and stays down.
+    // Limit the change to kept targets: a target that another holder keeps is down for this one, and stays
+    // down.
     part.up &= holder.kept;
     part.down &= holder.kept;
     part.down |= part.shrink;
@@ -160,13 +221,17 @@ void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell
     holder.withheld.merge(properties);
 
     if (!part.shrink.empty()) {
+      take(holder, holder.kept & part.shrink);
       holder.resources -= part.shrink;
-      holder.kept -= part.shrink;
-      if (holder.reports) ++reported_version_;
       holder.withheld = holder.withheld.restricted(holder.resources);
     }
     part.merge(holder.withheld.restricted(holder.resources - excluded));
     holder.withheld = holder.withheld.restricted(excluded);
+    if (holder.withheld.empty()) {
+      withholding_.erase(id);
+    } else {
+      withholding_.insert(id);
+    }
     if (!part.empty() && !holder.muted) tell(id, std::move(part));
   }
 }

@@ -1,18 +1,24 @@
-// Holders of the resources (RFC 28): one scheduler acquires the whole, or where the inventory is divided, one
-// scheduler each partition. A holder is told of its own targets only, as differences from the last change
-// that it was told.
+// Keeps the holders of the resources (RFC 28): one scheduler acquires the whole inventory, or where it is
+// divided, one scheduler each partition. A holder gets only changes of its own targets, as differences from
+// the last change that it got.
 //
 // The resources of a holder are fixed when it acquires: all targets that its partition has then. RFC 28 has
 // no way to add to them, so a target that joins the partition later comes with the next acquire of it. A
-// target has at most one keeper. A target of the partition that its former holder still keeps stands in
-// `resources` and is not up; it comes up once that holder releases it.
+// target has at most one keeper. A target of the partition that its former holder still keeps is in
+// `resources` but not up; it comes up once that holder releases it.
+//
+// Costs follow the targets of a holder or of a change instead of the number of partitions: each target has
+// its partition, and each partition its holder.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/error.hpp"
@@ -21,7 +27,7 @@
 
 namespace resourced::module {
 
-/// A part of the inventory that is acquired on its own.
+/// A part of the inventory that is acquired separately.
 struct Partition {
   std::string name;
   text::IdSet targets;
@@ -29,85 +35,115 @@ struct Partition {
 
 class Acquisition {
  public:
-  /// Names a holder; the caller chooses it.
+  /// Id of a holder; the caller chooses it.
   using HolderId = std::uint64_t;
 
   using Tell = std::function<void(HolderId, Delta)>;
 
-  /// Replaces the division of the inventory. Holders keep the targets that they have: one that belongs to
-  /// another partition now goes there once its holder has released it. Calls tell(holder, part) for targets
-  /// that come up for a holder because no other one keeps them; `available` are the targets that are up.
+  /// Replaces the division of the inventory. Holders keep their targets: one that belongs to another
+  /// partition now moves there once its holder has released it. Calls tell(holder, part) for targets that
+  /// come up for a holder because no other one keeps them; `available` are the targets that are up.
   void divide(std::vector<Partition> partitions, const text::IdSet& available, const Tell& tell);
+  /// Replaces the targets of these partitions, by their index, as divide() does. The cost follows the targets
+  /// that move. Requires that no target is in two partitions afterwards.
+  using PartitionChanges = std::map<std::size_t, text::IdSet>;
+  void move(const PartitionChanges& changes, const text::IdSet& available, const Tell& tell);
   [[nodiscard]] const std::vector<Partition>& partitions() const noexcept { return partitions_; }
 
   struct Acquired {
-    /// The targets in its response, and those of them that no other holder keeps.
+    /// The targets in the response, and those of them that no other holder keeps.
     const text::IdSet& resources;
     const text::IdSet& kept;
   };
-  /// The refusal of a partition that another holder has; "" stands for the targets that are in none.
+  /// Returns the Error for a partition that another holder has; "" stands for the targets in no partition.
   [[nodiscard]] static Error busy(const std::string& partition);
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
-  /// inventory less exclusions; `reports` says that the holder reports what it allocates. Throws Error EBUSY
+  /// inventory without exclusions; `reports` says that the holder reports its allocations. Throws Error EBUSY
   /// if another holder has it, ENOENT for an unknown partition; both name it.
   Acquired acquire(HolderId holder, const std::optional<std::string>& partition,
                    const text::IdSet& acquirable, bool reports = false);
 
-  /// Releases the targets of a holder. Other holders are told of targets that come up for them, as in
-  /// divide(). An unknown holder is ignored.
+  /// Releases the targets of a holder. Other holders get the targets that come up for them, as in divide().
+  /// An unknown holder is ignored.
   void release(HolderId holder, const text::IdSet& available, const Tell& tell);
 
-  /// Sends no further changes to the present holders, or to one of them.
+  /// Ends changes to the present holders, or to one of them.
   void mute();
   void mute(HolderId holder);
 
-  /// Tells each holder its part of a change, unless the part is empty. `excluded` are the targets that are
+  /// Passes each holder its part of a change, unless the part is empty. `excluded` are the targets that are
   /// excluded after the change. Property changes of an excluded target are withheld until it is included
   /// again.
   void announce(const Delta& delta, const text::IdSet& excluded, const Tell& tell);
 
-  /// What a holder has; nothing for an unknown one.
+  /// Returns the index of the partition of a target; nothing for one that is in none.
+  [[nodiscard]] std::optional<std::size_t> partition_of(text::IdSet::Id target) const;
+
+  /// The state of a holder. held_by() returns nothing for an unknown one.
   struct Held {
     const std::string& partition;
     const text::IdSet& kept;
   };
   [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
-  /// The targets that any holder keeps.
-  [[nodiscard]] text::IdSet kept_by_anyone() const;
-  /// The targets of holders that report their allocations: without one, such a target is free.
-  [[nodiscard]] text::IdSet reported() const;
-  /// Grows with each change of reported().
+  /// Returns the targets that any holder keeps.
+  [[nodiscard]] const text::IdSet& kept_by_anyone() const noexcept { return kept_; }
+  /// Returns the targets of holders that report their allocations: such a target is free if it has none.
+  [[nodiscard]] const text::IdSet& reported() const noexcept { return reported_; }
+  /// Returns a number that grows with each change of reported().
   [[nodiscard]] std::uint64_t reported_version() const noexcept { return reported_version_; }
 
-  /// Whether there is such a partition, or without a name the rest.
+  /// Returns whether a partition exists; always true without a name, which means the rest.
   [[nodiscard]] bool has(const std::optional<std::string>& partition) const;
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
-  [[nodiscard]] bool is_held(const std::string& partition) const;
-  /// Targets of a partition that the holder of another one still keeps, and targets of `acquirable` that its
-  /// own holder gets only with its next acquire.
+  [[nodiscard]] bool is_held(const std::string& partition) const { return holder_of_.contains(partition); }
+  /// Returns the targets of a partition that the holder of another one still keeps, and targets of
+  /// `acquirable` that its own holder gets only with its next acquire.
   [[nodiscard]] text::IdSet awaited(const Partition& partition, const text::IdSet& acquirable) const;
-  /// Targets that the holder of a partition still has, although they no longer belong to it.
+  /// Returns the targets that the holder of a partition still has, although they no longer belong to it.
   [[nodiscard]] text::IdSet leaving(const Partition& partition) const;
 
  private:
   struct Holder {
     std::string partition;
     text::IdSet resources;
-    // A subset of its resources; no target is kept by two holders.
+    // The targets that the holder keeps, a subset of its resources; no target is kept by two holders.
     text::IdSet kept;
     Delta withheld;
     bool reports = false;
     bool muted = false;
   };
 
+  using Holders = std::map<HolderId, Holder>;
+
   [[nodiscard]] text::IdSet targets_of(const std::optional<std::string>& partition,
                                        const text::IdSet& acquirable) const;
-  void hand_over(const text::IdSet& available, const Tell& tell);
-  /// No target has two keepers, and each keeper has it among its resources.
-  void check_kept() const;
+  [[nodiscard]] const Holder* holder_of(const std::string& partition) const;
+  /// Gives these targets, which no holder keeps, to the holders of their partitions that have acquired them.
+  void hand_over(const text::IdSet& targets, const text::IdSet& available, const Tell& tell);
+  void give(Holder& holder, const text::IdSet& gained);
+  void take(Holder& holder, const text::IdSet& lost);
+  /// Updates straying_: whether a holder has targets that do not belong to its partition now.
+  void look_for_strays(HolderId id, const Holder& holder);
+  /// Returns the holders that a change of these targets, and of the exclusions, may concern.
+  [[nodiscard]] std::set<HolderId> concerned_by(const Delta& delta) const;
+  /// Asserts that a holder keeps only targets among its resources.
+  static void check_kept(const Holder& holder);
 
   std::vector<Partition> partitions_;
-  std::map<HolderId, Holder> holders_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+  /// Targets of all partitions.
+  text::IdSet divided_;
+  /// Index of the partition of each target. This is no array, as ranks may be far apart.
+  std::unordered_map<text::IdSet::Id, std::size_t> part_of_;
+  Holders holders_;
+  std::map<std::string, HolderId, std::less<>> holder_of_;
+  /// Targets that any holder keeps, and targets of holders that report their allocations.
+  text::IdSet kept_;
+  text::IdSet reported_;
+  /// Holders with resources that are not targets of their partition.
+  std::set<HolderId> straying_;
+  /// Holders for whom changes of properties are withheld.
+  std::set<HolderId> withholding_;
   std::uint64_t reported_version_ = 0;
 };
 

@@ -30,8 +30,8 @@ struct AllocationRequest {
   std::optional<std::string> note = std::nullopt;
 };
 
-/// Resources of an allocation on a target that is not in the inventory now. They are allocated again when a
-/// later inventory has the target.
+/// Resources of an allocation that the inventory lacks now: a target, or cores and gpus of one that it has.
+/// They are allocated again when a later inventory has them.
 struct AbsentResources {
   TargetName target;
   text::IdSet cores;
@@ -40,6 +40,8 @@ struct AbsentResources {
   std::shared_ptr<const nlohmann::json> extra = nullptr;
   /// The properties that the R gives to the target.
   std::vector<std::string> properties = {};
+  /// The rank of the target if the inventory has it, without these cores and gpus.
+  std::optional<text::IdSet::Id> part_of = std::nullopt;
 };
 
 /// Never changed once it is made, so the ledger, events and records share it.
@@ -60,8 +62,8 @@ struct Allocation {
 };
 using SharedAllocation = std::shared_ptr<const Allocation>;
 
-/// An allocation in the tables of the present. Its targets are known by name: ranks only tell which of the
-/// resources belong to which host.
+/// An allocation whose targets are known by name: ranks only tell which of the resources belong to which
+/// host.
 struct RecordedAllocation {
   std::string id;
   rset::ResourceSet resources;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/invariant.hpp"
+#include "core/rset/operations.hpp"
 #include "core/text/idset_builder.hpp"
 
 namespace resourced::module {
@@ -131,7 +132,91 @@ SharedAllocation with(const Allocation& allocation, ResourceSet resources,
   return std::make_shared<const Allocation>(std::move(changed));
 }
 
+// Returns what stays absent of an allocation once these targets have left it.
+std::vector<AbsentResources> absent_without(const IdSet& ranks, const Allocation& allocation) {
+  std::vector<AbsentResources> left = allocation.absent;
+  std::erase_if(
+      left, [&](const AbsentResources& absent) { return absent.part_of && ranks.contains(*absent.part_of); });
+  return left;
+}
+
+// The whole allocation by the names of its targets. Those that are absent now have ranks above the others.
+// `configured` is the set that ordinals count in.
+RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& configured) {
+  RecordedAllocation row{allocation.id,         allocation.resources, {},
+                         allocation.expiration, allocation.note,      allocation.partition};
+  const IdSet& ranks = allocation.resources.ranks();
+  if (configured.hosts_repeat())
+    ranks.for_each([&](IdSet::Id rank) { row.ordinals.push_back(configured.ordinal_of(rank)); });
+  if (allocation.absent.empty()) return row;
+  row.ordinals.resize(ranks.count());
+  // Parts of targets that are there, and then the others.
+  ResourceSet whole = allocation.resources;
+  std::vector<const AbsentResources*> elsewhere;
+  for (const AbsentResources& absent : allocation.absent) {
+    // Its whole target may be absent by now, or have left the allocation.
+    if (absent.part_of && ranks.contains(*absent.part_of)) {
+      const IdSet rank{*absent.part_of};
+      whole = rset::append(
+          whole, ResourceSet({{rank, absent.cores, absent.gpus, absent.extra}}, configured.hosts(rank)));
+    } else {
+      elsewhere.push_back(&absent);
+    }
+  }
+  std::vector<ResourceGroup> groups = whole.groups();
+  text::Hostlist hosts = whole.nodelist();
+  const IdSet::Id first = ranks.empty() ? 0 : ranks.last() + 1;
+  IdSet::Id next = first;
+  for (const AbsentResources* absent : elsewhere) {
+    groups.push_back({IdSet{next++}, absent->cores, absent->gpus, absent->extra});
+    hosts.append(absent->target.host);
+    row.ordinals.push_back(absent->target.ordinal);
+  }
+  row.resources = ResourceSet(std::move(groups), std::move(hosts));
+  row.resources.inherit(allocation.resources);
+  row.resources.set_nslots(allocation.nslots);
+  for (const auto& [name, having] : allocation.resources.properties())
+    row.resources.add_property(name, having);
+  next = first;
+  for (const AbsentResources* absent : elsewhere) {
+    for (const std::string& name : absent->properties) row.resources.add_property(name, IdSet{next});
+    ++next;
+  }
+  return row;
+}
+
 }  // namespace
+
+AllocatedPlaces::AllocatedPlaces(const ResourceSet& inventory) : inventory_(inventory) {
+  bool is_first = true;
+  for (const ResourceGroup& group : inventory.groups()) {
+    if (std::exchange(is_first, false)) {
+      cores_ = group.cores;
+      gpus_ = group.gpus;
+    } else {
+      cores_ &= group.cores;
+      gpus_ &= group.gpus;
+    }
+  }
+}
+
+ResourceSet AllocatedPlaces::lacking(const ResourceSet& resources) const {
+  const bool has_all = std::ranges::all_of(resources.groups(), [&](const ResourceGroup& group) {
+    return cores_.includes(group.cores) && gpus_.includes(group.gpus);
+  });
+  if (has_all) return {};
+  return rset::diff(resources, inventory_.copy_ranks(resources.ranks()));
+}
+
+Ledger::Ledger(const Ledger& other) {
+  for (const auto& [id, allocation] : other.allocations_) put(allocation);
+  version_ = other.version_;
+}
+
+Ledger& Ledger::operator=(const Ledger& other) {
+  if (this != &other) *this = Ledger(other);
+  return *this;
+}
 
 const Allocation* Ledger::find(std::string_view id) const {
   const auto found = allocations_.find(id);
@@ -220,6 +305,23 @@ void Ledger::for_each_slot(const IdSet& ranks, F f) {
   });
 }
 
+std::optional<Ledger::Allocations> Ledger::on(const IdSet& ranks, std::size_t most) const {
+  Allocations found;
+  const IdSet held = ranks & held_.ranks;
+  if (held.count() > most) return std::nullopt;
+  std::size_t count = 0;
+  held.for_each([&](IdSet::Id rank) {
+    const auto page = pages_.find(rank / page_size);
+    if (page == pages_.end() || count > most) return;
+    for (const SharedAllocation* allocation : (*page->second)[rank % page_size]) {
+      if (++count > most) return;
+      found.emplace((*allocation)->id, *allocation);
+    }
+  });
+  if (count > most) return std::nullopt;
+  return found;
+}
+
 std::size_t Ledger::runs_held(const ResourceSet& resources) {
   std::size_t runs = 0;
   for (const ResourceGroup& group : resources.groups())
@@ -296,7 +398,7 @@ const SharedAllocation& Ledger::take_part(std::string_view id, const ResourceSet
   unindex(part, place);
   ResourceSet resources = place->resources.copy_ranks(place->resources.ranks() - part.ranks());
   if (resources.empty()) resources = without_targets(place->resources);
-  place = with(rest, std::move(resources), rest.absent);
+  place = with(rest, std::move(resources), absent_without(part.ranks(), *place));
   work_of_held_ += runs_held(place->resources);
   ++version_;
   return place;
@@ -312,7 +414,8 @@ LedgerChanges Ledger::apply(const FreeEvent& event) {
   for (const std::string& id : event.ids) {
     const Allocation* allocation = find(id);
     RESOURCED_INVARIANT(allocation != nullptr);
-    const bool has_more = !allocation->absent.empty() || !event.ranks.includes(allocation->resources.ranks());
+    const bool has_more = !absent_without(event.ranks, *allocation).empty() ||
+                          !event.ranks.includes(allocation->resources.ranks());
     if (event.partial && has_more) {
       auto part = std::make_shared<const ResourceSet>(allocation->resources.copy_ranks(event.ranks));
       changes.allocated.push_back(take_part(id, *part));
@@ -326,9 +429,9 @@ LedgerChanges Ledger::apply(const FreeEvent& event) {
   return changes;
 }
 
-void Ledger::move(const ResourceSet& from, const ResourceSet& to) {
+void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap& map) {
   if (empty()) return;
-  const RankMap map(from, to);
+  const AllocatedPlaces places(to);
   Ledger moved;
   struct Changing {
     SharedAllocation allocation;
@@ -337,7 +440,8 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to) {
   };
   std::vector<Changing> changing;
   for (const auto& [id, allocation] : allocations_) {
-    if (allocation->absent.empty() && map.keeps(allocation->resources.ranks())) {
+    if (allocation->absent.empty() && map.keeps(allocation->resources.ranks()) &&
+        places.lacking(allocation->resources).empty()) {
       moved.put(allocation);
     } else {
       changing.push_back({allocation, {}});
@@ -349,17 +453,40 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to) {
       if (map.rank_of(rank)) return;
       each.gone.push_back(
           absent_resources(allocation->resources, rank, {from.host(rank), from.ordinal_of(rank)}));
+      // Cores and gpus of it that were absent before leave with it.
+      for (const AbsentResources& absent : allocation->absent) {
+        if (absent.part_of != rank) continue;
+        each.gone.back().cores |= absent.cores;
+        each.gone.back().gpus |= absent.gpus;
+      }
     });
+    std::vector<AbsentResources> absent;
+    for (AbsentResources part : allocation->absent) {
+      if (part.part_of) {
+        const IdSet::Id rank = *part.part_of;
+        part.part_of = map.rank_of(rank);
+        if (!part.part_of && allocation->resources.ranks().contains(rank)) continue;
+        // Another inventory may name the target otherwise.
+        part.target = part.part_of ? TargetName{to.host(*part.part_of), to.ordinal_of(*part.part_of)}
+                                   : TargetName{from.host(rank), from.ordinal_of(rank)};
+        if (!part.part_of) {
+          each.gone.push_back(std::move(part));
+          continue;
+        }
+      }
+      absent.push_back(std::move(part));
+    }
     ResourceSet there =
         in_other_ranks(allocation->resources, to, [&](IdSet::Id rank) { return map.rank_of(rank); });
-    allocation = with(*allocation, std::move(there), allocation->absent);
+    allocation = with(*allocation, std::move(there), std::move(absent));
     moved.put(allocation);
   }
   // Absent targets come back last: where resources are allocated to a target that is there, those stay. Those
   // that leave now do not: where hosts repeat, another target has their name.
   for (auto& [allocation, gone] : changing) {
     SharedAllocation restored = moved.take(allocation->id);
-    if (!restored->absent.empty()) restored = moved.restore(recorded(*restored, to), to);
+    if (!restored->absent.empty() || !places.lacking(restored->resources).empty())
+      restored = moved.restore(recorded(*restored, to), places);
     if (!gone.empty()) {
       std::vector<AbsentResources> absent = restored->absent;
       std::ranges::move(gone, std::back_inserter(absent));
@@ -371,42 +498,15 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to) {
   *this = std::move(moved);
 }
 
-RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& configured) {
-  RecordedAllocation row{allocation.id,         allocation.resources, {},
-                         allocation.expiration, allocation.note,      allocation.partition};
-  const IdSet& ranks = allocation.resources.ranks();
-  if (configured.hosts_repeat())
-    ranks.for_each([&](IdSet::Id rank) { row.ordinals.push_back(configured.ordinal_of(rank)); });
-  if (allocation.absent.empty()) return row;
-  row.ordinals.resize(ranks.count());
-  std::vector<ResourceGroup> groups = allocation.resources.groups();
-  text::Hostlist hosts = allocation.resources.nodelist();
-  IdSet::Id next = ranks.empty() ? 0 : ranks.last() + 1;
-  for (const AbsentResources& absent : allocation.absent) {
-    groups.push_back({IdSet{next++}, absent.cores, absent.gpus, absent.extra});
-    hosts.append(absent.target.host);
-    row.ordinals.push_back(absent.target.ordinal);
-  }
-  row.resources = ResourceSet(std::move(groups), std::move(hosts));
-  row.resources.inherit(allocation.resources);
-  row.resources.set_nslots(allocation.nslots);
-  for (const auto& [name, having] : allocation.resources.properties())
-    row.resources.add_property(name, having);
-  next = ranks.empty() ? 0 : ranks.last() + 1;
-  for (const AbsentResources& absent : allocation.absent) {
-    for (const std::string& name : absent.properties) row.resources.add_property(name, IdSet{next});
-    ++next;
-  }
-  return row;
-}
-
-SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const ResourceSet& present) const {
+SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const AllocatedPlaces& places) const {
+  const ResourceSet& present = places.inventory();
   const ResourceSet& resources = recorded.resources;
   Allocation allocation{recorded.id,        resources,           nullptr,       {},
                         resources.nslots(), recorded.expiration, recorded.note, recorded.partition};
   // As a rule all targets are where they were.
   if (recorded.ordinals.empty() && !present.hosts_repeat() && present.ranks().includes(resources.ranks()) &&
-      present.hosts(resources.ranks()) == resources.nodelist() && !first_held(resources)) {
+      present.hosts(resources.ranks()) == resources.nodelist() && places.lacking(resources).empty() &&
+      !first_held(resources)) {
     allocation.text = std::make_shared<const std::string>(resources.encode());
     return std::make_shared<const Allocation>(std::move(allocation));
   }
@@ -438,6 +538,23 @@ SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const Resou
   if (!is_same)
     allocation.resources =
         in_other_ranks(resources, present, [&](IdSet::Id rank) { return targets.at(rank).rank; });
+  if (ResourceSet gone = places.lacking(allocation.resources); !gone.empty()) {
+    ResourceSet left = rset::diff(allocation.resources, gone);
+    // An R has no gpus without cores, so the gpus of a target leave with its last core.
+    IdSet without_cores;
+    for (const ResourceGroup& group : left.groups())
+      if (group.cores.empty()) without_cores |= group.ranks;
+    if (!without_cores.empty()) {
+      gone = rset::append(gone, left.copy_ranks(without_cores));
+      left = rset::diff(allocation.resources, gone);
+    }
+    gone.ranks().for_each([&](IdSet::Id rank) {
+      allocation.absent.push_back(
+          absent_resources(gone, rank, {present.host(rank), present.ordinal_of(rank)}));
+      allocation.absent.back().part_of = rank;
+    });
+    allocation.resources = left.empty() ? without_targets(resources) : std::move(left);
+  }
   allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
   return std::make_shared<const Allocation>(std::move(allocation));
 }

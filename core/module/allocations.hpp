@@ -50,15 +50,41 @@ struct HeldResources {
   [[nodiscard]] rset::ResourceSet within(const rset::ResourceSet& all) const;
 };
 
+/// An inventory, for the question what it lacks of many allocations.
+class AllocatedPlaces {
+ public:
+  explicit AllocatedPlaces(const rset::ResourceSet& inventory);
+  [[nodiscard]] const rset::ResourceSet& inventory() const noexcept { return inventory_; }
+  /// Those of these resources, of targets of the inventory, that their targets do not have.
+  [[nodiscard]] rset::ResourceSet lacking(const rset::ResourceSet& resources) const;
+
+ private:
+  const rset::ResourceSet& inventory_;
+  /// What every target has.
+  text::IdSet cores_;
+  text::IdSet gpus_;
+};
+
 class Ledger {
  public:
   using Allocations = std::map<std::string, SharedAllocation, std::less<>>;
+
+  Ledger() = default;
+  /// Entries are referred to by their addresses, so a copy makes its own. A move keeps them.
+  Ledger(const Ledger& other);
+  Ledger& operator=(const Ledger& other);
+  Ledger(Ledger&&) = default;
+  Ledger& operator=(Ledger&&) = default;
+  ~Ledger() = default;
 
   /// By id.
   [[nodiscard]] const Allocations& all() const noexcept { return allocations_; }
   [[nodiscard]] bool empty() const noexcept { return allocations_.empty(); }
   /// Null if there is none.
   [[nodiscard]] const Allocation* find(std::string_view id) const;
+  /// The allocations on these targets, by id; nothing if they have more than `most` together, where one on
+  /// several targets counts for each.
+  [[nodiscard]] std::optional<Allocations> on(const text::IdSet& ranks, std::size_t most) const;
   /// Ranks with a core or gpu that is allocated.
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return held_.ranks; }
   [[nodiscard]] const HeldResources& held() const noexcept { return held_; }
@@ -83,15 +109,16 @@ class Ledger {
   /// Requires known ids.
   LedgerChanges apply(const FreeEvent& event);
 
-  /// The inventory has been replaced: the allocations follow their targets from one set to the other. Targets
-  /// that are not in `to` become absent, absent ones that are in it come back.
-  void move(const rset::ResourceSet& from, const rset::ResourceSet& to);
+  /// The inventory has been replaced: the allocations follow their targets from one set to the other by
+  /// `map`. Targets that it lacks become absent, absent ones that are in `to` come back.
+  void move(const rset::ResourceSet& from, const rset::ResourceSet& to, const RankMap& map);
 
-  /// Takes an allocation from the tables of the present, with the ranks that its targets have in `present`.
-  /// A target that is not in it is absent, and so is one whose resources another allocation holds: after an
-  /// odd change of hosts that repeat, two recorded targets may be the same.
+  /// An allocation that is known by the names of its targets, with the ranks that they have in an inventory. A
+  /// target that is not in it is absent, and so are cores and gpus that their target does not have, and a
+  /// target whose resources another allocation holds: after an odd change of hosts that repeat, two recorded
+  /// targets may be the same.
   [[nodiscard]] SharedAllocation restore(const RecordedAllocation& recorded,
-                                         const rset::ResourceSet& present) const;
+                                         const AllocatedPlaces& places) const;
 
   /// Version of the ledger: grows with each change.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
@@ -122,9 +149,5 @@ class Ledger {
   std::unordered_map<text::IdSet::Id, std::unique_ptr<Page>> pages_;
   std::uint64_t version_ = 0;
 };
-
-/// The allocation as the store keeps it: targets that are absent now have ranks above the others.
-/// `configured` is the set that ordinals count in.
-[[nodiscard]] RecordedAllocation recorded(const Allocation& allocation, const rset::ResourceSet& configured);
 
 }  // namespace resourced::module

@@ -11,7 +11,7 @@
 #include "core/module/allocation.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
-#include "core/module/target_names.hpp"
+#include "core/module/state.hpp"
 #include "core/time.hpp"
 
 namespace resourced::module {
@@ -28,7 +28,7 @@ struct DrainCommand {
   std::optional<WallTime> from = std::nullopt;
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
-  /// Refused unless all targets are drained for this reason.
+  /// Refused unless all targets are drained for this reason, or without one if it is empty.
   std::optional<std::string> if_reason = std::nullopt;
   /// Refused if one of the targets is drained, also without a reason.
   bool if_not_drained = false;
@@ -42,7 +42,7 @@ struct UndrainCommand {
   /// Scheduled drains stay, and those whose time has come begin in place of the drains that end. Unhealthy
   /// targets stay drained for their health.
   bool keeps_scheduled = false;
-  /// Refused unless all targets are drained for this reason.
+  /// Refused unless all targets are drained for this reason, or without one if it is empty.
   std::optional<std::string> if_reason = std::nullopt;
 };
 
@@ -68,54 +68,6 @@ struct ShrinkCommand {
 /// Takes back a shrink (UnshrinkEvent).
 struct UnshrinkCommand {
   std::string targets;
-};
-
-/// A recorded drain, as the store keeps it across restarts.
-struct RecordedDrain {
-  TargetName target;
-  /// For a scheduled drain, when it begins.
-  WallTime timestamp{};
-  std::optional<std::string> reason;
-  std::optional<Actor> by = std::nullopt;
-  std::optional<WallTime> until = std::nullopt;
-};
-
-/// A property that differs from the configuration: added at run time, or taken away.
-struct RecordedProperty {
-  std::string name;
-  TargetName target;
-  bool present = true;
-};
-
-/// State that the store keeps beside the configuration.
-struct RecordedState {
-  std::vector<RecordedDrain> drains;
-  std::vector<RecordedDrain> scheduled;
-  std::vector<RecordedProperty> properties;
-  /// Targets that left the instance for good.
-  std::vector<TargetName> shrunk;
-  /// An expiration set at run time. It applies as long as the configured expiration is still `configured`.
-  struct Expiration {
-    WallTime value{};
-    WallTime configured{};
-    /// When it was set: the timestamp of its event.
-    WallTime timestamp{};
-  };
-  std::optional<Expiration> expiration;
-  /// The host of each broker of the Flux instance that was served; empty if there was none.
-  text::Hostlist brokers;
-  /// The inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),
-  /// without changes of run time. For a module with brokers any inventory.
-  struct Inventory {
-    DefineMethod method = DefineMethod::dynamic_discovery;
-    /// Null if there was none.
-    std::shared_ptr<const rset::ResourceSet> resources;
-    /// For a loaded one, the R of the configuration (ResourceSet::encode()) that it replaced: as long as the
-    /// configuration still says this, the loaded R is in force. Nothing where no R was configured.
-    std::optional<std::string> replaced;
-  };
-  Inventory inventory;
-  std::vector<RecordedAllocation> allocations;
 };
 
 /// The targets that a scheduler holds in one partition; without a name, in the rest of the inventory.
@@ -163,7 +115,7 @@ struct LoadCommand {
   text::IdSet exclude;
   /// Targets that count as online, in addition to those that already are.
   text::IdSet online;
-  /// As RecordedState::Inventory has it.
+  /// As KeptInventory has it.
   std::optional<std::string> replaced;
 };
 
@@ -206,17 +158,18 @@ struct RecalledInstance {
   /// Present if the inventory was known.
   std::optional<DefineCommand> definition;
 };
-/// Finds the recorded targets by name among the recorded brokers, which must be known.
-[[nodiscard]] RecalledInstance recall_instance(const RecordedState& recorded);
+/// Finds the targets of `states` by name among these brokers.
+[[nodiscard]] RecalledInstance recall_instance(const text::Hostlist& brokers, const AbsentStates& states,
+                                               const KeptInventory& kept,
+                                               const std::optional<RunTimeExpiration>& expiration);
 
-/// Starts the module: the inventory becomes known, and recorded state is applied to it.
+/// Starts the module: the inventory becomes known, and the state of its targets with it.
 struct StartCommand {
   DefineMethod method = DefineMethod::configuration;
   std::shared_ptr<const rset::ResourceSet> inventory;
   text::IdSet exclude;
   /// Targets known to be online.
   text::IdSet online;
-  RecordedState recorded;
 };
 
 }  // namespace resourced::module

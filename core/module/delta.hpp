@@ -13,7 +13,7 @@ struct Delta {
   /// Targets that become available and unavailable: disjoint, transitions only.
   text::IdSet up;
   text::IdSet down;
-  /// Targets that left for good; they also stand in `down`.
+  /// Targets that left for good; they are also in `down`.
   text::IdSet shrink;
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
@@ -25,7 +25,7 @@ struct Delta {
   /// set, a property added and removed again in neither map.
   void merge(const Delta& later);
 
-  /// The part that concerns these targets. The expiration concerns every one of them.
+  /// Returns the part of the change that concerns these targets. The expiration concerns every target.
   [[nodiscard]] Delta restricted(const text::IdSet& targets) const;
 };
 

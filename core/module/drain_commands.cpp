@@ -54,24 +54,35 @@ void check_drainable(const IdSet& targets, const IdSet& excluded, const IdSet& d
 }  // namespace
 
 IdSet Module::drain_targets(std::string_view text) const {
-  if (!has_brokers()) return parse_targets(text, inventory_);
+  if (!has_brokers()) return parse_targets(text, inventory());
   rset::HostSearch search =
-      rset::parse_known_targets(text, addressable_, defined_ ? recorded_inventory() : addressable_);
+      rset::parse_known_targets(text, addressable(), defined() ? recorded_inventory() : addressable());
   if (search.unknown.empty()) return std::move(search.ranks);
   Hostlist unknown;
   for (const std::string& host : search.unknown) unknown.append(host);
   throw Error(EINVAL, fmt::format("invalid targets: invalid hosts: {}", unknown.encode()));
 }
 
+Hostlist Module::hosts_named(std::string_view targets) const {
+  if (has_brokers()) return addressable().hosts(drain_targets(targets));
+  return configured().hosts(parse_targets(targets, configured()));
+}
+
 void Module::check_times(const DrainCommand& command, WallTime now) const {
   if (!command.from && !command.until) return;
   if (has_brokers()) throw Error(ENOSYS, "a drain in a Flux instance begins at once and has no end");
+  // A clock that differs a little makes a drain begin at once; with a wrong year it would begin unasked.
+  constexpr Seconds most_ago{60};
+  if (command.from && *command.from < now - most_ago)
+    throw Error(EINVAL, "the drain would begin in the past: leave the begin out to drain at once");
+  if (command.from.value_or(now) > last_time || command.until.value_or(now) > last_time)
+    throw Error(EINVAL, "the drain would begin or end after the year 9999");
   if (command.until && *command.until <= std::max(now, command.from.value_or(now)))
     throw Error(EINVAL, "the drain would end before it begins");
 }
 
 std::vector<Event> Module::schedule(const DrainCommand& command, const IdSet& targets, WallTime now) const {
-  check_drainable(targets, targets & exclude_, {});
+  check_drainable(targets, targets & excluded(), {});
   return {{now, ScheduleEvent{targets, addressable().hosts(targets), *command.from, command.until,
                               command.reason}}};
 }
@@ -79,8 +90,8 @@ std::vector<Event> Module::schedule(const DrainCommand& command, const IdSet& ta
 void Module::check_reason(const IdSet& targets, const std::optional<std::string>& reason) const {
   if (!reason) return;
   IdSet others;
-  for (const auto& [ranks, drain] : states_.drains.runs(targets)) {
-    if (drain == nullptr || drain->reason != reason) others.insert(ranks.first, ranks.last);
+  for (const auto& [ranks, drain] : state_.targets.drains.runs(targets)) {
+    if (drain == nullptr || drain->reason.value_or("") != *reason) others.insert(ranks.first, ranks.last);
   }
   if (!others.empty())
     throw Error(EEXIST, fmt::format("{} not drained for this reason", rank_phrase(others)));
@@ -90,17 +101,19 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   const IdSet targets = drain_targets(command.targets);
   check_times(command, now);
   check_reason(targets, command.if_reason);
-  if (command.if_not_drained) check_drainable(targets, targets & exclude_, targets & states_.drains.ranks());
+  if (command.if_not_drained)
+    check_drainable(targets, targets & excluded(), targets & state_.targets.drains.ranks());
   if (command.from && *command.from > now) return schedule(command, targets, now);
-  const IdSet in_the_way = command.mode == DrainMode::none ? targets & states_.drains.with_reason() : IdSet{};
-  check_drainable(targets, targets & exclude_, in_the_way);
+  const IdSet in_the_way =
+      command.mode == DrainMode::none ? targets & state_.targets.drains.with_reason() : IdSet{};
+  check_drainable(targets, targets & excluded(), in_the_way);
 
   // Targets whose entry would stay as it is are left out of the event. With brokers the event keeps them, as
   // in Flux: a rank that drains itself may be drained already, and the log still has its reason.
   IdSet changing = targets;
   const Overwrite overwrite = overwrite_of(command.mode);
   if (overwrite == Overwrite::nothing && !has_brokers()) {
-    changing -= command.reason ? states_.drains.with_reason() : states_.drains.ranks();
+    changing -= command.reason ? state_.targets.drains.with_reason() : state_.targets.drains.ranks();
   }
   DrainEvent drain{{}, {}, command.reason, overwrite, command.until};
   std::vector<Event> events;
@@ -115,13 +128,13 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
 
 IdSet Module::drained_by_daemon(const IdSet& targets) const {
   IdSet drained;
-  const DrainTable& drains = states_.drains;
-  for (const DrainTable::Run& run : drains.runs(targets & drains.ranks() & inventory_.ranks())) {
+  const DrainTable& drains = state_.targets.drains;
+  for (const DrainTable::Run& run : drains.runs(targets & drains.ranks() & inventory().ranks())) {
     if (run.entry->is_for_silence()) {
       drained.insert(run.ranks.first, run.ranks.last);
     } else if (run.entry->is_for_health()) {
       IdSet::range(run.ranks.first, run.ranks.last).for_each([&](IdSet::Id rank) {
-        if (run.entry->is_for_health_of(inventory_.host(rank))) drained.insert(rank);
+        if (run.entry->is_for_health_of(inventory().host(rank))) drained.insert(rank);
       });
     }
   }
@@ -132,13 +145,13 @@ std::vector<Event> Module::take_over(const IdSet& targets, const DrainEvent& dra
                                      std::size_t most) const {
   std::map<std::optional<std::string>, IdSet> by_reason;
   drained_by_daemon(targets).for_each([&](IdSet::Id rank) {
-    by_reason[drain.reason ? drain.reason : states_.drains.find(rank)->reason].insert(rank);
+    by_reason[drain.reason ? drain.reason : state_.targets.drains.find(rank)->reason].insert(rank);
   });
   std::vector<Event> events;
   for (auto& [reason, ranks] : by_reason) {
     if (events.size() >= most) break;
     DrainEvent own = drain;
-    own.nodelist = inventory_.hosts(ranks);
+    own.nodelist = inventory().hosts(ranks);
     own.ranks = std::move(ranks);
     own.reason = reason;
     own.overwrite = Overwrite::reason;
@@ -150,15 +163,15 @@ std::vector<Event> Module::take_over(const IdSet& targets, const DrainEvent& dra
 std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
   const IdSet targets = drain_targets(command.targets);
   if (command.mode == DrainMode::none) {
-    const IdSet scheduled = command.keeps_scheduled ? IdSet{} : states_.scheduled.ranks();
-    if (const IdSet idle = targets - states_.drains.ranks() - scheduled; !idle.empty()) {
+    const IdSet scheduled = command.keeps_scheduled ? IdSet{} : state_.targets.scheduled.ranks();
+    if (const IdSet idle = targets - state_.targets.drains.ranks() - scheduled; !idle.empty()) {
       throw Error(EEXIST, fmt::format("{} not drained", rank_phrase(idle)));
     }
   }
   check_reason(targets, command.if_reason);
   std::vector<Event> events;
-  IdSet cancelled = command.keeps_scheduled ? IdSet{} : targets & states_.scheduled.ranks();
-  IdSet changing = targets & states_.drains.ranks();
+  IdSet cancelled = command.keeps_scheduled ? IdSet{} : targets & state_.targets.scheduled.ranks();
+  IdSet changing = targets & state_.targets.drains.ranks();
   if (command.keeps_scheduled) {
     Replacements next = begin_in_place(changing, now, most_at_once);
     changing -= next.begun;
@@ -167,8 +180,9 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
     // They stay drained until due() begins what is scheduled: no scheduler sees them come up in between.
     if (!next.later.empty()) {
       Hostlist hosts = addressable().hosts(next.later);
-      events.push_back({now, DrainEvent{std::move(next.later), std::move(hosts),
-                                        command.if_reason.value_or("undrained: a scheduled drain begins"),
+      std::string reason = command.if_reason.value_or("");
+      if (reason.empty()) reason = "undrained: a scheduled drain begins";
+      events.push_back({now, DrainEvent{std::move(next.later), std::move(hosts), std::move(reason),
                                         Overwrite::reason, now}});
     }
   }
@@ -189,15 +203,15 @@ Module::Replacements Module::begin_in_place(const IdSet& ending, WallTime now, s
   // A target whose time has not come is only looked at.
   const std::size_t most_looks = 4 * most;
   Replacements next;
-  next.later = (ending & states_.scheduled.ranks()) - exclude_;
+  next.later = (ending & state_.targets.scheduled.ranks()) - excluded();
   for (std::size_t looks = 0; !next.later.empty() && looks < most_looks && next.events.size() < most;
        ++looks) {
-    const DrainTable::Key& key = *states_.scheduled.find(next.later.first());
-    IdSet ranks = states_.scheduled.groups().at(key) & next.later;
+    const DrainTable::Key& key = *state_.targets.scheduled.find(next.later.first());
+    IdSet ranks = state_.targets.scheduled.groups().at(key) & next.later;
     next.later -= ranks;
     if (key.timestamp > now || (key.until && *key.until <= now)) continue;
     next.begun |= ranks;
-    Hostlist hosts = inventory_.hosts(ranks);
+    Hostlist hosts = inventory().hosts(ranks);
     next.events.push_back({now,
                            DrainEvent{std::move(ranks), std::move(hosts), key.reason,
                                       Overwrite::reason_and_timestamp, key.until, true},
@@ -217,9 +231,9 @@ DueDrains Module::due(WallTime now, std::size_t most) const {
 IdSet Module::end_due(WallTime now, std::size_t most, std::vector<Event>& events) const {
   std::vector<IdSet> ended;
   IdSet ending;
-  for (const auto& [end, key] : states_.drains.ends()) {
+  for (const auto& [end, key] : state_.targets.drains.ends()) {
     if (end > now || ended.size() >= most) break;
-    ended.push_back(states_.drains.groups().at(*key));
+    ended.push_back(state_.targets.drains.groups().at(*key));
     ending |= ended.back();
   }
   Replacements next = begin_in_place(ending, now, most);
@@ -228,7 +242,7 @@ IdSet Module::end_due(WallTime now, std::size_t most, std::vector<Event>& events
     ranks -= next.begun;
     ranks -= next.later;
     if (ranks.empty()) continue;
-    Hostlist hosts = inventory_.hosts(ranks);
+    Hostlist hosts = inventory().hosts(ranks);
     events.push_back(
         {now, UndrainEvent{std::move(ranks), std::move(hosts), std::nullopt, Overwrite::nothing, true}});
   }
@@ -236,10 +250,10 @@ IdSet Module::end_due(WallTime now, std::size_t most, std::vector<Event>& events
 }
 
 void Module::cancel_due(WallTime now, std::size_t most, std::vector<Event>& events) const {
-  const auto& ends = states_.scheduled.ends();
+  const auto& ends = state_.targets.scheduled.ends();
   for (auto over = ends.begin(); over != ends.end() && over->first <= now && most > 0; ++over, --most) {
-    const IdSet& ranks = states_.scheduled.groups().at(*over->second);
-    events.push_back({now, CancelEvent{ranks, inventory_.hosts(ranks)}});
+    const IdSet& ranks = state_.targets.scheduled.groups().at(*over->second);
+    events.push_back({now, CancelEvent{ranks, inventory().hosts(ranks)}});
   }
 }
 
@@ -251,12 +265,12 @@ void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDr
     // Cancelled above, or by the next.
     if (key.until && *key.until <= now) continue;
     const IdSet ranks = group - begun;
-    if (IdSet left_out = ranks & exclude_; !left_out.empty()) {
-      Hostlist hosts = inventory_.hosts(left_out);
+    if (IdSet left_out = ranks & excluded(); !left_out.empty()) {
+      Hostlist hosts = inventory().hosts(left_out);
       due.events.push_back({now, CancelEvent{std::move(left_out), std::move(hosts)}});
     }
-    const IdSet startable = ranks - exclude_;
-    const IdSet drained = startable & states_.drains.ranks();
+    const IdSet startable = ranks - excluded();
+    const IdSet drained = startable & state_.targets.drains.ranks();
     // Those of the daemon become this one, as it would end them.
     const IdSet taken_over = drained_by_daemon(drained);
     due.waiting |= drained - taken_over;
@@ -267,14 +281,14 @@ void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDr
     }
     IdSet free = startable - drained;
     if (free.empty()) continue;
-    drain.nodelist = inventory_.hosts(free);
+    drain.nodelist = inventory().hosts(free);
     drain.ranks = std::move(free);
     due.events.push_back({now, std::move(drain), key.by});
   }
 }
 
 IdSet Module::drained_by_operators(const IdSet& targets) const {
-  const IdSet drained = (targets & states_.drains.ranks()) - exclude_;
+  const IdSet drained = (targets & state_.targets.drains.ranks()) - excluded();
   return drained - drained_by_daemon(drained);
 }
 
@@ -286,7 +300,7 @@ void Module::wait(const IdSet& targets) {
 
 void Module::look_again(const IdSet& targets) {
   waiting_ -= targets;
-  for (const auto& [ranks, entry] : states_.scheduled.runs(targets))
+  for (const auto& [ranks, entry] : state_.targets.scheduled.runs(targets))
     (void)pending_.drain(IdSet::range(ranks.first, ranks.last), *entry, Overwrite::reason_and_timestamp);
 }
 
@@ -308,9 +322,9 @@ void Module::follow_schedules(const DrainChanges& changes) {
 std::optional<WallTime> Module::next_due() const {
   std::optional<WallTime> next;
   const auto take = [&](WallTime when) { next = next ? std::min(*next, when) : when; };
-  if (const auto& ends = states_.drains.ends(); !ends.empty()) take(ends.begin()->first);
+  if (const auto& ends = state_.targets.drains.ends(); !ends.empty()) take(ends.begin()->first);
   // A scheduled drain that waits may be over before it begins.
-  if (const auto& ends = states_.scheduled.ends(); !ends.empty()) take(ends.begin()->first);
+  if (const auto& ends = state_.targets.scheduled.ends(); !ends.empty()) take(ends.begin()->first);
   if (!pending_.groups().empty()) take(pending_.groups().begin()->first.timestamp);
   return next;
 }

@@ -101,7 +101,7 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, 
       const bool keeps_end = overwrite == Overwrite::nothing || key.until == present.until;
       const bool stays = key.timestamp == present.timestamp && key.reason == present.reason && keeps_end;
       // An entry that stays remains the drain of its first operator. A drain of the daemon or of an agent,
-      // which these could end, becomes the drain of the operator that overwrites it.
+      // which could end it, becomes the drain of the operator that overwrites it.
       const bool is_of_operator = present.by && !std::holds_alternative<ByHost>(*present.by);
       if (stays && (overwrite == Overwrite::nothing || is_of_operator || key.by == present.by)) continue;
       take(run);

@@ -1,6 +1,6 @@
-// The drained targets, with the time, end, reason and actor of each drain. Drains that begin later are in
-// another table of this type. Targets of one drain share one group, so that a table of many targets and few
-// reasons stays small; a change costs the targets that it touches.
+// Table of the drained targets, with the time, end, reason and actor of each drain. Drains that begin later
+// are in another table of this type. Targets of one drain share one group, so that a table of many targets
+// and few reasons stays small; a change costs the targets that it touches.
 #pragma once
 
 #include <array>
@@ -20,16 +20,7 @@
 
 namespace resourced::module {
 
-/// Targets drained at one time for one reason by one actor.
-struct DrainGroup {
-  text::IdSet ranks;
-  WallTime timestamp{};
-  std::optional<std::string> reason;
-  std::optional<Actor> by = std::nullopt;
-  std::optional<WallTime> until = std::nullopt;
-};
-
-/// The beginnings of the reasons of drains for the ill health and for the silence of a node.
+/// Prefixes of the reasons of drains for the ill health and for the silence of a node.
 inline constexpr std::string_view health_prefix = "health: ";
 inline constexpr std::string_view silence_prefix = "lost: silent since ";
 
@@ -41,18 +32,18 @@ class DrainTable {
     /// The actor that gave this reason. Another actor may have drained the target first, with a reason that
     /// was replaced.
     std::optional<Actor> by = std::nullopt;
-    /// When the drain ends by itself.
+    /// Time when the drain ends by itself.
     std::optional<WallTime> until = std::nullopt;
     auto operator<=>(const Key&) const = default;
-    /// An agent has drained it for ill health; the agent of this host.
+    /// Returns whether an agent, or the agent of this host, has drained the target for ill health.
     [[nodiscard]] bool is_for_health() const noexcept;
     [[nodiscard]] bool is_for_health_of(std::string_view host) const noexcept;
-    /// The daemon has drained it for silence.
+    /// Returns whether the daemon has drained the target for silence.
     [[nodiscard]] bool is_for_silence() const noexcept;
   };
 
   DrainTable() = default;
-  /// Entries are referred to by their addresses, so a copy makes its own. A move keeps them.
+  /// A copy makes entries of its own, as they are referred to by their addresses. A move keeps them.
   DrainTable(const DrainTable& other);
   DrainTable& operator=(const DrainTable& other);
   DrainTable(DrainTable&&) = default;
@@ -60,38 +51,38 @@ class DrainTable {
   ~DrainTable() = default;
 
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
-  /// Drained targets that have a reason.
+  /// Returns the drained targets that have a reason.
   [[nodiscard]] const text::IdSet& with_reason() const noexcept { return with_reason_; }
-  /// By timestamp first.
+  /// Returns the targets of each entry, ordered by timestamp first.
   [[nodiscard]] const std::map<Key, text::IdSet>& groups() const noexcept { return groups_; }
   [[nodiscard]] const Key* find(text::IdSet::Id rank) const;
-  /// Consecutive targets with one entry, or none.
+  /// Consecutive targets with the same entry, or without one.
   struct Run {
     text::IdSet::Range ranks;
     const Key* entry;
   };
-  /// These ranks in ascending order: one run for all that follow each other and have one entry.
+  /// Returns these ranks as runs in ascending order, each as long as consecutive ranks have the same entry.
   [[nodiscard]] std::vector<Run> runs(const text::IdSet& ranks) const;
-  /// The groups that end by themselves, in the order of their ends.
+  /// The entries of groups that end by themselves, in the order of their ends.
   using Ends = std::set<std::pair<WallTime, const Key*>>;
   [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
 
   /// Drains targets by RFC 44's overwrite rules. An entry that is not overwritten keeps its end, unless it
-  /// gets a reason and an end with that. An entry that stays as a whole keeps its actor, unless an operator
+  /// gets a reason and an end with it. An entry that stays as a whole keeps its actor, unless an operator
   /// overwrites a drain of the daemon or of an agent. Returns the targets whose entry has changed, with their
   /// new entries.
   std::vector<DrainGroup> drain(const text::IdSet& ranks, const Key& entry, Overwrite overwrite);
-  /// Takes targets out. Returns those that were drained.
+  /// Ends the drains of targets. Returns those that were drained.
   text::IdSet undrain(const text::IdSet& ranks);
 
  private:
-  /// The entries of 64 consecutive ranks; nothing for one that is not drained.
+  /// Entries of 64 consecutive ranks; null for a rank that is not drained.
   static constexpr text::IdSet::Id page_size = 64;
   using Page = std::array<const Key*, page_size>;
 
   void set_entry(text::IdSet::Range ranks, const Key* entry);
   void put(text::IdSet::Range ranks, const Key& key);
-  /// Takes a run out of its group, which goes if it has no targets left.
+  /// Removes a run from its group, and the group if it has no targets left.
   void take(const Run& run);
 
   std::map<Key, text::IdSet> groups_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/module/actor.hpp"
 #include "core/module/allocation.hpp"
@@ -16,6 +17,15 @@
 
 namespace resourced::module {
 
+/// Targets drained at one time for one reason by one actor.
+struct DrainGroup {
+  text::IdSet ranks;
+  WallTime timestamp{};
+  std::optional<std::string> reason;
+  std::optional<Actor> by = std::nullopt;
+  std::optional<WallTime> until = std::nullopt;
+};
+
 /// The instance has started. `nodelist` holds the hosts of `ranks`, in rank order.
 struct RestartEvent {
   text::IdSet ranks;
@@ -24,6 +34,8 @@ struct RestartEvent {
   /// `nodelist` has the hosts of the brokers of a Flux instance, from rank 0. `ranks` are theirs, and those
   /// that are online without a broker.
   bool of_brokers = false;
+  /// Drains that the instance has recorded itself, for targets without a drain of an earlier time.
+  std::vector<DrainGroup> drains = {};
 };
 
 enum class DefineMethod { configuration, dynamic_discovery, reload, job_info, kvs };
@@ -41,7 +53,7 @@ struct DefineEvent {
   /// does not remove them; a command at run time does.
   rset::ResourceSet::Properties kept_properties = {};
   /// Present if the inventory was loaded in the place of another one: states move with their targets, and
-  /// `replaced` is that of RecordedState::Inventory.
+  /// `replaced` is that of KeptInventory.
   struct Loaded {
     std::optional<std::string> replaced;
   };

@@ -19,20 +19,13 @@ using rset::ResourceSet;
 using text::Hostlist;
 using text::IdSet;
 
-namespace {
-
-/// The end of the year 9999, behind which dates have no ISO 8601 form of four digits.
-constexpr WallTime last_expiration = wall_time(253402300799.0);
-
-}  // namespace
-
 std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime now) const {
   if (const std::string defect = rset::property_name_defect(command.name); !defect.empty()) {
     throw Error(EINVAL, defect);
   }
-  IdSet targets = parse_targets(command.targets, inventory_);
-  const auto present = inventory_.properties().find(command.name);
-  const bool known = present != inventory_.properties().end();
+  IdSet targets = parse_targets(command.targets, inventory());
+  const auto present = inventory().properties().find(command.name);
+  const bool known = present != inventory().properties().end();
   UpdateEvent update;
   if (command.op == PropertyCommand::Op::add) {
     if (known) targets -= present->second;
@@ -55,13 +48,13 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
     throw Error(EINVAL, fmt::format("expiration {} is in the past: give a time ahead, or 0 for none",
                                     to_number(time)));
   }
-  if (time > last_expiration) throw Error(EINVAL, "expiration is after the year 9999: 0 means none");
-  const WallTime start = inventory_.starttime();
+  if (time > last_time) throw Error(EINVAL, "expiration is after the year 9999: 0 means none");
+  const WallTime start = inventory().starttime();
   if (time != WallTime{} && start != WallTime{} && time <= start) {
     throw Error(EINVAL,
                 fmt::format("expiration {} is not after starttime {}", to_number(time), to_number(start)));
   }
-  if (time == inventory_.expiration() && !has_brokers()) return {};
+  if (time == inventory().expiration() && !has_brokers()) return {};
   UpdateEvent update;
   update.expiration = time;
   return {{now, std::move(update)}};
@@ -73,65 +66,70 @@ std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now)
   // The shrink of a target that will return cancels its return.
   update.shrink = parse_targets(
       command.targets,
-      returning_.empty() ? inventory_ : configured_.copy_ranks(inventory_.ranks() | returning_));
-  update.shrink_nodelist = configured_.hosts(update.shrink);
+      returning().empty() ? inventory() : configured().copy_ranks(inventory().ranks() | returning()));
+  update.shrink_nodelist = configured().hosts(update.shrink);
   return {{now, std::move(update)}};
 }
 
 std::vector<Event> Module::decide_on(const UnshrinkCommand& command, WallTime now) const {
   if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
-  IdSet targets = parse_targets(command.targets, configured_);
-  if (const IdSet others = targets - shrunk(); !others.empty()) {
-    throw Error(EEXIST, fmt::format("{} not removed", configured_.hosts(others).encode()));
-  }
-  targets -= returning_;
+  IdSet targets = parse_targets(command.targets, configured());
+  IdSet others = targets - shrunk();
+  targets &= shrunk();
+  // A host that several targets share stands for those of them that were removed.
+  if (rset::hosts_of_targets(command.targets))
+    others -= rset::known_ranks_of_hosts(configured().hosts(targets), configured());
+  if (!others.empty())
+    throw Error(EEXIST, fmt::format("{} not removed", configured().hosts(others).encode()));
+  targets -= returning();
   if (targets.empty()) return {};
-  Hostlist hosts = configured_.hosts(targets);
+  Hostlist hosts = configured().hosts(targets);
   return {{now, UnshrinkEvent{std::move(targets), std::move(hosts)}}};
 }
 
 ResourceSet Module::with_returned() const {
-  ResourceSet set = configured_.copy_ranks(inventory_.ranks() | returning_);
-  for (const auto& [name, ranks] : rset::new_properties(inventory_, set)) set.add_property(name, ranks);
-  for (const auto& [name, ranks] : rset::new_properties(set, inventory_))
-    set.remove_property(name, ranks & inventory_.ranks());
-  set.set_expiration(inventory_.expiration());
+  ResourceSet set = configured().copy_ranks(inventory().ranks() | returning());
+  for (const auto& [name, ranks] : rset::new_properties(inventory(), set)) set.add_property(name, ranks);
+  for (const auto& [name, ranks] : rset::new_properties(set, inventory()))
+    set.remove_property(name, ranks & inventory().ranks());
+  set.set_expiration(inventory().expiration());
   return set;
 }
 
 std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now) const {
-  const IdSet returned = command.returns ? returning_ : IdSet{};
-  ResourceSet inventory = returned.empty() ? inventory_ : with_returned();
-  const IdSet exclude = command.exclude & inventory.ranks();
-  ResourceSet configured = configured_;
+  const IdSet returned = command.returns ? returning() : IdSet{};
+  ResourceSet next = returned.empty() ? inventory() : with_returned();
+  const IdSet exclude = command.exclude & next.ranks();
+  ResourceSet next_configured = configured();
   for (const auto& [name, ranks] : command.property_add) {
-    inventory.add_property(name, ranks & inventory.ranks());
-    configured.add_property(name, ranks & configured_.ranks());
+    next.add_property(name, ranks & next.ranks());
+    next_configured.add_property(name, ranks & configured().ranks());
   }
   for (const auto& [name, ranks] : command.property_remove) {
-    IdSet gone = ranks & inventory.ranks();
-    if (const auto kept = kept_properties_.find(name); kept != kept_properties_.end()) gone -= kept->second;
-    inventory.remove_property(name, gone);
-    configured.remove_property(name, ranks & configured_.ranks());
+    IdSet gone = ranks & next.ranks();
+    if (const auto kept = state_.kept_properties.find(name); kept != state_.kept_properties.end())
+      gone -= kept->second;
+    next.remove_property(name, gone);
+    next_configured.remove_property(name, ranks & configured().ranks());
   }
-  if (returned.empty() && exclude == exclude_ && inventory.properties() == inventory_.properties() &&
-      configured.properties() == configured_.properties()) {
+  if (returned.empty() && exclude == excluded() && next.properties() == inventory().properties() &&
+      next_configured.properties() == configured().properties()) {
     return {};
   }
   // Drained before included, excluded before undrained: no scheduler sees such a target come up in between.
   std::vector<Event> events;
   for (const ReloadCommand::Drain& drain : command.drains) {
-    IdSet ranks = (drain.ranks & exclude_) - exclude - states_.drains.with_reason();
+    IdSet ranks = (drain.ranks & excluded()) - exclude - state_.targets.drains.with_reason();
     if (ranks.empty()) continue;
-    Hostlist hosts = inventory_.hosts(ranks);
+    Hostlist hosts = inventory().hosts(ranks);
     events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), drain.reason, Overwrite::nothing}});
   }
   events.push_back(
       {now,
-       DefineEvent{DefineMethod::reload, std::make_shared<const ResourceSet>(std::move(inventory)), exclude,
-                   std::make_shared<const ResourceSet>(std::move(configured)), kept_properties_}});
-  if (IdSet undrain = exclude & states_.drains.ranks(); !undrain.empty()) {
-    Hostlist hosts = inventory_.hosts(undrain);
+       DefineEvent{DefineMethod::reload, std::make_shared<const ResourceSet>(std::move(next)), exclude,
+                   std::make_shared<const ResourceSet>(std::move(next_configured)), state_.kept_properties}});
+  if (IdSet undrain = exclude & state_.targets.drains.ranks(); !undrain.empty()) {
+    Hostlist hosts = inventory().hosts(undrain);
     events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
   }
   if (IdSet online = returned & command.online; !online.empty())

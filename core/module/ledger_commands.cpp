@@ -174,7 +174,7 @@ SharedAllocation make_allocation(const AllocationRequest& wanted, const std::vec
 }  // namespace
 
 std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) const {
-  Work work(inventory_.ranks().count());
+  Work work(inventory().ranks().count());
   // Several are compared with each other as well.
   const std::size_t times = command.allocations.size() > 1 ? 2 : 1;
   for (const AllocationRequest& wanted : command.allocations)
@@ -185,14 +185,14 @@ std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) 
   AllocEvent event;
   for (const AllocationRequest& wanted : command.allocations) {
     check_form(wanted);
-    if (ledger_.find(wanted.id) != nullptr || together.find(wanted.id) != nullptr)
+    if (ledger().find(wanted.id) != nullptr || together.find(wanted.id) != nullptr)
       throw Error(EEXIST, fmt::format("allocation {} exists already", wanted.id));
-    check_in_inventory(wanted.resources, inventory_);
+    check_in_inventory(wanted.resources, inventory());
     if (const IdSet others = wanted.resources.ranks() - acquired; !others.empty())
-      refuse_not_acquired(others.first(), inventory_);
-    check_usable(wanted.resources.ranks(), states_.drains.ranks(), exclude_, inventory_);
-    check_free(wanted.resources, ledger_, inventory_);
-    check_free(wanted.resources, together, inventory_);
+      refuse_not_acquired(others.first(), inventory());
+    check_usable(wanted.resources.ranks(), state_.targets.drains.ranks(), excluded(), inventory());
+    check_free(wanted.resources, ledger(), inventory());
+    check_free(wanted.resources, together, inventory());
     event.allocations.push_back(make_allocation(wanted, command.holdings));
     if (command.allocations.size() > 1) (void)together.apply(AllocEvent{{event.allocations.back()}});
   }
@@ -209,17 +209,17 @@ void Module::check_frees(const std::vector<Holding>& holdings, const Allocation&
   if (is_own) return;
   const IdSet others = ranks - all_of(holdings);
   if (const IdSet denied = others & acquirable(); !denied.empty())
-    refuse_not_acquired(denied.first(), configured_);
+    refuse_not_acquired(denied.first(), configured());
   if (!others.empty())
     throw Error(EPERM, fmt::format("allocation {} is of another partition", allocation.id));
 }
 
 std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) const {
-  Work work(inventory_.ranks().count());
+  Work work(inventory().ranks().count());
   FreeEvent event{command.ids, {}, {}, command.ranks.has_value()};
   std::set<std::string_view> named;
   for (const std::string& id : command.ids) {
-    const Allocation* allocation = ledger_.find(id);
+    const Allocation* allocation = ledger().find(id);
     if (allocation == nullptr) throw Error(ENOENT, fmt::format("unknown allocation: {}", id));
     if (!named.insert(id).second) throw Error(EINVAL, fmt::format("allocation {} is named twice", id));
     const IdSet& all = allocation->resources.ranks();
@@ -235,7 +235,7 @@ std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) c
     event.ranks |= ranks;
   }
   if (event.ids.empty()) return {};
-  event.nodelist = configured_.hosts(event.ranks);
+  event.nodelist = configured().hosts(event.ranks);
   return {{now, std::move(event)}};
 }
 

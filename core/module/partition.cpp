@@ -1,5 +1,6 @@
 #include "core/module/partition.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -7,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "core/constraint/named.hpp"
 #include "core/error.hpp"
+#include "core/module/module.hpp"
 #include "core/text/shell_word.hpp"
 
 namespace resourced::module {
@@ -23,19 +26,41 @@ struct Overlap {
   IdSet ranks;
 };
 
-// Stops at the first overlap.
+// Divides targets by the rules. Returns the first overlap if there is one.
 std::variant<std::vector<Partition>, Overlap> divide(const std::vector<PartitionRule>& rules,
                                                      const ResourceSet& inventory) {
   std::vector<Partition> partitions;
+  IdSet divided;
   for (const PartitionRule& rule : rules) {
     IdSet targets = rule.targets ? *rule.targets & inventory.ranks() : rule.constraint.match(inventory);
-    for (const Partition& other : partitions) {
-      if (!other.targets.intersects(targets)) continue;
-      return Overlap{other.name, rule.name, other.targets & targets};
+    if (divided.intersects(targets)) {
+      const auto other = std::ranges::find_if(
+          partitions, [&](const Partition& some) { return some.targets.intersects(targets); });
+      return Overlap{other->name, rule.name, other->targets & targets};
     }
+    divided |= targets;
     partitions.push_back({rule.name, std::move(targets)});
   }
   return partitions;
+}
+
+// Returns whether a target would be in two partitions after these changes.
+bool overlap(const Acquisition::PartitionChanges& changes, const Acquisition& present) {
+  IdSet all_gained;
+  for (const auto& [index, targets] : changes) {
+    const IdSet gained = targets - present.partitions()[index].targets;
+    if (all_gained.intersects(gained)) return true;
+    all_gained |= gained;
+    bool is_taken = false;
+    gained.for_each([&](IdSet::Id target) {
+      const auto part = present.partition_of(target);
+      if (!part) return;
+      const auto other = changes.find(*part);
+      is_taken = is_taken || other == changes.end() || other->second.contains(target);
+    });
+    if (is_taken) return true;
+  }
+  return false;
 }
 
 std::string describe(const Overlap& overlap, const ResourceSet& inventory) {
@@ -48,8 +73,8 @@ IdSet targets_with(const ResourceSet& inventory, const std::string& name) {
   return found == inventory.properties().end() ? IdSet{} : found->second;
 }
 
-// The commands that set one property of the overlapping targets back to the configured state; empty if it is
-// in that state, or if this would not end the overlap.
+// Returns the commands that reset one property of the overlapping targets to the configured state; empty if
+// it is in that state, or if this would not end the overlap.
 std::vector<std::string> ways_out(const std::vector<PartitionRule>& rules, const DefineEvent& start,
                                   const Overlap& overlap, const std::string& name) {
   const IdSet now = targets_with(*start.inventory, name) & overlap.ranks;
@@ -82,6 +107,56 @@ std::vector<Partition> divide_inventory(const std::vector<PartitionRule>& rules,
   if (const auto* overlap = std::get_if<Overlap>(&divided))
     throw Error(EINVAL, describe(*overlap, inventory));
   return std::get<std::vector<Partition>>(std::move(divided));
+}
+
+RulesByProperty rules_by_property(const std::vector<PartitionRule>& rules) {
+  RulesByProperty by_property;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].targets) continue;
+    for (const std::string& name : constraint::named_in(rules[i].constraint.to_json()).properties)
+      by_property[name].push_back(i);
+  }
+  return by_property;
+}
+
+Acquisition::PartitionChanges partition_changes(const std::vector<PartitionRule>& rules,
+                                                const RulesByProperty& by_property,
+                                                const Acquisition& present, const ResourceSet& inventory,
+                                                const UpdateEvent& update) {
+  Acquisition::PartitionChanges changes;
+  const auto changed = [&](std::size_t index) -> IdSet& {
+    return changes.try_emplace(index, present.partitions()[index].targets).first->second;
+  };
+  IdSet touched;
+  std::set<std::size_t> applied;
+  for (const auto* properties : {&update.property_add, &update.property_remove}) {
+    for (const auto& [name, ranks] : *properties) {
+      const auto found = by_property.find(name);
+      if (found == by_property.end()) continue;
+      touched |= ranks;
+      applied.insert(found->second.begin(), found->second.end());
+    }
+  }
+  if (!applied.empty()) {
+    ResourceSet part = inventory.copy_ranks(touched);
+    for (const auto& [name, ranks] : update.property_add) part.add_property(name, ranks & touched);
+    for (const auto& [name, ranks] : update.property_remove) part.remove_property(name, ranks & touched);
+    for (const std::size_t index : applied) {
+      IdSet& targets = changed(index);
+      targets -= touched;
+      targets |= rules[index].constraint.match(part);
+    }
+  }
+  update.shrink.for_each([&](IdSet::Id target) {
+    if (const auto index = present.partition_of(target)) changed(*index).erase(target);
+  });
+  if (overlap(changes, present)) {
+    // divide_inventory() throws here, and names the two partitions.
+    ResourceSet next = inventory;
+    fold_inventory(update, next);
+    (void)divide_inventory(rules, next);
+  }
+  return changes;
 }
 
 std::vector<Partition> divide_at_start(const std::vector<PartitionRule>& rules, const DefineEvent& start) {

@@ -1,7 +1,9 @@
-// Dividing the inventory between schedulers: which targets each configured partition has, by name or by a
-// constraint that properties decide.
+// Divides the inventory between schedulers: finds the targets of each configured partition, which are named
+// or given by a constraint that properties decide.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,19 +17,32 @@ namespace resourced::module {
 
 struct PartitionRule {
   std::string name;
-  /// Fixed targets; without them the constraint decides.
+  /// Fixed targets; if unset, the constraint decides.
   std::optional<text::IdSet> targets;
   constraint::Constraint constraint;
 };
 
-/// The partitions of an inventory as it is now. Throws Error EINVAL that names two partitions and the ranks
-/// that both would have.
+/// Returns the partitions of the present inventory. Throws Error EINVAL that names two partitions and the
+/// ranks that both would have.
 [[nodiscard]] std::vector<Partition> divide_inventory(const std::vector<PartitionRule>& rules,
                                                       const rset::ResourceSet& inventory);
 
-/// The partitions of a start, where properties that were recorded may divide the inventory as well as those
-/// that are configured. Throws Error EINVAL as divide_inventory() does; where the configuration alone would
-/// not overlap, it names the properties that were changed at run time and tells how to undo that.
+/// Indices of the rules whose constraint names a property, by the name of the property.
+using RulesByProperty = std::map<std::string, std::vector<std::size_t>, std::less<>>;
+[[nodiscard]] RulesByProperty rules_by_property(const std::vector<PartitionRule>& rules);
+
+/// Returns the partitions of `present` whose targets an update of the inventory changes, with their new
+/// targets. Applies only rules that name one of the update's properties, and only to its targets. Throws
+/// Error EINVAL as divide_inventory() does.
+[[nodiscard]] Acquisition::PartitionChanges partition_changes(const std::vector<PartitionRule>& rules,
+                                                              const RulesByProperty& by_property,
+                                                              const Acquisition& present,
+                                                              const rset::ResourceSet& inventory,
+                                                              const UpdateEvent& update);
+
+/// Returns the partitions at a start, where recorded properties may divide the inventory as well as
+/// configured ones. Throws Error EINVAL as divide_inventory() does; if the configuration alone would not
+/// overlap, the text names the properties that were changed at run time, and the commands that undo this.
 [[nodiscard]] std::vector<Partition> divide_at_start(const std::vector<PartitionRule>& rules,
                                                      const DefineEvent& start);
 

@@ -31,7 +31,7 @@ RankMap::RankMap(const ResourceSet& from, const ResourceSet& to) {
   }
   const auto before = targets_of(from);
   const auto after = targets_of(to);
-  // Both are in rank order.
+  // Both lists are in rank order.
   for (auto a = before.begin(), b = after.begin(); a != before.end() && b != after.end();) {
     if (a->first == b->first && a->second == b->second) same_.insert(a->first);
     if (a->first <= b->first) {
@@ -55,6 +55,17 @@ RankMap::RankMap(const ResourceSet& from, const ResourceSet& to) {
   }
 }
 
+RankMap RankMap::by_name(const ResourceSet& from, const ResourceSet& to) {
+  if (!from.hosts_repeat() && !to.hosts_repeat()) return {from, to};
+  RankMap map;
+  for (const auto& [rank, host] : targets_of(from)) {
+    const auto there = to.rank_of(host, from.ordinal_of(rank));
+    if (there == rank) map.same_.insert(rank);
+    if (there && *there != rank) map.moved_.emplace(rank, *there);
+  }
+  return map;
+}
+
 IdSet RankMap::operator()(const IdSet& ranks) const {
   IdSet there = ranks & same_;
   if (moved_.empty()) return there;
@@ -73,7 +84,7 @@ ResourceSet renumbered(const ResourceSet& resources, const RankMap& map, const R
     const IdSet there = map(ranks);
     if (!there.empty()) moved.add_property(name, there);
   }
-  // Without `scheduling`: a graph of the resources has their former ranks.
+  // Leave out `scheduling`: a graph of the resources has their former ranks.
   moved.set_starttime(resources.starttime());
   moved.set_expiration(resources.expiration());
   return moved;

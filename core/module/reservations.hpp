@@ -1,5 +1,5 @@
-// After a takeover in a cluster the schedulers of the former leader have lost their connections, and with
-// them their resources. For some seconds, nobody else may acquire what they held.
+// Reserves resources after a takeover in a cluster: the schedulers of the former leader have lost their
+// connections, and with them their resources, which no other scheduler may acquire for some seconds.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace resourced::module {
 
-/// The holder of a partition, or with an empty name of the targets that are in none.
+/// The holder of a partition, or of the targets in no partition if the name is empty.
 struct PartitionHolder {
   std::string partition;
   Actor by;
@@ -21,16 +21,16 @@ struct PartitionHolder {
 
 class Reservations {
  public:
-  /// How long former holders may take to acquire again.
+  /// Time for the former holders to acquire again.
   static constexpr Seconds patience{10};
 
-  /// Keeps the partitions for these holders.
+  /// Reserves the partitions for these holders.
   void begin(const std::vector<PartitionHolder>& holders, SteadyTime now);
-  /// Throws Error EBUSY with the time that is left if the partition is kept for another one than `by`.
+  /// Throws Error EBUSY with the time that is left if the partition is reserved for another actor than `by`.
   void check(const std::string& partition, const std::optional<Actor>& by, SteadyTime now) const;
-  /// The holder of the partition is back.
+  /// Ends the reservation of a partition whose holder is back.
   void end(const std::string& partition) { kept_.erase(partition); }
-  /// Those that are still in force.
+  /// Returns the reservations that are still in force.
   [[nodiscard]] std::vector<PartitionHolder> all(SteadyTime now) const;
 
  private:

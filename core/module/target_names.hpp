@@ -1,7 +1,7 @@
 // Names of targets, by which state survives a renumbering: an execution target is known by its host and,
 // where several ranks share the host, by its ordinal among them in the inventory as it was configured,
-// discovered or loaded. Targets that left for good keep their ordinals there, so that those of the others
-// stay what they are.
+// discovered or loaded. Targets that left for good keep their ordinals there, so that the ordinals of the
+// others do not change.
 #pragma once
 
 #include <compare>
@@ -20,7 +20,7 @@ namespace resourced::module {
 
 struct TargetName {
   std::string host;
-  /// As ResourceSet::rank_of() takes it.
+  /// Ordinal of the target among those of its host, as ResourceSet::rank_of() takes it.
   std::uint32_t ordinal = 0;
   friend auto operator<=>(const TargetName&, const TargetName&) = default;
 };
@@ -28,13 +28,13 @@ struct TargetName {
 /// Several targets by name, in rank order.
 struct TargetNames {
   text::Hostlist hosts;
-  /// One for each host; empty where all are 0.
+  /// Ordinals of the targets in the order of `hosts`; empty if all are 0.
   std::vector<std::uint32_t> ordinals;
 
   [[nodiscard]] bool empty() const noexcept { return hosts.empty(); }
   void append(const TargetName& name);
 
-  /// Calls f(host, ordinal) for each.
+  /// Calls f(host, ordinal) for each target.
   template <class F>
   void for_each(F&& f) const {
     std::size_t position = 0;
@@ -45,10 +45,10 @@ struct TargetNames {
   }
 };
 
-/// The names of these ranks of an inventory as it was configured; ranks that it does not have are ignored.
+/// Returns the names of these ranks of an inventory as it was configured. Ignores ranks that it lacks.
 [[nodiscard]] TargetNames names_of(const text::IdSet& ranks, const rset::ResourceSet& configured);
 
-/// The present rank of a target; nothing if its host, or this one of its targets, is not there any more.
+/// Returns the present rank of a target, or nothing if its host has no such target any more.
 [[nodiscard]] inline std::optional<text::IdSet::Id> rank_of(const TargetName& name,
                                                             const rset::ResourceSet& configured) {
   return configured.rank_of(name.host, name.ordinal);

@@ -38,11 +38,10 @@ struct Concerned {
   }
 
   void add_ranks(const std::string& id, IdSet& ranks) const {
-    if (const auto found = states.allocations.find(id); found != states.allocations.end())
-      ranks |= found->second;
+    if (const Allocation* found = states.ledger.find(id)) ranks |= found->resources.ranks();
   }
 
-  const Snapshot& states;
+  const State& states;
 };
 
 bool begins_anew(const Event& event) {
@@ -67,18 +66,17 @@ std::string reason_name(const DrainTable::Key& drain) {
 
 }  // namespace
 
-UsageMeter::UsageMeter(Snapshot states, WallTime at, By by)
+UsageMeter::UsageMeter(State states, WallTime at, By by)
     : states_(std::move(states)), by_(by), now_(to_micros(at)), month_(by.months ? month_of(now_) : 0) {
   begin_targets();
 }
 
 std::size_t UsageMeter::add(const Event& event) {
   advance(to_micros(event.timestamp));
-  if (begins_anew(event) || states_.of_brokers) {
+  if (begins_anew(event) || states_.has_brokers()) {
     close_all();
-    fold(event, states_);
+    (void)module::apply(states_, event);
     begin_targets();
-    wants_states_ = wants_states_ || begins_anew(event);
     std::size_t work = 1;
     for (const auto& [rank, target] : targets_) work += 1 + target.properties.size();
     return work;
@@ -88,7 +86,7 @@ std::size_t UsageMeter::add(const Event& event) {
     if (const auto found = targets_.find(rank); found != targets_.end()) close(found->second);
   });
   follow_allocations(event);
-  fold(event, states_);
+  (void)module::apply(states_, event);
   const bool has_properties = by_.properties && std::holds_alternative<UpdateEvent>(event.body);
   ranks.for_each([&](IdSet::Id rank) {
     refresh(rank);
@@ -98,10 +96,9 @@ std::size_t UsageMeter::add(const Event& event) {
   return ranks.count() + 1;
 }
 
-void UsageMeter::adopt(Snapshot states) {
+void UsageMeter::adopt(State states) {
   close_all();
   states_ = std::move(states);
-  wants_states_ = false;
   begin_targets();
 }
 
@@ -132,7 +129,7 @@ UsageMeter::Tables UsageMeter::take() {
 void UsageMeter::advance(Micros time) {
   if (time <= now_) return;
   // The states of a Flux instance are not in the log.
-  if (time - now_ > longest_gap || states_.of_brokers) {
+  if (time - now_ > longest_gap || states_.has_brokers()) {
     close_all();
     return skip(time);
   }
@@ -183,7 +180,8 @@ void UsageMeter::close_all() {
 
 void UsageMeter::begin_targets() {
   allocations_.clear();
-  for (const auto& [id, ranks] : states_.allocations) count_allocations(ranks, 1);
+  for (const auto& [id, allocation] : states_.ledger.all())
+    count_allocations(allocation->resources.ranks(), 1);
   targets_.clear();
   states_.inventory.ranks().for_each([&](IdSet::Id rank) {
     Target& target = targets_[rank];
@@ -265,9 +263,9 @@ std::uint8_t UsageMeter::flags_of(IdSet::Id rank) const {
   unsigned flags = 0;
   if (const auto found = allocations_.find(rank); found != allocations_.end() && found->second > 0)
     flags |= allocated;
-  if (states_.states.drains.ranks().contains(rank)) flags |= drained;
-  if (!states_.states.online.contains(rank)) flags |= offline;
-  const bool is_down = (flags & (drained | offline)) != 0 || states_.states.torpid.contains(rank);
+  if (states_.targets.drains.ranks().contains(rank)) flags |= drained;
+  if (!states_.targets.online.contains(rank)) flags |= offline;
+  const bool is_down = (flags & (drained | offline)) != 0 || states_.targets.torpid.contains(rank);
   if (states_.exclude.contains(rank)) {
     flags |= excluded;
   } else {
@@ -278,9 +276,9 @@ std::uint8_t UsageMeter::flags_of(IdSet::Id rank) const {
 
 const Cause* UsageMeter::cause_of(IdSet::Id rank) {
   Cause cause{Cause::Kind::torpid};
-  if (const DrainTable::Key* drain = states_.states.drains.find(rank)) {
+  if (const DrainTable::Key* drain = states_.targets.drains.find(rank)) {
     cause = {Cause::Kind::drain, reason_name(*drain)};
-  } else if (!states_.states.online.contains(rank)) {
+  } else if (!states_.targets.online.contains(rank)) {
     cause = {Cause::Kind::offline};
   }
   if (causes_.size() >= UsageGroup::most_causes && cause.kind == Cause::Kind::drain &&
@@ -295,8 +293,8 @@ void UsageMeter::count_allocations(const IdSet& ranks, int number) {
 
 void UsageMeter::follow_allocations(const Event& event) {
   const auto ranks_of = [&](const std::string& id) {
-    const auto found = states_.allocations.find(id);
-    return found == states_.allocations.end() ? IdSet{} : found->second;
+    const Allocation* found = states_.ledger.find(id);
+    return found == nullptr ? IdSet{} : found->resources.ranks();
   };
   if (const auto* alloc = std::get_if<AllocEvent>(&event.body)) {
     for (const SharedAllocation& allocation : alloc->allocations) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/module/event.hpp"
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "core/module/usage.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -31,21 +31,19 @@ class UsageMeter {
   /// A clock that was wrong, and then set, makes a longer time between two events. It is not counted.
   static constexpr Micros longest_gap = Micros{2} * 366 * 24 * 3600 * 1'000'000;
 
-  UsageMeter(Snapshot states, WallTime at, By by);
+  UsageMeter(State states, WallTime at, By by);
 
   /// The next event of the log. Returns how many sums of targets it was looked up for. Events at one time
   /// count as one change: a target that goes down and comes up again at the same time had no outage.
   std::size_t add(const Event& event);
-  /// The log does not have all that a start or a definition changes: there the module's own snapshot is to be
-  /// adopted when it comes.
-  [[nodiscard]] bool wants_states() const noexcept { return wants_states_; }
-  void adopt(Snapshot states);
+  /// Goes on with another state, where the log cannot be read.
+  void adopt(State states);
   /// Goes on at a later time, and counts the time in between as missing.
   void skip_to(WallTime at);
   /// Counts up to this time.
   void finish(WallTime at);
 
-  [[nodiscard]] const Snapshot& states() const noexcept { return states_; }
+  [[nodiscard]] const State& states() const noexcept { return states_; }
   /// Up to when it has counted: the last event, or what finish() named.
   [[nodiscard]] WallTime now() const noexcept { return from_micros(now_); }
   /// The sums, without months in which nothing was counted. To be called once, after finish().
@@ -94,11 +92,10 @@ class UsageMeter {
   template <class Visit>
   void for_groups(const Target& target, Visit visit);
 
-  Snapshot states_;
+  State states_;
   By by_;
   Micros now_;
   Month month_ = 0;
-  bool wants_states_ = false;
   Tables tables_;
   UsageTable* table_ = nullptr;
   std::set<Cause> causes_;

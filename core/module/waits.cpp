@@ -10,9 +10,10 @@ using text::IdSet;
 
 namespace {
 
-// A job manager tells of the jobs of all targets, but not what a scheduler outside of its instance runs.
+// Returns the targets whose allocations nobody reports. A job manager reports the jobs of all targets, but
+// not the allocations of a scheduler outside of its instance.
 IdSet unreported_targets(const Module& module, const Acquisition& acquisition, bool knows_jobs) {
-  const IdSet reported = acquisition.reported();
+  const IdSet& reported = acquisition.reported();
   if (!module.has_brokers()) return module.inventory().ranks() - reported;
   if (!knows_jobs) return module.inventory().ranks();
   return acquisition.kept_by_anyone() - reported;

@@ -1,5 +1,5 @@
-// Conditions that a client may wait for: its targets are idle, or ready for work. Pure functions of the
-// present state; the daemon keeps the requests.
+// Conditions that a client may wait for: its targets are idle, or ready for work. They are pure functions of
+// the present state; the daemon keeps the requests.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ enum class WaitCondition : std::uint8_t {
 /// How a wait for `idle` or `reported` treats targets whose allocations nobody reports
 /// (WaitedState::unreported()).
 enum class Unreported : std::uint8_t {
-  /// Such a target refuses the request. If its scheduler leaves later, the wait goes on until another one
-  /// reports.
+  /// The request is refused if it has such a target. If the target's scheduler leaves later, the wait goes on
+  /// until another one reports.
   refuse,
-  /// The wait lasts until a scheduler reports. For a client that repeats its request after a restart of the
-  /// daemon, when schedulers have yet to come back.
+  /// The wait lasts until a scheduler reports. This is for a client that repeats its request after a restart
+  /// of the daemon, when schedulers have yet to come back.
   wait,
   /// The ledger alone counts: a target without an allocation is idle.
   assume_idle,
@@ -39,17 +39,16 @@ struct Wait {
   Unreported unreported = Unreported::refuse;
 };
 
-/// The present state as waits see it. Taken once for many waits.
+/// The present state as waits need it. Make it once for many waits.
 class WaitedState {
  public:
   /// `unchecked` are targets whose health check has not passed. `jobs` are the targets where jobs of a Flux
-  /// instance run, null while they are not known. Without an instance they do not count.
+  /// instance run, null while they are not known; they do not count without an instance.
   WaitedState(const Module& module, const Acquisition& acquisition, const text::IdSet& unchecked,
               const text::IdSet* jobs = nullptr);
 
   [[nodiscard]] bool meets(const Wait& wait) const;
-  /// The targets of the inventory whose allocations nobody reports: no scheduler, or in a Flux instance the
-  /// job manager.
+  /// Returns the targets whose allocations nobody reports: no scheduler, nor a Flux instance's job manager.
   [[nodiscard]] const text::IdSet& unreported() const noexcept { return unreported_; }
 
  private:
@@ -59,7 +58,7 @@ class WaitedState {
   text::IdSet ready_;
 };
 
-/// `nobody reports what runs on node[0-1]`. Of very many hosts only the first are named.
+/// Returns `nobody reports what runs on node[0-1]`. Of very many hosts it names only the first.
 [[nodiscard]] std::string unreported_text(const text::IdSet& targets, const rset::ResourceSet& inventory);
 
 }  // namespace resourced::module

@@ -1,6 +1,5 @@
-// Agents and the targets that they speak for. Gives each agent a rank of its host, and keeps a new agent
-// apart from an earlier one whose lost connection is noticed late. The caller keeps the connections, the
-// monitor the times.
+// Assigns targets to agents. Gives each agent a rank of its host, and distinguishes a new agent from an
+// earlier one whose lost connection is noticed late. The caller keeps the connections, the monitor the times.
 #pragma once
 
 #include <cstddef>
@@ -17,32 +16,32 @@ namespace resourced::nodes {
 
 class AgentRoster {
  public:
-  /// Names an agent's stream; the caller chooses it and never uses it again.
+  /// Id of an agent's stream; the caller chooses it and never uses it again.
   using AgentId = std::uint64_t;
 
   struct Admission {
     text::IdSet::Id rank = 0;
-    /// The agent that this one has replaced. It no longer speaks for a target.
+    /// The agent that this one has replaced, which has no target any more.
     std::optional<AgentId> replaced;
   };
 
-  /// Whether a later agent may replace the agent that speaks for a rank.
+  /// Whether a later agent may replace the present agent of a rank.
   using MayReplace = std::function<bool(AgentId, text::IdSet::Id)>;
 
-  /// Admits an agent of a host. It replaces the agent that speaks for the host's only rank. Where several
-  /// ranks share the host, it gets the lowest rank without an agent, or else the lowest one for whose agent
-  /// `may_replace` returns true. Throws Error EINVAL if the host is not in the inventory, EEXIST for an agent
-  /// that was admitted before, or if no rank of the host is free.
+  /// Admits an agent of a host. It replaces the agent of the host's only rank. If several ranks share the
+  /// host, it gets the lowest rank without an agent, or else the lowest one for whose agent `may_replace`
+  /// returns true. Throws Error EINVAL if the host is not in the inventory, EEXIST for an agent that was
+  /// admitted before, or if no rank of the host is free.
   Admission admit(AgentId agent, const std::string& hostname, const rset::ResourceSet& inventory,
                   const MayReplace& may_replace);
 
-  /// The rank that an agent speaks for; nothing for one that was replaced or never admitted.
+  /// Returns the rank of an agent; nothing for one that was replaced or never admitted.
   [[nodiscard]] std::optional<text::IdSet::Id> rank_of(AgentId agent) const;
   [[nodiscard]] std::optional<AgentId> agent_of(text::IdSet::Id rank) const;
 
-  /// An agent has gone. Returns the rank that has no agent now, if it spoke for one.
+  /// Removes an agent. Returns the rank that has no agent now, if it had one.
   std::optional<text::IdSet::Id> remove(AgentId agent);
-  /// A target has left the instance. Returns the agent that spoke for it, which is removed.
+  /// Removes the agent of a target that has left the instance, and returns it.
   std::optional<AgentId> forget(text::IdSet::Id rank);
 
   [[nodiscard]] std::size_t size() const noexcept { return ranks_.size(); }
@@ -50,7 +49,7 @@ class AgentRoster {
   [[nodiscard]] const text::IdSet& targets() const noexcept { return targets_; }
 
  private:
-  /// Asserts that each agent speaks for one rank, and that each of these ranks has one agent.
+  /// Asserts that each agent has one rank, and that each of these ranks has one agent.
   void check_pairs() const;
 
   std::unordered_map<AgentId, text::IdSet::Id> ranks_;

@@ -73,7 +73,7 @@ std::string Discovery::progress() const {
   std::string text = settings_.size ? fmt::format("{} of {} nodes have reported", counted(), *settings_.size)
                                     : fmt::format("{} node{} reported", nodes_.size(),
                                                   nodes_.size() == 1 ? " has" : "s have");
-  // The hosts of the last inventory; nobody knows the names of new ones.
+  // Only hosts of the last inventory can be named: names of new ones are not known.
   Hostlist missing;
   std::size_t others = 0;
   recorded_.hosts.for_each([&](std::string_view host) {

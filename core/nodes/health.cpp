@@ -59,7 +59,8 @@ void Health::hello(IdSet::Id rank, bool checks) {
   targets_[rank].passed = false;
 }
 
-std::optional<Health::Complaint> Health::report(IdSet::Id rank, const HealthReport& report, SteadyTime now) {
+std::optional<Health::Complaint> Health::report(IdSet::Id rank, const HealthReport& report, bool of_rivals,
+                                                SteadyTime now) {
   const auto found = targets_.find(rank);
   RESOURCED_INVARIANT(found != targets_.end());
   Target& target = found->second;
@@ -68,22 +69,24 @@ std::optional<Health::Complaint> Health::report(IdSet::Id rank, const HealthRepo
   set_unchecked(rank, !passes);
   flaps_.forget_before(now);
   if (passes) {
-    target.complaint.clear();
+    target.failure.reset();
     return std::nullopt;
   }
   std::string reason = reason_of(report);
-  if (reason == target.complaint) return std::nullopt;
-  target.complaint = reason;
-  // An operator looks at each drain that does not end by itself.
-  const bool flaps = settings_.on_return == HealthReturn::automatic && flaps_.fell(rank, now);
+  if (target.failure) {
+    target.failure->reason = std::move(reason);
+    return std::nullopt;
+  }
+  target.failure = {reason, now};
+  // Count flaps only if drains end by themselves: otherwise an operator ends each of them.
+  const bool flaps = !of_rivals && settings_.on_return == HealthReturn::automatic && flaps_.fell(rank, now);
   if (flaps) return Complaint{flapping_reason_, true};
   return Complaint{std::move(reason)};
 }
 
-std::optional<std::string> Health::complaint(IdSet::Id rank) const {
+std::optional<Health::Failure> Health::failure(IdSet::Id rank) const {
   const auto found = targets_.find(rank);
-  if (found == targets_.end() || found->second.complaint.empty()) return std::nullopt;
-  return found->second.complaint;
+  return found == targets_.end() ? std::nullopt : found->second.failure;
 }
 
 void Health::forget(const IdSet& ranks) {

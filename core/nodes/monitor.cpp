@@ -173,7 +173,7 @@ std::optional<MonitorBatch> Monitor::tick(SteadyTime now) {
   return batch;
 }
 
-// Deadlines are compared as next_deadline() computes them: a tick at that very time does what is due.
+// Deadlines are computed as in next_deadline(): a tick at exactly that time handles the deadline.
 
 void Monitor::expire_kept() {
   if (kept_until_ > now_) return;

@@ -1,5 +1,5 @@
-// State of a target in the monitor, the lists that it keeps targets in, and their look-up by rank.
-// Private to monitor.hpp. A list needs no memory of its own: the links are in the targets, which never move.
+// The state of a target in the monitor, the lists of targets, and their look-up by rank. Private to
+// monitor.hpp. A list needs no memory of its own: the links are in the targets, which never move.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ struct MonitoredTarget {
     MonitoredTarget* next = nullptr;
   };
 
-  /// Its place by `heard_at` while it is online.
+  /// Position by `heard_at` while the target is online.
   Links by_heard;
-  /// Its place by `since` while it is offline, or its connection is gone; its place among those that are
-  /// kept.
+  /// Position by `since` while the target is offline, or its connection is lost; its position among those
+  /// that are kept.
   Links by_since;
-  /// Its place by `absent_since` while it is absent and not overdue.
+  /// Position by `absent_since` while the target is absent and not overdue.
   Links by_absence;
   SteadyTime heard_at{};
   SteadyTime since{};
@@ -37,11 +37,11 @@ struct MonitoredTarget {
   bool online : 1 = false;
   bool torpid : 1 = false;
   bool lost : 1 = false;
-  /// Online as it was before this monitor, and not heard yet.
+  /// Whether the target is online from before this monitor, and not heard yet.
   bool kept : 1 = false;
-  /// Torpid or offline without a break since it was last heard or expected.
+  /// Whether the target was torpid or offline without a break since it was last heard or expected.
   bool absent : 1 = false;
-  /// Absent for longer than `drain_after`.
+  /// Whether the target was absent for longer than `drain_after`.
   bool overdue : 1 = false;
   bool told_overdue : 1 = false;
   bool told_online : 1 = false;
@@ -49,13 +49,13 @@ struct MonitoredTarget {
   bool marked : 1 = false;
 };
 
-/// Targets in the order in which they were added. Everything is constant time.
+/// A list of targets in the order in which they were added. All operations take constant time.
 template <MonitoredTarget::Links MonitoredTarget::*links>
 class TargetList {
  public:
   [[nodiscard]] MonitoredTarget* front() const noexcept { return first_; }
 
-  /// Requires that the target is in no list of these links.
+  /// Adds a target. Requires that it is in no list of these links.
   void push_back(MonitoredTarget& target) noexcept {
     RESOURCED_INVARIANT(is_free(target) && last_ != &target);
     target.*links = {last_, nullptr};
@@ -63,7 +63,7 @@ class TargetList {
     last_ = &target;
   }
 
-  /// Requires that the target is in this list.
+  /// Removes a target. Requires that it is in this list.
   void remove(MonitoredTarget& target) noexcept {
     const auto [previous, next] = target.*links;
     RESOURCED_INVARIANT((previous != nullptr ? (previous->*links).next : first_) == &target);
@@ -86,11 +86,11 @@ class TargetList {
 /// in use.
 class TargetPages {
  public:
-  /// Null for a target that is not known.
+  /// Returns a target; null for an unknown one.
   [[nodiscard]] MonitoredTarget* find(text::IdSet::Id rank) const;
-  /// The target of a rank, which is added if it is not known.
+  /// Returns the target of a rank, which is added if it is unknown.
   MonitoredTarget& get(text::IdSet::Id rank);
-  /// Requires a target that is known and in no list.
+  /// Removes a target, which must be known and in no list.
   void erase(text::IdSet::Id rank);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -111,15 +111,15 @@ class FlapCounter {
   /// Sets the limit: a target may go offline `most` times within `window`; a `most` of 0 is no limit.
   void configure(std::size_t most, Seconds window) noexcept;
 
-  /// A target has gone offline. Returns true, and resets its count, when the limit is exceeded.
-  /// `now` never goes back.
+  /// Records that a target has gone offline. Returns true, and resets its count, when the limit is exceeded.
+  /// `now` never decreases.
   bool fell(text::IdSet::Id rank, SteadyTime now);
 
-  /// Drops what is older than the window, in time proportional to the targets that are dropped.
+  /// Removes entries that are older than the window, in time proportional to the removed targets.
   void forget_before(SteadyTime now);
   void forget(text::IdSet::Id rank);
 
-  /// How many targets are kept.
+  /// Number of targets that are kept.
   [[nodiscard]] std::size_t size() const noexcept { return falls_.size(); }
 
  private:
@@ -131,7 +131,7 @@ class FlapCounter {
   std::size_t most_ = 0;
   Seconds window_{};
   std::unordered_map<text::IdSet::Id, Falls> falls_;
-  // Ordered by the latest time offline, the oldest first.
+  // Targets ordered by the latest time offline, the oldest first.
   std::list<text::IdSet::Id> order_;
 };
 

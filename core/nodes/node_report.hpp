@@ -13,26 +13,29 @@
 namespace resourced::nodes {
 
 struct NodeReport {
-  /// The host that the agent speaks for.
+  /// The host of the agent.
   std::string hostname;
-  /// The host that its R names.
+  /// The host in its R.
   std::string found_host;
   text::IdSet cores;
   text::IdSet gpus;
   std::vector<std::string> properties;
-  /// Whether the agent counted cores that it may not use itself; nothing where it does not say.
+  /// Whether the agent counted cores that it may not use itself; unset if it does not report it.
   std::optional<bool> norestrict = std::nullopt;
-  /// The agent runs checks of the node's health, and reports their results.
+  /// Whether the agent runs checks of the node's health, and reports their results.
   bool health = false;
+  /// Id of the boot of the node's kernel, which changes at each reboot. Empty if the agent does not report
+  /// it.
+  std::string boot_id = {};
 };
 
-/// Throws Error EINVAL if a name cannot be that of a node (core/text/node_name.hpp), or the R does not
-/// describe exactly one node.
+/// Reads a report. Throws Error EINVAL if a name cannot be that of a node (core/text/node_name.hpp), or the R
+/// does not describe exactly one node.
 [[nodiscard]] NodeReport read_node_report(const std::string& hostname, const rset::ResourceSet& found);
 
-/// The reason to drain this rank, such as `missing resources: gpu[2-3]`, or "" for none. A hostname mismatch
-/// is one in the name that the agent gave, or in the R that it found.
-/// Throws Error EINVAL for a rank that is not in the inventory.
+/// Returns the reason to drain this rank, such as `missing resources: gpu[2-3]`, or "" for none. A hostname
+/// mismatch is one in the name that the agent gave, or in the R that it found. Throws Error EINVAL for a rank
+/// that is not in the inventory.
 [[nodiscard]] std::string verify_node(const rset::ResourceSet& inventory, text::IdSet::Id rank,
                                       const NodeReport& report, const rset::VerifyOptions& options);
 

@@ -38,12 +38,16 @@ Findings Nodes::settle(const Module& module, SteadyTime now) {
   Findings findings;
   if (discovery_) return findings;
   if (settings_->expect_all) monitor_.expect(module.inventory().ranks(), now);
+  bring_back_heard(module.inventory().ranks(), module, now, findings);
+  return findings;
+}
+
+void Nodes::bring_back_heard(const IdSet& ranks, const Module& module, SteadyTime now, Findings& findings) {
   IdSet heard;
-  module.drains().ranks().for_each([&](IdSet::Id rank) {
+  (ranks & module.drains().ranks()).for_each([&](IdSet::Id rank) {
     if (roster_.agent_of(rank) && !monitor_.is_silent(rank, now)) heard.insert(rank);
   });
-  bring_back(health_.held(), heard, module, findings);
-  return findings;
+  bring_back(health_.held() & ranks, heard, module, findings);
 }
 
 const Settings& Nodes::watched() const {
@@ -98,6 +102,7 @@ Findings Nodes::begin_again(const Module& module, SteadyTime now) {
   roster_ = {};
   doubtful_.clear();
   health_.clear();
+  rivals_.clear();
   if (!settings_) return findings;
   monitor_ = Monitor(settings_->monitor);
   module.online().for_each([&](IdSet::Id rank) {
@@ -108,8 +113,8 @@ Findings Nodes::begin_again(const Module& module, SteadyTime now) {
   return findings;
 }
 
-Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& report, const Module& module,
-                      SteadyTime now) {
+Findings Nodes::hello(AgentId agent, const Rivals::Speaker& speaker, const NodeReport& report,
+                      const Module& module, SteadyTime now) {
   (void)watched();
   RESOURCED_INVARIANT(!agents_.contains(agent));
   Findings findings;
@@ -121,12 +126,12 @@ Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& 
       agents_.erase(replaced);
       findings.news.push_back(replaced_news(replaced, report.hostname));
     }
-    agents_[agent] = {connection, report};
+    agents_[agent] = {speaker, report, report.boot_id};
     findings.news.push_back({agent, std::nullopt, false, std::nullopt});
     check_agents();
     return findings;
   }
-  agents_[agent] = {connection, std::nullopt};
+  agents_[agent] = {speaker, std::nullopt, report.boot_id};
   try {
     admit(agent, report, module, now, findings);
   } catch (const Error&) {
@@ -141,10 +146,13 @@ Findings Nodes::hello(AgentId agent, ConnectionId connection, const NodeReport& 
 void Nodes::admit(AgentId agent, const NodeReport& report, const Module& module, SteadyTime now,
                   Findings& findings) {
   const auto may_replace = [&](AgentId present, IdSet::Id rank) {
-    return monitor_.is_silent(rank, now) || agents_.at(present).connection == agents_.at(agent).connection;
+    return monitor_.is_silent(rank, now) ||
+           agents_.at(present).speaker.connection == agents_.at(agent).speaker.connection;
   };
   const auto [rank, replaced] = roster_.admit(agent, report.hostname, module.inventory(), may_replace);
   if (replaced) {
+    if (rivals_.replaced(rank, agents_.at(*replaced).speaker, agents_.at(agent).speaker, now))
+      findings.rivalries.push_back({report.hostname, rivals_.origins().at(rank)});
     agents_.erase(*replaced);
     findings.news.push_back(replaced_news(*replaced, report.hostname));
   }
@@ -187,9 +195,24 @@ std::vector<UnfitNode> Nodes::unfit_among(const IdSet& ranks, const Module& modu
   for (const UnfitNode& node : unfit) sick.erase(node.rank);
   const ResourceSet& inventory = module.inventory();
   (sick & inventory.ranks()).for_each([&](IdSet::Id rank) {
-    if (auto reason = health_.complaint(rank)) unfit.push_back({rank, inventory.host(rank), *reason});
+    if (auto failure = health_.failure(rank))
+      unfit.push_back({rank, inventory.host(rank), std::move(failure->reason), false, failure->since});
   });
   return unfit;
+}
+
+IdSet Nodes::without_checks(const IdSet& ranks, const Module& module) const {
+  IdSet without;
+  if (!health_.wants_checks()) return without;
+  ((ranks & with_agent()) - module.online()).for_each([&](IdSet::Id rank) {
+    if (!health_.checks(rank)) without.insert(rank);
+  });
+  return without;
+}
+
+std::string Nodes::boot_id(IdSet::Id rank) const {
+  const auto agent = roster_.agent_of(rank);
+  return agent ? agents_.at(*agent).boot_id : "";
 }
 
 void Nodes::beat(AgentId agent, SteadyTime now) {
@@ -206,7 +229,7 @@ Findings Nodes::health(AgentId agent, const HealthReport& report, const Module& 
   }
   monitor_.beat(*rank, now);
   const IdSet target{*rank};
-  if (const auto complaint = health_.report(*rank, report, now)) {
+  if (const auto complaint = health_.report(*rank, report, rivals_.targets().contains(*rank), now)) {
     auto drain = complaint->flaps ? flap_drain(target, complaint->reason, module)
                                   : health_drain(target, complaint->reason, module);
     if (drain) {
@@ -224,9 +247,11 @@ void Nodes::end_drains(const IdSet& ranks, const Module& module, Findings& findi
 }
 
 void Nodes::bring_back(const IdSet& held, const IdSet& drained, const Module& module, Findings& findings) {
-  MonitorBatch batch = health_.release(held);
-  monitor_.take_flapping(held | drained, batch);
-  const IdSet returning = drained - batch.flapping;
+  const IdSet released = held - rivals_.targets();
+  const IdSet well = drained - rivals_.targets();
+  MonitorBatch batch = health_.release(released);
+  monitor_.take_flapping(released | well, batch);
+  const IdSet returning = well - batch.flapping;
   carry_out(std::move(batch), module, findings);
   end_drains(returning, module, findings);
 }
@@ -235,7 +260,7 @@ void Nodes::end(AgentId agent, End end, SteadyTime now) {
   const auto found = agents_.find(agent);
   if (found == agents_.end()) return;
   if (const auto& waiting = found->second.waiting) {
-    // There is no discovery if the daemon refused its inventory and is about to end.
+    // The discovery is missing if the daemon refused its inventory and is about to end.
     if (discovery_) discovery_->withdraw(waiting->hostname);
     waiting_.erase(waiting->hostname);
   }
@@ -258,6 +283,7 @@ void Nodes::force_down(const IdSet& ranks, SteadyTime now) {
 std::vector<AgentNews> Nodes::forget(const IdSet& ranks) {
   monitor_.forget(ranks);
   health_.forget(ranks);
+  rivals_.forget(ranks);
   std::vector<AgentNews> news;
   ranks.for_each([&](IdSet::Id rank) {
     doubtful_.erase(rank);
@@ -281,13 +307,24 @@ std::vector<module::Command> Nodes::told(const ParentChange& change, const Modul
 Findings Nodes::tick(const Module& module, SteadyTime now, WallTime wall) {
   Findings findings;
   if (discovery_) return findings;
+  end_rivalries(module, now, findings);
   auto batch = monitor_.tick(now);
   if (!batch) return findings;
-  findings.commands = silence_drains(batch->silent, module, now, wall);
-  const IdSet heard = (batch->online | batch->lively) - batch->flapping;
-  carry_out(health_.pass(*std::move(batch), findings.without_checks), module, findings);
+  std::ranges::move(silence_drains(batch->silent, module, now, wall), std::back_inserter(findings.commands));
+  const IdSet heard = (batch->online | batch->lively) - batch->flapping - rivals_.targets();
+  const IdSet shut = health_.held() & rivals_.targets();
+  MonitorBatch passed = health_.pass(*std::move(batch), findings.without_checks);
+  passed.online -= shut;
+  carry_out(std::move(passed), module, findings);
   end_drains(heard, module, findings);
   return findings;
+}
+
+void Nodes::end_rivalries(const Module& module, SteadyTime now, Findings& findings) {
+  const IdSet apart = rivals_.expire(now) & module.inventory().ranks();
+  if (apart.empty()) return;
+  apart.for_each([&](IdSet::Id rank) { findings.rivalries.push_back({module.inventory().host(rank), ""}); });
+  bring_back_heard(apart, module, now, findings);
 }
 
 void Nodes::carry_out(MonitorBatch batch, const Module& module, Findings& findings) {
@@ -296,7 +333,10 @@ void Nodes::carry_out(MonitorBatch batch, const Module& module, Findings& findin
 }
 
 std::optional<SteadyTime> Nodes::next_deadline() const {
-  return discovery_ ? discovery_->next_deadline() : monitor_.next_deadline();
+  if (discovery_) return discovery_->next_deadline();
+  const auto monitored = monitor_.next_deadline();
+  const auto apart = rivals_.next_deadline();
+  return monitored && apart ? std::min(*monitored, *apart) : monitored ? monitored : apart;
 }
 
 }  // namespace resourced::nodes

@@ -24,7 +24,7 @@ namespace {
 
 constexpr IdSet::Id no_rank = IdSet::max_id + 1;
 
-// Ranks that share a host have the same order on both sides.
+// Finds the ranks of targets in the handed-down R. Ranks that share a host have the same order on both sides.
 std::vector<IdSet::Id> find_handed_ranks(const ResourceSet& handed_down, const ResourceSet& inventory) {
   std::unordered_map<std::string, std::vector<IdSet::Id>> of_host;
   if (handed_down.hosts_repeat()) {
@@ -153,9 +153,9 @@ void ParentMirror::renumber(const IdSet& ranks, const Hostlist& hosts) {
   });
 }
 
-// Up to the time when the parent handed down the R, its ranks are those of that R: they identify the targets,
-// and a restart event then also tells their names. Later events may have other ranks, so there the names
-// identify the targets.
+// Finds the targets behind the ranks of the parent. Until the parent handed down the R, its ranks are those
+// of that R: they identify the targets, and a restart event then also gives their names. Later events may
+// have other ranks, so there the names identify the targets.
 void ParentMirror::link(bool as_handed, bool tells_names) {
   links_.clear();
   absent_.clear();
@@ -227,7 +227,8 @@ EventBody ParentMirror::translate(const module::UpdateEvent& event, WallTime tim
     expiration_set_ = timestamp;
   }
   module::UpdateEvent own;
-  // A target that left before the R was handed down, and is in it, had been loaded again.
+  // Ignore earlier removals: a target that left before the R was handed down, and is in it, had been loaded
+  // again.
   if (timestamp > handed_down_.starttime()) own.shrink = targets_of(event.shrink, event.shrink_nodelist);
   shrunk_ |= own.shrink;
   (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {
@@ -240,12 +241,12 @@ EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*ti
   return module::DrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
-// Changes nothing yet: later events show that a target has returned.
+// An unshrink changes nothing yet: later events show that a target has returned.
 EventBody ParentMirror::translate(const module::UnshrinkEvent& /*event*/, WallTime /*timestamp*/) {
   return module::UnshrinkEvent{};
 }
 
-// Change nothing yet: a drain that begins has an event of its own.
+// Schedules change nothing yet: a drain that begins has its own event.
 EventBody ParentMirror::translate(const module::ScheduleEvent& /*event*/, WallTime /*timestamp*/) {
   return module::ScheduleEvent{};
 }

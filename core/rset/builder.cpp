@@ -19,12 +19,12 @@ using text::IdSet;
 
 namespace {
 
-/// The ranks of the positions in a list: hosts are numbered in the order in which they are first named.
+/// The rank of each position in a list: hosts are numbered in the order in which they are first named.
 class RankNumbers {
  public:
-  /// Leaves each host in the list once.
+  /// Numbers the hosts, and removes repeats from the list.
   explicit RankNumbers(Hostlist& hosts) {
-    // As long as no host is there twice, ranks are positions.
+    // Without repeats, ranks are positions.
     if (!has_repeats(hosts)) return;
     const text::HostIndex index(hosts);
     ranks_.reserve(hosts.size());
@@ -77,7 +77,7 @@ void InventoryBuilder::add(const Hostlist& hosts, const IdSet& cores, const IdSe
     if (!defect.empty())
       throw Error(EINVAL, fmt::format("property {}: {}", text::quoted(std::string_view(name)), defect));
   }
-  // Entries without resources are added too, so that a host that never gets any is found as a group.
+  // Add entries without resources too, so that finish() finds a host that gets none as a group.
   entries_.push_back({place(hosts), table_.children(cores, gpus, nullptr), properties});
 }
 

@@ -13,17 +13,18 @@ namespace resourced::rset {
 
 class InventoryBuilder {
  public:
-  /// One entry. Throws Error EINVAL for no hosts at all or a property name that RFC 20 does not allow.
+  /// Adds one entry. Throws Error EINVAL if it has no hosts, or a property name that RFC 20 does not allow.
   void add(const text::Hostlist& hosts, const text::IdSet& cores, const text::IdSet& gpus,
            const std::vector<std::string>& properties);
 
-  /// Ranks are numbered from 0 in the order in which hosts were first named. Throws Error EINVAL that names
-  /// the first host with neither cores nor gpus. The builder is not to be used afterwards.
+  /// Makes the inventory. Ranks are numbered from 0 in the order in which hosts were first named. Throws
+  /// Error EINVAL that names the first host with neither cores nor gpus. The builder must not be used
+  /// afterwards.
   [[nodiscard]] ResourceSet finish();
 
  private:
   struct Entry {
-    /// Where its hosts stand in hosts_.
+    /// Positions of the entry's hosts in hosts_.
     text::IdSet::Range positions;
     GroupTable::Children children;
     std::vector<std::string> properties;
@@ -31,9 +32,9 @@ class InventoryBuilder {
 
   [[nodiscard]] text::IdSet::Range place(const text::Hostlist& hosts);
 
-  /// The hosts of all entries. Entries that name the very same hosts share them.
+  /// The hosts of all entries. Entries with the same list of hosts share positions.
   text::Hostlist hosts_;
-  /// By the text of the hosts, for entries with several.
+  /// Positions in hosts_ by the text of the hosts, for entries with several hosts.
   std::unordered_map<std::string, text::IdSet::Range> places_;
   std::vector<Entry> entries_;
   GroupTable table_;

@@ -11,7 +11,7 @@ namespace resourced::rset {
 struct CarriedKeys {
   std::optional<nlohmann::json> scheduling;
   std::optional<nlohmann::json> attributes;
-  /// Unknown keys of the document and of `execution`.
+  /// Unknown keys of the document, and of its `execution`.
   nlohmann::json::object_t document;
   nlohmann::json::object_t execution;
 

@@ -14,7 +14,7 @@ using text::IdSet;
 
 namespace {
 
-// Upper bound of the ranks on the local host, whose name is repeated in the hostlist for each rank.
+// Maximum number of ranks on the local host, whose name is repeated in the hostlist for each rank.
 constexpr std::size_t max_local_ranks = std::size_t{1} << 20;
 
 Hostlist repeated(const std::string& host, std::size_t count) {

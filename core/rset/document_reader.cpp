@@ -32,7 +32,7 @@ bool is_execution_key(std::string_view key) {
 json take(const json& value) { return value; }
 json take(json& value) { return std::move(value); }
 
-/// The carried keys of a document, copied or (if it is not const) moved.
+/// Returns the carried keys of a document, copied or (if it is not const) moved.
 template <class Json>
 std::shared_ptr<const CarriedKeys> carried_keys(Json& document) {
   CarriedKeys carried;

@@ -1,5 +1,5 @@
-// Reads an R document, both editions of RFC 20, into a ResourceSet. The entries of R_lite may have been taken
-// out of the text already (read_text() below): then the document has an empty R_lite.
+// Reads an R document, of either edition of RFC 20, into a ResourceSet. If read_text() has already taken the
+// entries of R_lite out of the text, the document has an empty R_lite.
 #pragma once
 
 #include <string_view>
@@ -12,12 +12,13 @@
 
 namespace resourced::rset {
 
-/// Throws Error EINVAL for anything but an object that is fit to be the opaque `scheduling`.
+/// Requires an object that is suitable as the opaque `scheduling`; throws Error EINVAL otherwise.
 void check_scheduling(const nlohmann::json& scheduling);
 
 class DocumentReader {
  public:
-  /// Throws Error EINVAL that names the path. The second form moves the carried keys out of the document.
+  /// Reads a document. Throws Error EINVAL that names the path. The second form moves the carried keys out of
+  /// the document.
   [[nodiscard]] static ResourceSet read(const nlohmann::json& document);
   [[nodiscard]] static ResourceSet read(nlohmann::json&& document, EntryCollector& entries);
 
@@ -34,7 +35,8 @@ class DocumentReader {
   ResourceSet set_;
 };
 
-/// Throws Error EINVAL that names the path, or the place in the text that is not JSON.
+/// Reads the text of a document. Throws Error EINVAL that names the path, or the offset at which the text is
+/// not JSON.
 [[nodiscard]] ResourceSet read_text(std::string_view text);
 
 }  // namespace resourced::rset

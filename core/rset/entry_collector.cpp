@@ -18,7 +18,7 @@ std::string entry_path(std::size_t index, std::string_view place) {
   return fmt::format("execution.R_lite[{}]{}{}", index, place.empty() ? "" : ".", place);
 }
 
-/// The members of an object other than two known ones.
+/// Returns the members of an object except two known ones.
 json others(const json& object, std::string_view one, std::string_view two) {
   json rest = json::object();
   for (const auto& [key, value] : object.items())
@@ -41,7 +41,7 @@ IdSet EntryCollector::ids(std::string_view place, const std::string& text) const
 }
 
 GroupTable::Children EntryCollector::children(const Entry& entry) {
-  // The sizes keep two different entries from ever having the same key.
+  // The key starts with the sizes of its parts, so that different entries have different keys.
   const std::array<std::size_t, 2> sizes{entry.core->size(), entry.gpu != nullptr ? entry.gpu->size() : 0};
   key_.assign(reinterpret_cast<const char*>(sizes.data()), sizeof(sizes));
   key_ += *entry.core;

@@ -1,6 +1,6 @@
-// Takes the entries of execution.R_lite one by one, from a document or straight from its text, and makes the
-// groups of the resource set. Most entries repeat the children of an earlier one, so their text is looked up
-// first.
+// Takes the entries of execution.R_lite one by one, from a document or from its text, and makes the groups of
+// the resource set. Most entries repeat the children of an earlier one, so the text of the children is looked
+// up first.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace resourced::rset {
 
 class EntryCollector {
  public:
-  /// One entry; null for a key that is not there.
+  /// One entry of R_lite; a member is null if the entry lacks the key.
   struct Entry {
     const std::string* rank = nullptr;
     bool has_children = false;
@@ -27,7 +27,7 @@ class EntryCollector {
     std::shared_ptr<const nlohmann::json> extra = nullptr;
   };
 
-  /// Throws Error EINVAL that names the path of the entry.
+  /// Adds an entry. Throws Error EINVAL that names its path.
   void add(const Entry& entry);
   void add(const nlohmann::json& entry);
   /// Throws Error EINVAL for the entry that would be added next: `execution.R_lite[N].PLACE: text`.

@@ -29,8 +29,8 @@ struct Vertex {
   std::vector<std::size_t> contains;
 };
 
-/// Checks the document and keeps the parts that the derivation needs. It refers to the document, which must
-/// outlive it.
+/// Checks the document and keeps the parts that the derivation needs. The document must outlive this object,
+/// which refers to it.
 class Graph {
  public:
   Graph(const json& graph, std::string_view path) : path_(path) {
@@ -120,7 +120,7 @@ class Graph {
   std::unordered_map<std::string_view, std::size_t> by_id_;
 };
 
-/// Finds the nodes, and the cores and gpus inside them.
+/// Finds the nodes of a graph, and the cores and gpus inside each.
 class Derivation {
  public:
   explicit Derivation(const Graph& graph) : graph_(graph), owner_(graph.vertices().size()) {}
@@ -194,7 +194,7 @@ class Derivation {
     }
   }
 
-  // A vertex is a pool of `size` things, whose ids begin with its own.
+  // Adds the ids of a vertex, which is a pool of `size` things whose ids begin with its own.
   void take(std::size_t vertex, IdSet& ids) const {
     const IdSet::Id first = number(vertex, "id");
     const IdSet::Id size = number(vertex, "size", IdSet::max_id - first + 1);
@@ -218,10 +218,10 @@ class Derivation {
   }
 
   const Graph& graph_;
-  /// Whether any node has a rank. The earlier edition does not list the key; ranks then follow the order of
-  /// the nodes.
+  /// Whether any node has a rank. The earlier edition of RFC 20 does not list the key; without it ranks
+  /// follow the order of the nodes.
   bool has_ranks_ = false;
-  /// The node that contains a vertex.
+  /// For each vertex, the node that contains it.
   std::vector<std::optional<std::size_t>> owner_;
   std::map<IdSet::Id, std::string_view> hosts_;
   GroupTable table_;

@@ -20,15 +20,14 @@ namespace {
 
 constexpr GroupTable::Children no_children = std::numeric_limits<GroupTable::Children>::max();
 
-// Bounds the time that overlapping entries can take: well above what one entry per core of a large cluster
-// needs.
+// Maximum work for overlapping entries: well above what one entry per core of a large cluster needs.
 constexpr std::size_t max_overlay_work = std::size_t{1} << 23;
 
 void collect(const IdSet& ids, std::vector<IdSet::Range>& ranges) {
   ids.for_each_range([&](IdSet::Range range) { ranges.push_back(range); });
 }
 
-/// The union of runs in any order; `twice` becomes a run that is in it more than once.
+/// Returns the union of runs given in any order; `twice` becomes a run that occurs more than once.
 IdSet unite(std::vector<IdSet::Range> ranges, std::optional<IdSet::Range>& twice) {
   std::sort(ranges.begin(), ranges.end(), [](IdSet::Range a, IdSet::Range b) { return a.first < b.first; });
   IdSet ids;

@@ -1,6 +1,5 @@
-// Gathers which ranks get which resources and makes the groups of canonical R_lite from it (RFC 20): ranks
-// with equal resources in one group, groups ordered by first rank. Cost follows the runs of ranks that are
-// added.
+// Collects the resources of each rank and makes the groups of canonical R_lite (RFC 20): ranks with equal
+// resources in one group, groups ordered by first rank. Cost follows the runs of ranks that are added.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +19,18 @@ namespace resourced::rset {
 
 class GroupTable {
  public:
-  /// A distinct set of resources, known by its number.
+  /// Number of a distinct set of resources.
   using Children = std::uint32_t;
 
-  /// Treatment of a rank that is added more than once: its resources add up, and the same resource twice is
-  /// refused or allowed.
+  /// Treatment of a rank that is added more than once: its resources add up, and adding the same resource
+  /// twice is refused or allowed.
   enum class Repeats { refused, allowed };
 
   struct Conflict {
     text::IdSet::Id rank;
-    /// The source of the later of the additions that do not go together.
+    /// The source of the later one of two conflicting additions.
     std::size_t source;
-    /// Continues the sentence "rank N".
+    /// Description of the conflict, to be printed after "rank N".
     std::string text;
   };
   using Describe = std::function<Error(const Conflict&)>;
@@ -39,10 +38,10 @@ class GroupTable {
   Children children(const text::IdSet& cores, const text::IdSet& gpus,
                     const std::shared_ptr<const nlohmann::json>& extra);
 
-  /// source is the caller's number for this addition, for the error.
+  /// Adds resources to ranks. `source` is the caller's number for this addition, for an error.
   void add(const text::IdSet& ranks, Children children, std::size_t source);
 
-  /// Throws the Error that `describe` returns for a conflict.
+  /// Makes the groups. Throws the Error that `describe` returns for a conflict.
   [[nodiscard]] std::vector<ResourceGroup> finish(Repeats repeats, const Describe& describe);
 
  private:

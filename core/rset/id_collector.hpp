@@ -1,5 +1,5 @@
-// Gathers ids in any order, repeats allowed, and makes a set of them at once: much less work than adding them
-// to a set one after another.
+// Collects ids in any order, repeats allowed, and makes one set of them: much less work than adding each to a
+// set.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads the members of a JSON object whose place in the document is known, and says which place is wrong.
+// Reads members of a JSON object whose path in the document is known; errors begin with the path.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace resourced::rset {
 
-/// Throws Error EINVAL `path: text`.
+/// Throws Error EINVAL with the text `path: text`.
 [[noreturn]] void fail_at(std::string_view path, std::string_view text);
 
-/// `path.key`, with the key in quotes when it is not a plain word.
+/// Returns `path.key`, with the key in quotes unless it is a plain word.
 [[nodiscard]] std::string member_path(std::string_view path, std::string_view key);
 
-/// The member, or null.
+/// Returns a member of an object, or null.
 [[nodiscard]] const nlohmann::json* member(const nlohmann::json& object, std::string_view key);
-/// Throws Error EINVAL when it is missing.
+/// Returns a member of an object. Throws Error EINVAL if it is missing.
 [[nodiscard]] const nlohmann::json& required(const nlohmann::json& object, std::string_view path,
                                              std::string_view key);
 
-/// Throw Error EINVAL `path: is not ...` for another type.
+/// Require a value of one type. Throw Error EINVAL `path: is not ...` for another type.
 const nlohmann::json& expect_object(const nlohmann::json& value, std::string_view path);
 const nlohmann::json& expect_array(const nlohmann::json& value, std::string_view path);
 const std::string& expect_string(const nlohmann::json& value, std::string_view path);

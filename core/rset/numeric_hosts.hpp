@@ -1,4 +1,4 @@
-// Hosts whose names are numbers, where a person may mean either a rank or a host by a number.
+// Hosts whose names are numbers: for them a number that a person writes is ambiguous, a rank or a host.
 #pragma once
 
 #include <map>
@@ -9,12 +9,12 @@
 
 namespace resourced::rset {
 
-/// Hosts by the number that is their name, leading zeros aside (`0003` and `3`), without those that have just
-/// this rank.
+/// Returns hosts whose name is a number, by that number without leading zeros (3 for `0003`), except those
+/// whose rank is the same number.
 [[nodiscard]] std::map<text::IdSet::Id, std::string> hosts_by_number(const ResourceSet& set);
 
-/// Throws Error EINVAL if some of these ranks are also the numbers of other hosts: the error tells how to say
-/// which are meant (`rank:3`, `host:0003`).
+/// Refuses ranks that are also the numbers of other hosts. Throws Error EINVAL that tells how to name either
+/// (`rank:3`, `host:0003`).
 void refuse_numbers_of_hosts(const text::IdSet& ranks, const ResourceSet& set);
 
 }  // namespace resourced::rset

@@ -23,7 +23,7 @@ using text::IdSet;
 
 namespace {
 
-/// A set with these parts, and the members of `from` that belong to no rank.
+/// Makes a set of these parts, and of the members of `from` that belong to no rank.
 ResourceSet assemble(std::vector<ResourceGroup> groups, Hostlist hosts,
                      const ResourceSet::Properties& properties, const ResourceSet& from) {
   ResourceSet set(std::move(groups), std::move(hosts));
@@ -59,7 +59,7 @@ void check_hosts(const ResourceSet& a, const ResourceSet& b) {
   });
 }
 
-/// Hosts of the ranks of both sets, in rank order.
+/// Returns the hosts of the ranks of both sets, in rank order.
 Hostlist merged_hosts(const ResourceSet& a, const ResourceSet& b) {
   struct Piece {
     IdSet::Range ranks;

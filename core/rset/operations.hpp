@@ -1,7 +1,7 @@
 // The algebra of resource sets: union, difference, intersection, selection and renumbering. The members that
 // belong to no rank (scheduling, attributes, unknown keys, times) come from the first operand; append and
-// intersect take those that it lacks from the second. nslots belongs to the allocation as it was made: it is
-// kept by a renumbering, and by a selection of all ranks.
+// intersect take those that it lacks from the second. nslots belongs to a whole allocation: it is kept by a
+// renumbering, and by a selection of all ranks.
 #pragma once
 
 #include <functional>
@@ -12,36 +12,37 @@
 #pragma GCC visibility push(default)
 namespace resourced::rset {
 
-/// The union. Throws Error EINVAL when a core or gpu of a rank is in both, or a rank has different hosts.
+/// Returns the union of two sets. Throws Error EINVAL when a core or gpu of a rank is in both, or a rank has
+/// different hosts.
 [[nodiscard]] ResourceSet append(const ResourceSet& a, const ResourceSet& b);
 
-/// The resources in a that are not in b, rank by rank. Ranks with nothing left are gone. Throws Error EINVAL
-/// when a rank has different hosts.
+/// Returns the resources in a that are not in b, rank by rank, without ranks that have none left. Throws
+/// Error EINVAL when a rank has different hosts.
 [[nodiscard]] ResourceSet diff(const ResourceSet& a, const ResourceSet& b);
 
-/// The resources in both, rank by rank; a rank has the properties that either set gives it. Throws Error
-/// EINVAL when a rank has different hosts.
+/// Returns the resources in both sets, rank by rank; a rank has the properties that either set gives it.
+/// Throws Error EINVAL when a rank has different hosts.
 [[nodiscard]] ResourceSet intersect(const ResourceSet& a, const ResourceSet& b);
 
-/// The targets that parse_targets() reads, or all others. Throw as it does.
+/// Select the targets that parse_targets() reads, or all others. Both throw as it does.
 [[nodiscard]] ResourceSet include(const ResourceSet& set, std::string_view targets);
 [[nodiscard]] ResourceSet exclude(const ResourceSet& set, std::string_view targets);
 
-/// The ranks with all the properties of a comma-separated list; `^name` must not be there. Throws Error
-/// EINVAL for an empty name.
+/// Returns the ranks with all properties of a comma-separated list, and without those written as `^name`.
+/// Throws Error EINVAL for an empty name.
 [[nodiscard]] text::IdSet ranks_with_properties(const ResourceSet& set, std::string_view names);
 
-/// The properties that `set` gives to ranks and `before` does not, by name.
+/// Returns the properties that `set` gives to ranks and `before` does not, by name.
 [[nodiscard]] ResourceSet::Properties new_properties(const ResourceSet& set, const ResourceSet& before);
 
-/// The ranks are renumbered from 0 in their order.
+/// Renumbers the ranks from 0 in their order.
 [[nodiscard]] ResourceSet remap(const ResourceSet& set);
 
-/// The cores of each rank are renumbered from 0 in their order, as in a topology that has no others.
+/// Renumbers the cores of each rank from 0 in their order, as in a topology without other cores.
 [[nodiscard]] ResourceSet renumber_cores(const ResourceSet& set);
 
-/// The ranks are renumbered from 0 in the order of these hosts; ranks that share a host keep their order.
-/// Throws Error EINVAL that names a host that is unknown, missing, or given too often.
+/// Renumbers the ranks from 0 in the order of these hosts; ranks that share a host keep their order. Throws
+/// Error EINVAL that names a host that is unknown, missing, or given too often.
 [[nodiscard]] ResourceSet rerank(const ResourceSet& set, const text::Hostlist& hosts);
 
 /// Adds a property from `NAME[:RANKS]`; without RANKS to every rank. Throws Error EINVAL.

@@ -8,7 +8,7 @@ namespace resourced::rset {
 
 namespace {
 
-/// C0, DEL or C1, in valid UTF-8: the last are the byte 0xC2 and one below 0xA0.
+/// Whether valid UTF-8 has a control character: C0, DEL or C1. C1 is the byte 0xC2 and one below 0xA0.
 bool has_control_character(std::string_view name) {
   unsigned char before = 0;
   for (const char c : name) {

@@ -1,5 +1,5 @@
 // Names of properties (RFC 20): valid UTF-8 without the characters that RFC 20 forbids, and without control
-// characters: readers in C refuse a whole R for a NUL in one of its names.
+// characters, because readers in C refuse a whole R for a NUL in one of its names.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace resourced::rset {
 
-/// The longest name, in bytes; RFC 20 sets no bound.
+/// Maximum length of a name in bytes; RFC 20 sets no bound.
 inline constexpr std::size_t max_property_name = 255;
 
-/// The reason why the name is invalid, or "" for a valid one.
+/// Returns the reason why the name is invalid, or "" for a valid one.
 [[nodiscard]] std::string property_name_defect(std::string_view name);
 
-/// A property that counts in the inventory and is left out of allocations.
+/// Whether this is an instance-local property (`+name`), which is left out of allocations.
 [[nodiscard]] inline bool is_local_property(std::string_view name) { return name.starts_with('+'); }
 
 }  // namespace resourced::rset

@@ -1,4 +1,4 @@
-// The runs of an IdSet in a vector, to look up parts of them without walking the whole set: one set against
+// The runs of an IdSet in a vector, for look-ups without a walk over the whole set: comparing one set with
 // many others costs the runs of the others.
 #pragma once
 

@@ -1,4 +1,4 @@
-// rerank() of operations.hpp: finds for every given host the rank that it has now.
+// Implements rerank() of operations.hpp: finds the present rank of each given host.
 
 #include <algorithm>
 #include <string>
@@ -18,13 +18,13 @@ using text::IdSet;
 
 namespace {
 
-/// New rank by position in the set's nodelist.
+/// The new rank of each position in the set's nodelist.
 class NewRanks {
  public:
   NewRanks(const ResourceSet& set, const text::Hostlist& hosts) : ranks_(set.nodelist().size()) {
     set.nodelist().for_each(
         [&](std::string_view host) { waiting_[std::string(host)].push_back(position_++); });
-    // Popped from the back, ranks that share a host are taken in their order.
+    // Reversed, so that popping from the back gives the ranks of a host in ascending order.
     for (auto& [host, positions] : waiting_) std::reverse(positions.begin(), positions.end());
     IdSet::Id rank = 0;
     hosts.for_each([&](std::string_view host) { take(host, rank++); });

@@ -128,7 +128,7 @@ ResourceSet ResourceSet::copy_ranks(const IdSet& ranks) const {
   copy.starttime_ = starttime_;
   copy.expiration_ = expiration_;
 
-  // A part of targets that are all alike, without properties, needs no intersection.
+  // Ranks of a set with one group and no properties need no intersection.
   if (this->groups().size() == 1 && properties_.empty() && !ranks.empty() && this->ranks().includes(ranks)) {
     const ResourceGroup& all = this->groups().front();
     std::vector<ResourceGroup> part{{ranks, all.cores, all.gpus, all.extra}};

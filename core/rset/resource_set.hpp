@@ -34,7 +34,7 @@ struct ResourceCounts {
   friend bool operator==(const ResourceCounts&, const ResourceCounts&) = default;
 };
 
-/// Ranks that control the same resources: one entry of R_lite.
+/// Ranks with the same resources: one entry of R_lite.
 struct ResourceGroup {
   text::IdSet ranks;
   text::IdSet cores;
@@ -47,7 +47,7 @@ struct ResourceGroup {
 /// Result of a look-up of a list of hosts in a set.
 struct HostSearch {
   text::IdSet ranks;
-  /// The hosts that are not there, in the order of the list, repeats included.
+  /// The hosts that the set lacks, in the order of the list, repeats included.
   std::vector<std::string> unknown;
 };
 
@@ -55,17 +55,18 @@ class ResourceSet {
  public:
   using Properties = std::map<std::string, text::IdSet, std::less<>>;
 
-  /// The most characters that parse() reads, and the deepest nesting of objects and arrays in a document.
+  /// Maximum number of characters that parse() reads, and maximum nesting of objects and arrays in a
+  /// document.
   static constexpr std::size_t max_text = std::size_t{1} << 28;
   static constexpr std::size_t max_depth = 128;
-  /// The most ranks of a set, which bounds all work that follows the number of hosts.
+  /// Maximum number of ranks of a set, which bounds all work that follows the number of hosts.
   static constexpr std::size_t max_targets = std::size_t{1} << 24;
 
   ResourceSet() = default;
-  /// The given resources in canonical form: groups with equal resources are merged, and the resources of a
-  /// rank in several groups add up. The hosts are those of the sorted ranks. Throws Error EINVAL when the
-  /// groups give a rank the same resource twice, a group is without ranks or resources, or the counts of
-  /// ranks and hosts differ.
+  /// Makes a set of the given resources in canonical form: groups with equal resources are merged, and the
+  /// resources of a rank in several groups add up. The hosts are those of the sorted ranks. Throws Error
+  /// EINVAL when the groups give a rank the same resource twice, a group is without ranks or resources, or
+  /// the counts of ranks and hosts differ.
   ResourceSet(std::vector<ResourceGroup> groups, text::Hostlist hosts);
 
   /// Reads an R. Throws Error EINVAL that names the JSON path (`execution.R_lite[2].rank: ...`).
@@ -73,23 +74,23 @@ class ResourceSet {
   [[nodiscard]] static ResourceSet from_json(nlohmann::json&& document);
   [[nodiscard]] static ResourceSet parse(std::string_view text);
 
-  /// Canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.
-  /// encode() writes the same content with the keys in the order in which RFC 20 lists them. Throw Error
-  /// EINVAL for a rank with gpus but no cores, which an R cannot have.
+  /// Write canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.
+  /// encode() writes the same content with the keys in the order in which RFC 20 lists them. Both throw Error
+  /// EINVAL for a rank with gpus but no cores, which R cannot express.
   [[nodiscard]] nlohmann::json to_json(bool with_scheduling = true) const;
   [[nodiscard]] std::string encode(bool with_scheduling = true) const;
 
   [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] const text::IdSet& ranks() const noexcept;
-  /// Ordered by first rank; no two groups have the same resources.
+  /// Groups, ordered by first rank; no two have the same resources.
   [[nodiscard]] const std::vector<ResourceGroup>& groups() const noexcept;
   [[nodiscard]] const Properties& properties() const noexcept { return properties_; }
   /// Hosts in the order of the sorted ranks.
   [[nodiscard]] const text::Hostlist& nodelist() const noexcept;
-  /// The epoch: not set.
+  /// The start and the end of the resource set. The epoch means that the time is not set.
   [[nodiscard]] WallTime starttime() const noexcept { return starttime_; }
   [[nodiscard]] WallTime expiration() const noexcept { return expiration_; }
-  /// Only in an allocation.
+  /// Number of slots; only an allocation has one.
   [[nodiscard]] std::optional<std::uint64_t> nslots() const noexcept { return nslots_; }
   /// The opaque `scheduling` object, or null.
   [[nodiscard]] const nlohmann::json* scheduling() const noexcept;
@@ -97,52 +98,55 @@ class ResourceSet {
   [[nodiscard]] ResourceCounts counts() const;
   [[nodiscard]] ResourceCounts counts(const text::IdSet& ranks) const;
 
-  /// The hosts of these ranks in rank order; ranks that are not here are passed over.
+  /// Returns the hosts of these ranks in rank order; ranks that the set lacks are ignored.
   [[nodiscard]] text::Hostlist hosts(const text::IdSet& ranks) const;
-  /// Throws Error EINVAL for a rank that is not here.
+  /// Returns the host of a rank. Throws Error EINVAL for a rank that the set lacks.
   [[nodiscard]] std::string host(text::IdSet::Id rank) const;
-  /// The rank of a target of a host: `ordinal` counts the ranks that share the host, from 0 for the lowest.
-  /// Costs as HostIndex::find(); the first call builds an index, which the copies of this set share.
+  /// Returns the rank of a target of a host: `ordinal` counts the ranks that share the host, from 0 for the
+  /// lowest. Costs as HostIndex::find(); the first call builds an index, which the copies of this set share.
   [[nodiscard]] std::optional<text::IdSet::Id> rank_of(std::string_view host,
                                                        std::uint32_t ordinal = 0) const;
-  /// The ordinal of a rank among those of its host: 0 where no host repeats.
+  /// Returns the ordinal of a rank among those of its host: 0 where no host repeats.
   [[nodiscard]] std::uint32_t ordinal_of(text::IdSet::Id rank) const;
-  /// Every rank of these hosts. The search ends at one unknown host more than `most_unknown`; its cost
-  /// follows the ranges of the list and the size of this set, never the hosts that the list stands for.
+  /// Returns every rank of these hosts. The search ends at one unknown host more than `most_unknown`; its
+  /// cost follows the ranges of the list and the size of this set, never the hosts that the list stands for.
   [[nodiscard]] HostSearch ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const;
-  /// Whether some host stands in the nodelist more than once.
+  /// Whether a host is in the nodelist more than once.
   [[nodiscard]] bool hosts_repeat() const;
-  /// The place of a rank among the sorted ranks, which is its place in the nodelist.
+  /// Returns the position of a rank among the sorted ranks, which is its position in the nodelist.
   [[nodiscard]] std::optional<std::size_t> position_of(text::IdSet::Id rank) const;
-  /// The same for a set; ranks that are not here are passed over.
+  /// Returns the positions of several ranks; ranks that the set lacks are ignored.
   [[nodiscard]] text::IdSet positions_of(const text::IdSet& ranks) const;
 
-  /// Only these ranks: hosts, properties and R_lite of the others are gone; `scheduling` is kept unchanged.
-  /// Ranks that are not here are passed over. nslots is the number for the whole allocation: it is kept only
+  /// Returns a copy with only these ranks, and their hosts, properties and R_lite; `scheduling` is kept
+  /// unchanged. Ranks that the set lacks are ignored. nslots counts for the whole allocation: it is kept only
   /// if every rank is.
   [[nodiscard]] ResourceSet copy_ranks(const text::IdSet& ranks) const;
   void remove_ranks(const text::IdSet& ranks);
-  /// An allocation of whole targets: copy_ranks, without instance-local properties (`+name`), with nslots.
-  /// Throws Error EINVAL for a rank that is not here or nslots of 0.
+  /// Returns an allocation of whole targets: copy_ranks, without instance-local properties (`+name`), with
+  /// nslots. Throws Error EINVAL for a rank that the set lacks or nslots of 0.
   [[nodiscard]] ResourceSet for_allocation(const text::IdSet& ranks, std::uint64_t nslots) const;
   [[nodiscard]] ResourceSet without_local_properties() const;
 
-  /// Throws Error EINVAL for a name that RFC 20 does not allow or a rank that is not here.
+  /// Adds a property to ranks. Throws Error EINVAL for a name that RFC 20 does not allow or a rank that the
+  /// set lacks.
   void add_property(std::string_view name, const text::IdSet& ranks);
   void remove_property(std::string_view name, const text::IdSet& ranks);
-  /// Throw Error EINVAL for a time that is negative or not finite, or that breaks starttime < expiration.
+  /// Set a time. Both throw Error EINVAL for a time that is negative or not finite, or that breaks starttime
+  /// < expiration.
   void set_starttime(WallTime time);
   void set_expiration(WallTime time);
-  /// Throws Error EINVAL for 0.
+  /// Sets the number of slots. Throws Error EINVAL for 0.
   void set_nslots(std::optional<std::uint64_t> nslots);
-  /// Throws Error EINVAL for anything but an object that is fit to be `scheduling`.
+  /// Sets the `scheduling` object. Throws Error EINVAL for other values than an object that is suitable for
+  /// it.
   void set_scheduling(nlohmann::json scheduling);
 
   /// Takes from another set the members that belong to no rank and that this set lacks: scheduling,
   /// attributes, keys that RFC 20 does not know; and the times, when this set has none.
   void inherit(const ResourceSet& from);
 
-  /// Equal content, whatever the text it was read from looked like.
+  /// Compares content: the text from which a set was read does not matter.
   friend bool operator==(const ResourceSet& a, const ResourceSet& b);
 
  private:
@@ -159,7 +163,8 @@ class ResourceSet {
   std::optional<std::uint64_t> nslots_;
 };
 
-/// Whether both have the same ranks with the same hosts, cores and gpus; properties and times may differ.
+/// Whether both sets have the same ranks with the same hosts, cores and gpus; properties and times may
+/// differ.
 [[nodiscard]] bool same_resources(const ResourceSet& a, const ResourceSet& b);
 
 }  // namespace resourced::rset

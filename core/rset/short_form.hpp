@@ -8,9 +8,9 @@
 
 namespace resourced::rset {
 
-/// `core[0-3],gpu0`
+/// Returns the short form of the resources of a rank: `core[0-3],gpu0`.
 [[nodiscard]] std::string short_form(const text::IdSet& cores, const text::IdSet& gpus);
-/// One word for each group, in the order of the groups; "" for an empty set.
+/// Returns one word for each group, in the order of the groups; "" for an empty set.
 [[nodiscard]] std::string short_form(const std::vector<ResourceGroup>& groups);
 [[nodiscard]] inline std::string short_form(const ResourceSet& set) { return short_form(set.groups()); }
 

@@ -109,7 +109,7 @@ std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host, std::uint32
 }
 
 HostSearch TargetTable::ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const {
-  // Repeated names are accepted up to this number.
+  // Up to this number of ranges are found in any set, so a short list may repeat names.
   constexpr std::size_t always = 16384;
   build_index();
   text::HostIndex::Found found =
@@ -117,7 +117,7 @@ HostSearch TargetTable::ranks_of(const text::Hostlist& hosts, std::size_t most_u
   return {ranks_at(found.positions), std::move(found.unknown)};
 }
 
-/// All positions of the hosts at these positions.
+/// Returns all positions of the hosts at these positions.
 IdSet TargetTable::with_sharing(const IdSet& positions) const {
   IdCollector firsts;
   positions.for_each([&](IdSet::Id position) { firsts.add(first_of_[position]); });

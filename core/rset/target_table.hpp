@@ -1,6 +1,6 @@
-// Ranks, R_lite groups and hosts of a resource set, and the ways from one to another. Never changed once it
-// is made, so that the copies of a resource set share it. A program that links the client library may read
-// such copies in threads of its own: the indices that are built on first use are built under std::call_once.
+// Maps between ranks, R_lite groups and hosts of a resource set. The table is immutable, so the copies of a
+// resource set share it. A program that links the client library may read such copies in threads of its own:
+// the indices that are built on first use are built under std::call_once.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ namespace resourced::rset {
 class TargetTable {
  public:
   TargetTable() = default;
-  /// Groups with disjoint ranks, ordered by first rank, no two with equal resources; as many hosts as ranks.
+  /// Requires groups with disjoint ranks, ordered by first rank, no two with equal resources, and as many
+  /// hosts as ranks.
   TargetTable(std::vector<ResourceGroup> groups, text::Hostlist hosts);
 
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return ranks_; }
@@ -29,13 +30,13 @@ class TargetTable {
   [[nodiscard]] const text::Hostlist& hosts() const noexcept { return hosts_; }
 
   [[nodiscard]] std::optional<std::size_t> position(text::IdSet::Id rank) const;
-  /// Ranks that are not here are passed over.
+  /// Returns the positions of ranks; ranks that the table lacks are ignored.
   [[nodiscard]] text::IdSet positions(const text::IdSet& ranks) const;
   [[nodiscard]] std::optional<text::IdSet::Id> rank_of(std::string_view host, std::uint32_t ordinal) const;
   [[nodiscard]] std::uint32_t ordinal_of(text::IdSet::Id rank) const;
   [[nodiscard]] bool hosts_repeat() const;
-  /// All ranks of the hosts of a list, and the hosts that are not here: at most one more than asked for,
-  /// after which the search ends. Costs what HostIndex::find() does, and the ranks where hosts repeat.
+  /// Returns all ranks of the hosts of a list, and the unknown hosts: at most one more than `most_unknown`,
+  /// after which the search ends. Costs as HostIndex::find(), and the number of ranks where hosts repeat.
   [[nodiscard]] HostSearch ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const;
 
  private:
@@ -58,17 +59,19 @@ class TargetTable {
   mutable std::once_flag index_built_;
   mutable text::HostIndex index_;
   mutable bool hosts_repeat_ = false;
-  // Where hosts repeat: for each position the first one of the same host, and after that, for each first
-  // position p, all positions of that host: shared_[shared_at_[p]] up to shared_[shared_at_[p + 1]].
+  // Filled only where hosts repeat. For each position, first_of_ has the first position of the same host. The
+  // positions of the host with the first position p are shared_[shared_at_[p]] up to shared_[shared_at_[p +
+  // 1]].
   mutable std::vector<std::uint32_t> first_of_;
   mutable std::vector<std::uint32_t> shared_at_;
   mutable std::vector<std::uint32_t> shared_;
-  /// Only where hosts repeat: the ranks of each host in ascending order, and the ordinal at each position.
+  /// Filled only where hosts repeat: the ranks of each host in ascending order, and the ordinal at each
+  /// position.
   mutable std::unordered_map<std::string, std::vector<text::IdSet::Id>> ranks_of_host_;
   mutable std::vector<std::uint32_t> ordinals_;
 };
 
-/// Also true for a list with so many overlaps that the check would take long.
+/// Whether hosts repeat in a list. Also true for a list with so many overlaps that the check would take long.
 [[nodiscard]] inline bool has_repeats(const text::Hostlist& hosts) {
   text::Hostlist distinct = hosts;
   try {

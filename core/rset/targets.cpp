@@ -19,12 +19,12 @@ using text::IdSet;
 
 namespace {
 
-/// A host name without quotes if it is short.
+/// Returns a host name for an error text: without quotes if it is short.
 std::string shown(std::string_view host) {
   return host.size() <= text::max_quoted ? std::string(host) : text::quoted(host);
 }
 
-/// The ranks of these hosts, each of which may have several. Visits every rank of the set.
+/// Returns the ranks of these hosts, each of which may have several. Visits every rank of the set.
 IdSet ranks_among(const Hostlist& hosts, const ResourceSet& set) {
   const text::HostIndex wanted(hosts);
   std::vector<bool> chosen;
@@ -104,7 +104,7 @@ IdSet ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
 }
 
 IdSet known_ranks_of_hosts(const Hostlist& hosts, const ResourceSet& set) {
-  // A short text can name billions of hosts: then the ranks of the set are visited instead.
+  // A short text can name billions of hosts: in that case visit the ranks of the set instead.
   if (set.hosts_repeat() || hosts.size() > set.nodelist().size()) return ranks_among(hosts, set);
   IdCollector ranks;
   hosts.for_each([&](std::string_view host) {

@@ -1,4 +1,4 @@
-// Reads the text of an R. The entries of R_lite are most of it: each is read into the same buffers, without
+// Reads the text of an R. Most of the text is entries of R_lite: each is read into the same buffers, without
 // a JSON value.
 #include <memory>
 #include <string>
@@ -20,8 +20,8 @@ using nlohmann::json;
 
 namespace {
 
-// The functions that read return false for text that is not JSON, and throw Error for JSON that is not a
-// valid entry.
+// Reads the text of an R. The functions that read return false for text that is not JSON, and throw Error for
+// JSON that is not a valid entry.
 class TextReader {
  public:
   explicit TextReader(std::string_view text)
@@ -103,7 +103,8 @@ class TextReader {
     return reader_.string(out.text);
   }
 
-  // Throws Error for a value of the wrong kind, or returns false if it is a scalar that is not JSON.
+  // Refuses a value: throws Error if it is of the wrong kind, or returns false if it is a scalar that is not
+  // JSON.
   bool refuse(std::string_view place, std::string_view reason) {
     const char first = reader_.next();
     json scalar;
@@ -123,7 +124,7 @@ class TextReader {
 
   JsonReader reader_;
   EntryCollector entries_;
-  // The entry that is being read.
+  // Buffers for the entry that is being read.
   Text rank_;
   Text core_;
   Text gpu_;

@@ -27,7 +27,7 @@ bool reports_extra(VerifyMode mode) {
   return mode == VerifyMode::strict || mode == VerifyMode::allow_missing;
 }
 
-/// Resources on one side only, gathered pair by pair.
+/// Resources that only one of two sets has, collected pair by pair.
 class Difference {
  public:
   Difference(bool cores, bool gpus) : cores_(cores), gpus_(gpus) {}
@@ -107,7 +107,7 @@ std::string verify(const ResourceSet& expected, const ResourceSet& found, const 
 
   std::vector<std::string> findings;
   if (options.hostname != VerifyMode::ignore) findings.push_back(host_mismatch(expected, found));
-  // A rank that is not there at all is named by its resources, unless those are not looked at.
+  // An absent rank is named by its missing resources. List it here only if the options ignore those.
   const IdSet absent = expected.ranks() - found.ranks() - missing.take_ranks();
   if (reports_missing(options.hostname) && !absent.empty())
     findings.push_back(fmt::format("missing ranks: {}", absent.encode()));

@@ -1,4 +1,4 @@
-// Writes R (RFC 20, current edition): straight to text in the order in which the RFC lists the keys, and as a
+// Writes R (RFC 20, current edition), either as text in the order in which the RFC lists the keys, or as a
 // JSON value of the same content.
 
 #include <cmath>
@@ -24,8 +24,8 @@ const json* part(const ResourceGroup& group, std::string_view key) {
   return at == group.extra->end() ? nullptr : &*at;
 }
 
-/// The cores of an entry. Throws Error EINVAL if it has none, as the difference of two sets may: no reader of
-/// R would take the entry.
+/// Returns the cores of an entry. Throws Error EINVAL if it has none, as can happen in the difference of two
+/// sets: no reader of R would accept the entry.
 const text::IdSet& required_cores(const ResourceGroup& group) {
   if (group.cores.empty())
     throw Error(EINVAL, fmt::format("rank {} has gpus but no cores: an R has a core for each rank (RFC 20)",
@@ -33,7 +33,7 @@ const text::IdSet& required_cores(const ResourceGroup& group) {
   return group.cores;
 }
 
-/// Appends JSON text, with the commas between members left to separate().
+/// Appends JSON text; separate() writes the commas between members.
 class TextWriter {
  public:
   void raw(std::string_view text) { out_ += text; }

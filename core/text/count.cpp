@@ -18,14 +18,15 @@ std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
   return result;
 }
 
-/// base to the power of exponent. Requires base >= 2, so that it overflows after 64 multiplications at most.
+/// Returns base to the power of exponent, nothing if it overflows. Requires base >= 2, so that it overflows
+/// after 64 multiplications at most.
 std::optional<std::uint64_t> power(std::uint64_t base, std::uint64_t exponent) {
   std::optional<std::uint64_t> result = 1;
   for (; result && exponent > 0; --exponent) result = product(*result, base);
   return result;
 }
 
-/// The reason why a range is invalid, or "" for a valid one.
+/// Returns the reason why a range is invalid, or "" for a valid one.
 std::string_view defect(const Count::Range& parts) {
   const Count::Operator op = parts.op.value_or(Count::Operator::add);
   const std::uint64_t operand = parts.operand.value_or(1);

@@ -15,16 +15,17 @@ namespace resourced::text {
 class Count {
  public:
   enum class Kind : std::uint8_t { integer, range, idset };
-  /// How a range steps from min towards max: x + operand, x * operand, x to the power of operand.
+  /// The operator of a range, which steps from min towards max: x + operand, x * operand, x to the power of
+  /// operand.
   enum class Operator : char { add = '+', multiply = '*', power = '^' };
 
-  /// Exactly one.
+  /// The default count: exactly 1.
   Count() = default;
 
-  /// Exactly n. Throws Error EINVAL for 0.
+  /// A count of exactly n. Throws Error EINVAL for 0.
   [[nodiscard]] static Count integer(std::uint64_t n);
 
-  /// The parts of a range, as a text or a dictionary gave them.
+  /// The parts of a range, as given by a text or a dictionary.
   struct Range {
     std::uint64_t min = 1;
     std::optional<std::uint64_t> max;
@@ -35,8 +36,8 @@ class Count {
   /// operand >= 1, for multiply and power operand >= 2, and for power min >= 2.
   [[nodiscard]] static Count range(const Range& parts);
 
-  /// Any of these numbers; a set of one is an integer. Throws Error EINVAL for an empty set and for one with
-  /// 0.
+  /// A count that accepts any of these numbers; a set of one number becomes an integer. Throws Error EINVAL
+  /// for an empty set and for one with 0.
   [[nodiscard]] static Count ids(IdSet numbers);
 
   /// Reads an integer, a range or an idset, with or without square brackets; `3-30` is a range.
@@ -48,10 +49,10 @@ class Count {
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
 
-  /// The smallest acceptable number, for every kind.
+  /// The smallest number that this count accepts, whatever its kind.
   [[nodiscard]] std::uint64_t min() const noexcept { return min_; }
-  /// The upper limit: the number itself of an integer, the largest of a set, none for an open range. A range
-  /// need not step on it (`1-6:2` has max 6 and accepts 5 at most).
+  /// The upper limit: the number itself of an integer, the largest number of a set, none for an open range.
+  /// The steps of a range may miss it (`1-6:2` has max 6 and accepts 5 at most).
   [[nodiscard]] std::optional<std::uint64_t> max() const noexcept { return max_; }
   /// The step of a range; 1 and add for the other kinds.
   [[nodiscard]] std::uint64_t operand() const noexcept { return operand_; }
@@ -62,7 +63,7 @@ class Count {
   /// The numbers of a set; empty for the other kinds.
   [[nodiscard]] const IdSet& ids() const noexcept { return ids_; }
 
-  /// Whether n is acceptable. Takes at most a step for each bit of n, whatever the range.
+  /// Whether n is acceptable. Takes at most one step for each bit of n.
   [[nodiscard]] bool accepts(std::uint64_t n) const noexcept;
 
   friend bool operator==(const Count& a, const Count& b) = default;

@@ -15,7 +15,7 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Digits {
   std::uint64_t value = 0;
-  /// How many characters were digits.
+  /// Number of digits at the beginning of the text.
   std::size_t size = 0;
   bool overflow = false;
 };

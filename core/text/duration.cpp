@@ -21,7 +21,7 @@ struct Unit {
   double divisor;
 };
 
-// Milliseconds divide, because 1/1000 is not a double and would round twice.
+// The factor of milliseconds is a divisor, because 1/1000 is not a double and would round twice.
 constexpr std::array<Unit, 6> units{{
     {"d", 86400, 1},
     {"h", 3600, 1},
@@ -41,7 +41,7 @@ bool equal_in_any_case(std::string_view text, std::string_view lower_case) {
 bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_decimal(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-/// Whether a number starts here: a digit, perhaps with a point before it.
+/// Whether the text starts with a number: a digit, perhaps with a point before it.
 bool starts_with_digit(std::string_view text, bool (*is_digit)(char)) {
   if (text.starts_with('.')) text.remove_prefix(1);
   return !text.empty() && is_digit(text.front());

@@ -21,8 +21,8 @@ bool is_last_number(std::string_view prefix, std::string_view suffix) {
   return (prefix.empty() || !is_digit(prefix.back())) && std::none_of(suffix.begin(), suffix.end(), is_digit);
 }
 
-/// Calls f(first, last, width) for the numbers with leading zeros, whose key has their width, and for the
-/// others, whose key has the least width.
+/// Splits a run of numbers by width. Calls f(first, last, width) for the numbers with leading zeros, whose
+/// key has their width, and for the others, whose key has the least width.
 template <class F>
 void split_by_width(std::uint64_t first, std::uint64_t last, std::uint32_t width, const F& f) {
   const std::uint64_t plain = width > 1 ? smallest_with_digits(width) : first;
@@ -138,7 +138,7 @@ std::optional<std::size_t> HostIndex::find(std::string_view host) const {
   return first;
 }
 
-/// One look-up of a whole list.
+/// The look-up of all hosts of one list.
 class HostIndex::ListSearch {
  public:
   ListSearch(const HostIndex& index, const Hostlist& hosts, std::size_t most_unknown, std::size_t most_found)
@@ -210,7 +210,7 @@ class HostIndex::ListSearch {
   std::size_t most_unknown_;
   std::size_t most_found_;
   Found found_;
-  // The group of the last run.
+  // Stem of the last run, and the group that was found for it.
   std::uint32_t stem_ = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t width_ = 0;
   const Group* group_ = nullptr;

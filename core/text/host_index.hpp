@@ -1,4 +1,4 @@
-// Where each host of a list is, for many look-ups by name.
+// An index of a host list: finds the positions of hosts by name.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ namespace resourced::text {
 class Hostlist;
 
 /// Finds the position of a host by a hash look-up and a binary search of the runs, once for each Shape unless
-/// all names of the list end in their number. It keeps its own copy of what it needs, in memory proportional
-/// to the runs of the list.
+/// all names of the list end in their number. The index keeps its own copy of the names, in memory
+/// proportional to the runs of the list.
 class HostIndex {
  public:
   HostIndex() = default;
   explicit HostIndex(const Hostlist& hosts);
 
-  /// The first position of a host.
+  /// Returns the first position of a host.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view host) const;
 
   /// Result of a look-up of a list in the indexed one.
@@ -48,7 +48,7 @@ class HostIndex {
     std::uint32_t position;
   };
 
-  /// How much of a name is prefix and suffix.
+  /// The sizes of the prefix and the suffix of a name.
   struct Shape {
     std::size_t prefix_size;
     std::size_t suffix_size;
@@ -86,10 +86,10 @@ class HostIndex {
   static void keep_first_positions(std::vector<Piece>& pieces);
   [[nodiscard]] const Group* group(const KeyView& key) const;
 
-  // In ascending order without overlaps.
+  // The pieces of a group are in ascending order, without overlaps.
   std::unordered_map<Key, Group, KeyHash, KeyEqual> groups_;
   std::vector<Shape> shapes_;
-  // Whether the keys of all names were made with their last number: then one look-up is enough.
+  // Whether the key of every name was made with its last number: then one look-up is enough.
   bool by_last_number_ = true;
 };
 

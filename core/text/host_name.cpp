@@ -105,7 +105,7 @@ std::strong_ordering compare_host_names(std::string_view a, std::string_view b) 
     const std::size_t digits_a = leading_digits(a);
     const std::size_t digits_b = leading_digits(b);
     if (digits_a == 0 || digits_b == 0) {
-      // The end comes before a number, and a number before more text.
+      // The end of a name comes before a number, and a number before other text.
       const auto rank = [](std::string_view rest) { return rest.empty() ? 0 : is_digit(rest[0]) ? 1 : 2; };
       if (const auto order = rank(a) <=> rank(b); std::is_neq(order) || a.empty()) return order;
       return a[0] <=> b[0];

@@ -1,5 +1,5 @@
-// Host names as RFC 29 sees them: a number between a prefix and a suffix, and the order that people expect of
-// names with numbers in them. Private to core/text.
+// Host names (RFC 29): a number between a prefix and a suffix, and the order that people expect of names with
+// numbers in them. Private to core/text.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct HostNumber {
   friend bool operator==(const HostNumber&, const HostNumber&) = default;
 };
 
-/// Printable ASCII that is not blank, a bracket or a comma.
+/// Whether a host name may have this character: printable ASCII except blanks, brackets and commas.
 [[nodiscard]] inline bool is_host_char(char c) noexcept {
   static constexpr std::array<bool, 256> table = [] {
     std::array<bool, 256> allowed{};
@@ -49,8 +49,8 @@ struct HostNameParts {
 /// The parts around the last number in a name. Without a number all is prefix.
 [[nodiscard]] HostNameParts split_host_name(std::string_view name) noexcept;
 
-/// The parts around the only number in which two different names differ, if that is the only difference: in
-/// a, and the digits of b.
+/// The prefix and the suffix of two names that differ in one number only, and the digits of that number: in
+/// a, and in b.
 struct HostNameDifference {
   HostNameParts a;
   std::string_view digits_of_b;
@@ -62,10 +62,10 @@ struct HostNameDifference {
 [[nodiscard]] std::optional<HostNumber> number_between(std::string_view name, std::string_view prefix,
                                                        std::string_view suffix) noexcept;
 
-/// Requires 1 to max_number_digits digits.
+/// Reads the digits of a number. Requires 1 to max_number_digits digits.
 [[nodiscard]] HostNumber read_host_number(std::string_view digits) noexcept;
 
-/// How many digits a number has without leading zeros.
+/// Number of digits of a number without leading zeros.
 [[nodiscard]] std::size_t digit_count(std::uint64_t number) noexcept;
 
 /// The least width that writes a number as this width does.
@@ -76,7 +76,8 @@ struct HostNameDifference {
 
 void write_host_number(std::string& out, std::uint64_t number, std::uint32_t width);
 
-/// Orders by the text before the first number, then by that number, then by its leading zeros, and so on.
+/// Orders host names by the text before the first number, then by that number, then by its leading zeros, and
+/// so on.
 [[nodiscard]] std::strong_ordering compare_host_names(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace resourced::text

@@ -30,7 +30,7 @@ bool Hostlist::is_stem(const Stem& stem, std::string_view prefix_text, std::stri
   return prefix(stem) == prefix_text && suffix(stem) == suffix_text;
 }
 
-/// The run that holds a position.
+/// Returns the index of the run that holds a position.
 std::size_t Hostlist::run_at(std::size_t position) const {
   assert(position < size());
   const auto after = std::partition_point(runs_.begin(), runs_.end(),
@@ -123,8 +123,8 @@ std::uint32_t Hostlist::add_stem(std::string_view prefix_text, std::string_view 
   return static_cast<std::uint32_t>(stems_.size() - 1);
 }
 
-/// Splits the last host at this prefix and suffix, so that the next host can join it. Returns false if it is
-/// not a run of its own, or does not fit.
+/// Splits the last host at this prefix and suffix, so that the next host can join its run. Returns false if
+/// the last run has several hosts, or the host has another prefix or suffix.
 bool Hostlist::restem_last(std::string_view prefix_text, std::string_view suffix_text) {
   if (runs_.empty() || runs_.back().count != 1) return false;
   Run& last = runs_.back();
@@ -136,7 +136,8 @@ bool Hostlist::restem_last(std::string_view prefix_text, std::string_view suffix
   return true;
 }
 
-/// Adds one host. Of the numbers in its name the one is used by which it joins the host before it.
+/// Adds one host. If its name has several numbers, the run is formed by the number in which it differs from
+/// the host before it.
 void Hostlist::add_name(std::string_view host) {
   if (!runs_.empty() && runs_.back().width > 0) {
     const Run& last = runs_.back();

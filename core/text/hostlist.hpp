@@ -17,9 +17,9 @@ namespace resourced::text {
 
 class Hostlist {
  public:
-  /// The most hosts that one bracketed expression may stand for.
+  /// Maximum number of hosts of one bracketed expression.
   static constexpr std::size_t max_expansion = std::size_t{1} << 20;
-  /// The most hosts of a list: its positions are ids.
+  /// Maximum number of hosts of a list: positions are ids of an IdSet.
   static constexpr std::size_t max_size = std::size_t{IdSet::max_id} + 1;
 
   Hostlist() = default;
@@ -28,33 +28,33 @@ class Hostlist {
   /// of more than max_expansion hosts or a list of more than max_size.
   [[nodiscard]] static Hostlist parse(std::string_view text);
 
-  /// Compressed text; the order is kept. No expression is larger than parse() reads.
+  /// Returns the compressed text; the order is kept. parse() accepts the size of each expression in it.
   [[nodiscard]] std::string encode() const;
 
   [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
-  /// The host at a position. Requires position < size().
+  /// Returns the host at a position. Requires position < size().
   [[nodiscard]] std::string at(std::size_t position) const;
-  /// The first position of a host. Linear in the runs; HostIndex is for many look-ups.
+  /// Returns the first position of a host. Linear in the runs: use HostIndex for many look-ups.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view host) const;
 
   /// Adds one host name, which is not parsed. Throws Error EINVAL if it is not a host name: printable ASCII
   /// without blanks, brackets and commas, at most 1024 characters. Throws ERANGE beyond max_size.
   void append(std::string_view host);
   void append(const Hostlist& other);
-  /// The hosts at these positions, in order. Requires positions below size().
+  /// Returns the hosts at these positions, in order. Requires positions below size().
   [[nodiscard]] Hostlist select(const IdSet& positions) const;
 
-  /// Orders by prefix, then number, then suffix: `foo2-x` before `foo10-a`, `foo1` before `foo01`, and so on
+  /// Sorts by prefix, then number, then suffix: `foo2-x` before `foo10-a`, `foo1` before `foo01`, and so on
   /// with further numbers in the suffix. The cost follows the runs, and the parts into which overlapping runs
-  /// are split; throws Error ERANGE for more than twice max_expansion parts, or 64 MiB of names of their
-  /// first hosts.
+  /// are split; throws Error ERANGE for more than twice max_expansion parts, or if the names of their first
+  /// hosts exceed 64 MiB.
   void sort();
-  /// Sorts and drops repeats. Costs and throws as sort() does; repeats in ranges of one prefix and suffix are
-  /// free.
+  /// Sorts the list and drops repeats. Costs and throws as sort() does; repeats in ranges of one prefix and
+  /// suffix cost nothing.
   void unique();
 
-  /// The same hosts in the same order.
+  /// Compares content: two lists are equal if they have the same hosts in the same order.
   friend bool operator==(const Hostlist& a, const Hostlist& b);
 
   /// Calls f(std::string_view) for each host, in order. The view is valid during the call.
@@ -75,7 +75,7 @@ class Hostlist {
   friend class HostIndex;
   class Sorter;
 
-  /// A prefix and a suffix, one after the other in text_.
+  /// Position of a prefix and a suffix in text_, where the suffix follows the prefix.
   struct Stem {
     std::size_t offset;
     std::uint32_t prefix_size;
@@ -88,7 +88,7 @@ class Hostlist {
     std::uint32_t count;
     /// The position of the first host in the list.
     std::uint32_t start;
-    /// The least number of digits, 1 without leading zeros; 0 for a single host without a number. Always the
+    /// Minimum number of digits, 1 without leading zeros; 0 for a single host without a number. Always the
     /// least_width() of the first number.
     std::uint32_t width;
     std::uint32_t stem;

@@ -16,7 +16,7 @@
 
 namespace resourced::text {
 
-/// Sorts runs by their first hosts. Runs that overlap then are merged, the others stay whole.
+/// Sorts runs by their first hosts, then merges those that overlap; the others stay whole.
 class Hostlist::Sorter {
  public:
   explicit Sorter(const Hostlist& hosts) : hosts_(hosts), runs_(hosts.runs_) { order_stems(); }
@@ -72,8 +72,8 @@ class Hostlist::Sorter {
   static constexpr auto by_stem = [](const Run& run) { return std::uint64_t{run.stem}; };
   static constexpr std::uint32_t no_stem = std::numeric_limits<std::uint32_t>::max();
 
-  // Upper bounds of the parts that merging makes, and of the characters of their first hosts: all of them may
-  // be in the result.
+  // Upper bounds of the number of parts that merging makes, and of the characters in the names of their first
+  // hosts. The result may contain all of them.
   static constexpr std::size_t max_parts = 2 * max_expansion;
   static constexpr std::size_t max_part_names = std::size_t{64} << 20;
 
@@ -148,7 +148,7 @@ class Hostlist::Sorter {
     return std::is_gt(compare(run, run.first, other, last(other)));
   }
 
-  /// Adds a run that none overlaps.
+  /// Adds a run that overlaps no other.
   void add_run(const Run& run, Hostlist& result) {
     if (run.stem == same_stem_) {
       result.add_run(result.runs_.back().stem, run.first, run.count, run.width);
@@ -176,8 +176,8 @@ class Hostlist::Sorter {
                                     : compare_host_names(a.name, b.name);
   }
 
-  /// Whether the host `skip` places after the first of a rest comes before the first of another one, or is
-  /// the same.
+  /// Whether the host `skip` places after the first of a rest comes before the first host of another rest, or
+  /// is equal to it.
   [[nodiscard]] bool is_up_to(const Rest& rest, std::uint64_t skip, const Rest& other) const {
     const std::uint64_t number = rest.run.first + skip;
     return std::is_lteq(by_numbers(rest.run, other.run)
@@ -185,8 +185,8 @@ class Hostlist::Sorter {
                             : compare_host_names(name(rest.run, number), other.name));
   }
 
-  /// How many hosts of a rest come before the first of another one or are the same. Requires that the first
-  /// does.
+  /// Number of hosts of a rest that come before the first host of another rest, or are equal to it. Requires
+  /// that the first host does.
   [[nodiscard]] std::uint32_t count_up_to(const Rest& rest, const Rest& other) const {
     std::uint64_t last = 0;
     const auto goes_on = [&](std::uint64_t step) {
@@ -200,9 +200,9 @@ class Hostlist::Sorter {
     return static_cast<std::uint32_t>(last + 1);
   }
 
-  /// Adds the hosts of runs that overlap: of the run with the least host all that come before the hosts of
-  /// the other runs, and so on. Throws ERANGE if that takes more than max_parts, or names of more than
-  /// max_part_names.
+  /// Adds the hosts of overlapping runs: first those hosts of the run with the least host that come before
+  /// the hosts of the other runs, and so on. Throws ERANGE if that takes more than max_parts parts, or if the
+  /// names exceed max_part_names.
   void merge_runs(std::size_t begin, std::size_t end, Hostlist& result) {
     const auto is_after = [this](const Rest& a, const Rest& b) { return std::is_gt(compare(a, b)); };
     std::vector<Rest> rests;
@@ -222,7 +222,8 @@ class Hostlist::Sorter {
       std::uint32_t count = 1;
       if (!repeats) {
         count = rests.empty() ? rest.run.count : count_up_to(rest, rests.front());
-        // Added by name, since it may join the host before it by another number than that of its stem.
+        // Adds the host by name, because it may join the host before it by another number than that of its
+        // stem.
         result.add_name(rest.name);
         if (count > 1) result.add_part(hosts_, original(rest.run), 1, count - 1);
         if (drop_) before = name(rest.run, rest.run.first + (count - 1));
@@ -244,13 +245,14 @@ class Hostlist::Sorter {
   }
 
   const Hostlist& hosts_;
-  // Their stems are indices into stems_, which has the stems of the list in the order of the names.
+  // The runs of the list. Their stems are indices into stems_, which has the stems of the list in the order
+  // of the names.
   std::vector<Run> runs_;
   std::vector<std::uint32_t> stems_;
-  // Whether the hosts of a stem have the order of their numbers. They do not if the prefix ends in digits (of
-  // a number with too many), since names compare those as part of the number.
+  // For each stem, whether its hosts have the order of their numbers. They do not if the prefix ends in
+  // digits, because names compare those digits as a part of the number.
   std::vector<bool> numeric_;
-  // The stem of the last run of the result, if it is the same as in the list.
+  // Stem of the last run of the result, if the list has the same stem; else no_stem.
   std::uint32_t same_stem_ = no_stem;
   std::size_t parts_ = 0;
   std::size_t part_names_ = 0;

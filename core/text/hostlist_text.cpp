@@ -14,7 +14,7 @@ namespace resourced::text {
 
 namespace {
 
-/// `prefix[numbers]suffix`; a name without brackets has only a prefix.
+/// One expression `prefix[numbers]suffix`; a name without brackets has only a prefix.
 struct Expression {
   struct Range {
     std::uint64_t first;
@@ -23,7 +23,7 @@ struct Expression {
 
   std::string_view prefix;
   bool brackets = false;
-  /// The least number of digits.
+  /// Minimum number of digits.
   std::size_t width = 1;
   std::vector<Range> ranges;
   std::string_view suffix;
@@ -139,7 +139,7 @@ void Hostlist::add_numbers(std::string_view prefix_text, std::string_view suffix
   }
   const std::string_view digits = split_host_name(prefix_text).digits;
   for (std::uint32_t added = 0; added < count;) {
-    // The numbers that are written with as many digits as this one.
+    // Bounds of the numbers that are written with as many digits as this one.
     const std::uint64_t number = first + added;
     const std::size_t length = std::max<std::size_t>(digit_count(number), width);
     const std::uint64_t beyond = smallest_with_digits(length + 1);

@@ -12,8 +12,8 @@ namespace {
 using Span = IdBlock::Span;
 using View = IdBlock::View;
 
-// Words take 8 KiB, spans 4 bytes each. The gap between the two limits keeps a block that gains and loses an
-// id again and again from being rewritten each time.
+// The words of a block take 8 KiB, spans 4 bytes each. The gap between the two limits keeps a block that
+// gains and loses an id repeatedly from being rewritten each time.
 constexpr std::size_t few_spans = IdBlock::most_spans / 2;
 
 constexpr std::uint64_t bit(std::uint32_t offset) { return std::uint64_t{1} << (offset % 64); }
@@ -22,7 +22,8 @@ bool test(const std::uint64_t* words, std::uint32_t offset) {
   return (words[offset / 64] & bit(offset)) != 0;
 }
 
-/// Calls f(i, bits) for each word that the span touches until it returns false; returns whether it never did.
+/// Calls f(i, bits) for each word that the span touches until it returns false. Returns true if every call
+/// did.
 template <class F>
 bool all_words(Span span, F&& f) {
   constexpr std::uint64_t all = ~std::uint64_t{0};
@@ -171,7 +172,7 @@ void IdBlock::erase(std::uint16_t offset) {
   choose_form();
 }
 
-/// The first span that does not end before the offset.
+/// Returns the first span that does not end before the offset.
 std::vector<Span>::iterator IdBlock::span_from(std::uint16_t offset) noexcept {
   return std::partition_point(spans_.begin(), spans_.end(), [offset](Span s) { return s.last < offset; });
 }

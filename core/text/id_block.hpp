@@ -15,7 +15,7 @@ namespace resourced::text {
 /// An operation of set algebra on two sets, the second of which is subtracted.
 enum class SetOp : std::uint8_t { unite, intersect, subtract };
 
-/// Whether the result of an operation holds an id that the first set holds or not, and the second or not.
+/// Whether the result of an operation has an id, given whether the first set and the second set have it.
 constexpr bool keeps(SetOp op, bool in_first, bool in_second) {
   if (op == SetOp::unite) return in_first || in_second;
   if (op == SetOp::intersect) return in_first && in_second;
@@ -26,7 +26,7 @@ class IdBlock {
  public:
   static constexpr std::uint32_t size = 65536;
   static constexpr std::size_t word_count = size / 64;
-  /// The most runs that a block keeps as spans.
+  /// Maximum number of runs that a block keeps as spans.
   static constexpr std::size_t most_spans = 1024;
 
   /// Consecutive offsets, both ends included.
@@ -36,15 +36,16 @@ class IdBlock {
     friend bool operator==(const Span&, const Span&) = default;
   };
 
-  /// A block, or a part of a solid range, to be read: words if not null, else ascending separate spans.
+  /// A read-only view of a block, or of a part of a solid range: words if not null, else ascending separate
+  /// spans.
   struct View {
     std::span<const Span> spans;
     const std::uint64_t* words = nullptr;
   };
 
-  /// Spans ascend and do not touch.
+  /// Makes a block of spans, which ascend and do not touch.
   explicit IdBlock(std::vector<Span> spans);
-  /// A bit for each offset, word_count words.
+  /// Makes a block of words: a bit for each offset, word_count words.
   explicit IdBlock(std::vector<std::uint64_t> words);
 
   /// Sets the bits of a span in word_count words.
@@ -56,7 +57,7 @@ class IdBlock {
   [[nodiscard]] std::uint32_t runs() const noexcept { return runs_; }
   [[nodiscard]] bool contains(std::uint16_t offset) const noexcept;
   [[nodiscard]] std::optional<std::uint16_t> at_or_after(std::uint16_t offset) const noexcept;
-  /// The smallest and the largest offset. Require a block that is not empty.
+  /// The smallest and the largest offset of a block. Both require a block that is not empty.
   [[nodiscard]] std::uint16_t first() const noexcept;
   [[nodiscard]] std::uint16_t last() const noexcept;
 
@@ -66,7 +67,7 @@ class IdBlock {
 
   [[nodiscard]] static bool intersect(View a, View b) noexcept;
   [[nodiscard]] static bool includes(View a, View b) noexcept;
-  /// By content: the same offsets may be spans on one side and words on the other.
+  /// Compares content: the same offsets may be spans on one side and words on the other.
   friend bool operator==(const IdBlock& a, const IdBlock& b) noexcept;
 
   /// Calls f(first, last) for each maximal run, in ascending order.
@@ -115,7 +116,7 @@ class IdBlock {
   void choose_form();
   void recount() noexcept;
 
-  // One of the two is in use, the other is empty.
+  // Spans or words: one of the two is in use, the other is empty.
   std::vector<Span> spans_;
   std::vector<std::uint64_t> words_;
   std::uint32_t count_ = 0;

@@ -14,8 +14,8 @@ namespace {
 
 std::uint16_t offset(IdSet::Id id) { return static_cast<std::uint16_t>(id % IdBlock::size); }
 
-/// The whole set as one range, if it has no gaps. Most changes concern one target and then need no walk over
-/// two sets.
+/// Returns the set as one range, if it has no gaps. Most changes concern one target and then need no walk
+/// over two sets.
 std::optional<IdSet::Range> whole_range(const IdSet& ids) {
   if (ids.empty() || ids.count() != std::size_t{ids.last()} - ids.first() + 1) return std::nullopt;
   return IdSet::Range{ids.first(), ids.last()};
@@ -123,8 +123,8 @@ void IdSet::erase(Id first, Id last) {
 
 void IdSet::clear() noexcept { parts_.clear(); }
 
-/// Inserts or erases an id in its block if that certainly remains a block, at the cost of the block;
-/// otherwise returns false.
+/// Inserts or erases an id in its block, at the cost of that block. Returns false, and changes nothing, if
+/// the result might no longer be a block.
 bool IdSet::change_in_block(SetOp op, Id id) {
   auto part = part_at_or_after(id / IdBlock::size * IdBlock::size);
   if (part == parts_.end() || !part->block || part->base() != id / IdBlock::size * IdBlock::size)

@@ -33,24 +33,24 @@ class IdSet {
   IdSet() = default;
   IdSet(std::initializer_list<Id> ids);
 
-  /// The ids from first to last, both included. Requires first <= last <= max_id.
+  /// Makes the set of the ids from first to last, both included. Requires first <= last <= max_id.
   [[nodiscard]] static IdSet range(Id first, Id last);
 
   /// Reads RFC 22 text, with or without brackets.
   /// Throws Error EINVAL that shows the text and says what is wrong with it.
   [[nodiscard]] static IdSet parse(std::string_view text);
 
-  /// Canonical text: compressed ranges, no brackets, "" for the empty set.
+  /// Returns the canonical text: compressed ranges, no brackets, "" for the empty set.
   [[nodiscard]] std::string encode() const;
   void encode_to(std::string& out) const;
 
   [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] std::size_t count() const noexcept;
   [[nodiscard]] bool contains(Id id) const noexcept;
-  /// The smallest and the largest id. Require a set that is not empty.
+  /// The smallest and the largest id. Both require a set that is not empty.
   [[nodiscard]] Id first() const;
   [[nodiscard]] Id last() const;
-  /// The smallest member that is not below id.
+  /// Returns the smallest member that is not below id.
   [[nodiscard]] std::optional<Id> at_or_after(Id id) const noexcept;
 
   void insert(Id id);

@@ -33,7 +33,7 @@ void IdSetBuilder::append_solid(Id first, Id last) {
   }
 }
 
-/// Switches from spans to a bit for each id.
+/// Converts the current block from spans to a bit for each id.
 void IdSetBuilder::spread() {
   words_.assign(IdBlock::word_count, 0);
   for (const IdBlock::Span span : spans_) IdBlock::set_bits(words_.data(), span);

@@ -26,7 +26,7 @@ namespace {
   fail(text, fmt::format("{} is above {}", number, IdSet::max_id));
 }
 
-/// The text inside the brackets, or the whole text if it has none.
+/// Returns the text inside the brackets, or the whole text if it has none.
 std::string_view without_brackets(std::string_view text) {
   if (!text.starts_with('[')) return text;
   if (!text.ends_with(']')) fail(text, "the bracket is not closed");
@@ -77,7 +77,8 @@ void IdSet::encode_to(std::string& out) const {
   for (const Part& part : parts_) runs += part.block ? part.block->runs() : 1;
   out.reserve(out.size() + runs * (fmt::format_int(last()).size() + 1));
 
-  // Collected in pieces, because growing a string by a few characters at a time costs more than the digits.
+  // The text is collected in pieces, because growing a string by a few characters at a time costs more than
+  // writing the digits.
   std::array<char, 4096> piece;
   char* const limit = piece.data() + piece.size() - 2 * DigitWriter::room;
   char* end = piece.data();

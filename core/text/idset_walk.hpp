@@ -58,7 +58,7 @@ class IdSet::Walk {
   }
 
  private:
-  /// A set, and its first part that does not end before the position of the walk.
+  /// Position in one set: its first part that does not end before the position of the walk.
   struct Cursor {
     std::span<const Part> parts;
     std::size_t next = 0;
@@ -66,7 +66,7 @@ class IdSet::Walk {
     [[nodiscard]] const Part& part() const { return parts[next]; }
     [[nodiscard]] bool done() const { return next == parts.size(); }
 
-    /// Moves on to a position; returns whether any part is left from there on.
+    /// Moves to a position. Returns whether any part is left from there on.
     bool reach(std::uint64_t at) {
       while (!done() && part().last < at) ++next;
       return !done();

@@ -22,7 +22,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::optional<std::string_view> nearest(std::string_view name, std::span<const std::string_view> names) {
-  // The distance takes time, and no known name is this long.
+  // Compare at most this much of a name: the distance takes quadratic time, and no known name is as long.
   constexpr std::size_t most_bytes = 64;
   constexpr std::size_t least_beginning = 2;
   name = name.substr(0, most_bytes);

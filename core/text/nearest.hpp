@@ -1,4 +1,4 @@
-// The known name that is most like a name that is not known, for errors that ask "did you mean".
+// Suggestions for "did you mean": the known name nearest to an unknown one.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,12 @@
 
 namespace resourced::text {
 
-/// How many characters must be inserted, deleted or replaced to make one name of the other (Levenshtein).
+/// Number of characters that must be inserted, deleted or replaced to make one name of the other (Levenshtein
+/// distance).
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The first of the names with the least distance; nothing if even that is not alike: more than a third of
-/// the characters differ, and it does not begin with `name` either. Looks at 64 bytes of `name`.
+/// Returns the known name with the least distance to `name`, the first of several; nothing if more than a
+/// third of the characters differ and the known name does not begin with `name`. Looks at 64 bytes of `name`.
 [[nodiscard]] std::optional<std::string_view> nearest(std::string_view name,
                                                       std::span<const std::string_view> names);
 

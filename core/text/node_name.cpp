@@ -18,7 +18,7 @@ bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (
 
 bool is_part_of_node_name(char c) { return is_alphanumeric(c) || c == '.' || c == '-' || c == '_'; }
 
-/// The first expression of a compressed hostlist: up to the comma that stands outside of brackets.
+/// Returns the first expression of a compressed hostlist: up to the comma outside of brackets.
 std::string_view first_expression(std::string_view text) {
   bool is_inside = false;
   const auto* const end = std::ranges::find_if(text, [&](char c) {
@@ -28,7 +28,8 @@ std::string_view first_expression(std::string_view text) {
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }
 
-/// Brackets hold numbers only, so the names of an expression begin and continue as its text does.
+/// Whether all names of an expression are node names. Brackets hold numbers only, so the names begin and
+/// continue as the text of the expression does.
 bool names_nodes(std::string_view expression) {
   const std::size_t open = expression.find('[');
   const std::string_view prefix = expression.substr(0, open);

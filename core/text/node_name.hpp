@@ -9,12 +9,12 @@
 
 namespace resourced::text {
 
-/// Throws Error EINVAL that shows the first name, or expression of names, with other characters than letters,
-/// digits, `.`, `-` and `_`, or that begins with another character than a letter or digit. The cost follows
-/// the expressions of the list.
+/// Refuses hosts whose names are not node names. Throws Error EINVAL that shows the first name, or expression
+/// of names, that has other characters than letters, digits, `.`, `-` and `_`, or that does not begin with a
+/// letter or digit. The cost follows the expressions of the list.
 void check_node_names(const Hostlist& hosts);
 
-/// Whether a host that has no name of its own yet, or for good, calls itself so.
+/// Whether this is one of the names of a host that has no name of its own.
 [[nodiscard]] bool is_localhost(std::string_view name) noexcept;
 
 }  // namespace resourced::text

@@ -7,10 +7,10 @@
 
 namespace resourced::text {
 
-/// The most characters of a text that an error message shows.
+/// Maximum number of characters of a text that an error message shows.
 inline constexpr std::size_t max_quoted = 60;
 
-/// `"text"`, or `"the first characters..."` for a text that is longer than max_quoted.
+/// Returns `"text"`, or `"the first characters..."` for a text that is longer than max_quoted.
 [[nodiscard]] std::string quoted(std::string_view text);
 
 }  // namespace resourced::text

@@ -9,7 +9,7 @@
 
 namespace resourced::text {
 
-/// Orders by key(item), an unsigned number of up to 64 bits, and leaves items with equal keys in their order.
+/// Sorts by key(item), an unsigned number of up to 64 bits, and leaves items with equal keys in their order.
 /// Costs a pass for each byte in which keys differ.
 template <class T, class Key>
 void radix_sort(std::vector<T>& items, Key&& key) {

@@ -1,4 +1,4 @@
-// Text from outside in commands that a program prints for people to copy into a shell.
+// Quoting of text from outside in commands that a program prints for people to copy into a shell.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace resourced::text {
 
-/// The text as one word of a shell's command line: in single quotes, unless it has letters, digits and
-/// `_.,:/@%+=-[]` only, which no shell replaces in a list of hosts.
+/// Returns the text as one word of a shell's command line: in single quotes, unless it has only letters,
+/// digits and `_.,:/@%+=-[]`, which no shell replaces in a list of hosts.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
 }  // namespace resourced::text

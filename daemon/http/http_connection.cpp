@@ -9,13 +9,13 @@
 namespace resourced::daemon::http {
 namespace {
 
-// A piece of a body that is given to the socket at once.
+// Maximum size of a piece of a body that is passed to the socket at once.
 constexpr std::size_t most_at_once = std::size_t{64} << 10;
-// Beyond that, a stream waits: it then takes its next events from the journal.
+// Number of unsent bytes at which a stream waits: it then takes its next events from the journal.
 constexpr std::size_t full_at = std::size_t{256} << 10;
-// Smaller payloads of streams are copied, so that an event is one write.
+// Smaller payloads of streams than this are copied, so that an event is one write.
 constexpr std::size_t most_copied = 4096;
-// What a client may send that nobody reads, in a stream or after its last request.
+// Maximum number of ignored bytes that a client may send, in a stream or after its last request.
 constexpr std::size_t most_discarded = std::size_t{64} << 10;
 
 }  // namespace
@@ -62,7 +62,7 @@ void HttpConnection::read() {
 void HttpConnection::on_read(const boost::system::error_code& error, std::size_t size) {
   if (error) {
     has_ended_ = true;
-    // A client may end its side and still wait for the response.
+    // Serve the request: a client may end its side and still wait for the response.
     if (phase_ == Phase::serving || phase_ == Phase::writing) return;
     return end();
   }
@@ -70,7 +70,7 @@ void HttpConnection::on_read(const boost::system::error_code& error, std::size_t
     discarded_ += size;
     return discarded_ > most_discarded ? end() : read();
   }
-  // Empty lines before a request belong to its time.
+  // Start the time of the request with its first byte, which may be in empty lines before it.
   if (!std::exchange(has_begun_, true)) set_deadline(patience_.request);
   received_.append(chunk_.data(), size);
   if (phase_ == Phase::reading) events_.ready();
@@ -82,7 +82,7 @@ void HttpConnection::take_turn() {
   const auto taken = take_request(received_);
   if (std::holds_alternative<Incomplete>(taken)) return read();
   phase_ = Phase::serving;
-  // The service has its own limits of time.
+  // No deadline: the service has its own time limits.
   deadline_ = Clock::time_point::max();
   if (const auto* refusal = std::get_if<Refusal>(&taken)) {
     received_.clear();
@@ -114,7 +114,7 @@ void HttpConnection::begin_stream(std::string head) {
   set_deadline(patience_.silence);
   push(std::move(head));
   write();
-  // Learns of the client's end.
+  // Read on, to detect the client's end.
   read();
 }
 
@@ -202,7 +202,8 @@ void HttpConnection::after_writing() {
   await_request();
 }
 
-// To close with unread bytes would reset the connection, and could destroy the response on its way.
+// Starts to close. Closing with unread bytes would reset the connection, and could destroy the response on
+// its way.
 void HttpConnection::begin_closing() {
   if (has_ended_) return end();
   phase_ = Phase::closing;
@@ -221,7 +222,7 @@ void HttpConnection::close() {
   phase_ = Phase::closed;
   timer_.cancel();
   wire_->close();
-  // Pieces that are being written stay until the handler is called; it gets the error.
+  // Keep pieces that are being written until the handler is called with the error.
   change_unsent(-static_cast<std::ptrdiff_t>(unsent_));
 }
 
@@ -237,7 +238,7 @@ void HttpConnection::set_deadline(std::chrono::milliseconds after) {
   watch();
 }
 
-// The timer runs on when the deadline moves to a later time, so most requests do not set it.
+// Sets the timer. It keeps running when the deadline moves to a later time, so most requests do not set it.
 void HttpConnection::watch() {
   if (deadline_ == Clock::time_point::max()) return;
   if (is_timed_ && timer_.expiry() <= deadline_) return;

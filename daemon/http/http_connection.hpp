@@ -1,6 +1,6 @@
-// One HTTP connection: requests in, one after the other, and the bytes of their responses out. A response
-// shares the payload that it sends, and is sent in pieces, so that a large one holds neither the loop nor
-// memory of its own.
+// An HTTP connection reads requests, one after the other, and writes the bytes of their responses. A response
+// shares the payload that it sends, and is sent in pieces, so that a large one neither holds the loop nor
+// needs memory of its own.
 #pragma once
 
 #include <array>
@@ -23,30 +23,31 @@
 
 namespace resourced::daemon::http {
 
-/// How long a client may take.
+/// Time limits of a client.
 struct Patience {
   std::chrono::milliseconds request{10000};   ///< from the first byte of a request to its last, and for TLS
   std::chrono::milliseconds idle{60000};      ///< between requests
   std::chrono::milliseconds response{60000};  ///< to read a response
-  std::chrono::milliseconds stall{10000};     ///< to read anything of what waits for it
-  std::chrono::milliseconds silence{10000};   ///< of the server in a stream, before it sends a comment
-  std::chrono::milliseconds closing{2000};    ///< to close, once it has read the end
+  std::chrono::milliseconds stall{10000};     ///< to read any of the waiting bytes
+  std::chrono::milliseconds silence{10000};   ///< time after which a stream gets a comment
+  std::chrono::milliseconds closing{2000};    ///< to close after it has read the end
 };
 
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   /// The calls from a connection to its transport. None follows closed().
   struct Events {
-    /// There is something to read. The transport calls take_turn() when it is this connection's turn.
+    /// Called when there is something to read. The transport calls take_turn() when it is this connection's
+    /// turn.
     std::function<void()> ready;
-    /// The transport answers, now or later.
+    /// Called with a request, which the transport answers now or later.
     std::function<void(const Request&)> request;
-    /// A request that cannot be served: the transport answers it now.
+    /// Called for a request that cannot be served: the transport answers it now.
     std::function<void(const Refusal&)> refused;
     std::function<void()> closed;
-    /// A stream that was full has room again.
+    /// Called when a stream that was full has room again.
     std::function<void()> writable;
-    /// Bytes that were queued (more than 0) or written (less).
+    /// Called with the number of bytes that were queued (positive) or written (negative).
     std::function<void(std::ptrdiff_t)> unsent_changed;
     transport::LoopHolds* holds = nullptr;
   };
@@ -56,20 +57,20 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void start();
   void take_turn();
 
-  /// Answers the request that the transport was called with. `body` is copied unless it is a part of `owner`.
-  /// `keeps_alive` is as the head says.
+  /// Answers the request with which the transport was called. `body` is copied unless it is a part of
+  /// `owner`. `keeps_alive` must agree with the head.
   void respond(std::string head, std::string_view body, const proto::Payload& owner, bool keeps_alive);
-  /// Begins a stream, which has no end but that of the connection.
+  /// Begins a stream, which ends only with the connection.
   void begin_stream(std::string head);
-  /// Whether so much waits for the client that a stream should wait.
+  /// Whether so many bytes wait for the client that a stream should wait.
   [[nodiscard]] bool is_full();
   void stream(std::string before, std::string_view data, const proto::Payload& owner, std::string_view after);
   /// Closes once everything is written.
   void end_stream(std::string last);
 
-  /// Ends an idle connection, and others after their response.
+  /// Ends the connection if it is idle, otherwise after its response.
   void stop_reading();
-  /// Without a call of closed().
+  /// Closes the connection, without a call of closed().
   void close();
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_; }
   [[nodiscard]] bool is_streaming() const noexcept { return phase_ == Phase::streaming; }
@@ -78,14 +79,14 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   using Clock = std::chrono::steady_clock;
   enum class Phase : std::uint8_t {
     greeting,  ///< TLS
-    reading,   ///< a request, or the silence before it
-    serving,   ///< the transport has a request
-    writing,   ///< a response
+    reading,   ///< reads a request, or waits for one
+    serving,   ///< the transport handles a request
+    writing,   ///< writes a response
     streaming,
     closing,  ///< the end is written: reads until the peer closes, so that it gets the response
     closed,
   };
-  /// Bytes to write, of a payload if `owner` is there.
+  /// Bytes to write, which belong to `owner` if it is set.
   struct Piece {
     std::string own;
     proto::Payload owner;
@@ -103,7 +104,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void begin_closing();
   void end();
   void change_unsent(std::ptrdiff_t bytes);
-  /// Sets the time by which something has to happen; on_deadline() is called then.
+  /// Sets the deadline of the next event, at which on_deadline() is called.
   void set_deadline(std::chrono::milliseconds after);
   void watch();
   void on_deadline();
@@ -119,7 +120,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::array<char, 2048> chunk_{};
   bool is_reading_ = false;
   bool has_ended_ = false;
-  /// Bytes of the next request have come.
+  /// Whether bytes of the next request were received.
   bool has_begun_ = false;
   std::string received_;
   std::size_t discarded_ = 0;
@@ -130,7 +131,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool keeps_alive_ = true;
   bool stops_ = false;
   bool was_full_ = false;
-  /// The end of the response that is written, whatever the client reads in between.
+  /// Deadline of the response that is being written, independent of what the client reads in between.
   Clock::time_point response_deadline_;
 };
 

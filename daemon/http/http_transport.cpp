@@ -12,15 +12,17 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "core/error.hpp"
-#include "daemon/http/request_rate.hpp"
 #include "daemon/http/response.hpp"
 #include "daemon/http/status.hpp"
 #include "daemon/http/target.hpp"
 #include "daemon/http/web_files.hpp"
 #include "daemon/transport/accepting.hpp"
+#include "daemon/transport/socket_file.hpp"
+#include "daemon/transport/token_bucket.hpp"
+#include "os/loop.hpp"
+#include "os/sha256.hpp"
 #include "proto/topics/metrics.hpp"
 
 namespace resourced::daemon::http {
@@ -34,7 +36,7 @@ using transport::Credentials;
 using transport::Listener;
 using transport::SendResult;
 
-// Responses that wait for clients, in bytes: of one address or uid, and of all.
+// Maximum size of unsent responses, in bytes: of one address or uid, and of all.
 constexpr std::size_t most_unsent_of_peer = std::size_t{32} << 20;
 constexpr std::size_t most_unsent = std::size_t{128} << 20;
 
@@ -48,14 +50,15 @@ struct Pending {
 
 struct Peer {
   std::shared_ptr<HttpConnection> connection = nullptr;
-  /// The identity of the connection; that of a request may add a token.
+  /// The identity of the connection; a request may add a token to it.
   Origin origin;
   /// The client for the token of its last request, if there was one.
   std::optional<ClientId> client = std::nullopt;
   std::string token = {};
   Pending pending = {};
   std::uint32_t matchtag = 0;
-  RequestRate rate = {};
+  /// The requests of the connection, of those too that reach no service: files, and refusals.
+  transport::TokenBucket requests = {};
 };
 
 using ConnectionId = std::uint64_t;
@@ -74,6 +77,7 @@ class HttpTransport final : public HttpServer {
                    {[this](stream_protocol::socket socket) { meet(std::move(socket)); },
                     [this](const std::string& why) { report(why); }}) {
     listen_at(accepting_.acceptor(), place_);
+    if (place_.is_local()) file_.emplace(place_.path);
     accepting_.begin();
   }
 
@@ -81,7 +85,6 @@ class HttpTransport final : public HttpServer {
     *alive_ = false;
     for (auto& [id, peer] : peers_) peer.connection->close();
     tls_thread_.reset();
-    if (place_.is_local()) unlink(place_.path.c_str());
   }
 
   HttpTransport(const HttpTransport&) = delete;
@@ -91,11 +94,13 @@ class HttpTransport final : public HttpServer {
 
   std::string endpoint() const override { return place_.uri(site_.tls != nullptr); }
 
+  bool is_reachable() const override { return !file_ || file_->is_there(); }
+
   SendResult send(ClientId client, const proto::Message& message) override {
     const auto found = of_clients_.find(client);
     if (found == of_clients_.end()) return SendResult::gone;
     Peer& peer = peers_.at(found->second);
-    // A response to a request whose connection has gone on: there is none.
+    // Ignore a response to a request that the connection has abandoned.
     if (message.matchtag != peer.matchtag || peer.pending.topic == nullptr) return SendResult::sent;
     if (peer.pending.topic->streams) return send_event(peer, message);
     const Pending pending = std::exchange(peer.pending, {});
@@ -200,7 +205,7 @@ class HttpTransport final : public HttpServer {
     });
   }
 
-  // One turn, and then the loop's other work.
+  // Serves one turn; then the loop does its other work.
   void serve() {
     serving_ = false;
     const auto found = peers_.find(turns_.next());
@@ -239,13 +244,13 @@ class HttpTransport final : public HttpServer {
     return std::nullopt;
   }
 
-  // Sets the identity of a request.
+  // Sets the identity of a request, or refuses it.
   std::optional<Refusal> turn_down(const Peer& peer, Credentials& credentials, const Request& request) const {
     if (!place_.is_local() && site_.needs_token) {
       credentials.reads_by_loopback = false;
       credentials.address.clear();
       const auto token = token_of(request.authorization);
-      if (token) credentials.token = options_.digest(*token);
+      if (token) credentials.token = os::sha256(*token);
       if (!token || !options_.welcomes(credentials))
         return Refusal{Status::unauthorized, "a known token is required", EACCES};
     }
@@ -255,7 +260,8 @@ class HttpTransport final : public HttpServer {
   }
 
   void take(Peer& peer, ConnectionId id, const Request& request) {
-    if (!peer.rate.admit(static_cast<double>(options_.requests_per_second()))) {
+    const auto rate = static_cast<double>(options_.requests_per_second());
+    if (peer.requests.take(os::steady_clock(), {rate, rate}, 1) < 0) {
       return refuse(peer, {Status::unavailable, "more requests in a second than limits.requests-per-second"},
                     request.is_head, false);
     }
@@ -266,7 +272,7 @@ class HttpTransport final : public HttpServer {
       return send_text(peer, text, request.is_head, request.keeps_alive);
     }
     const auto* file = std::get_if<NamedFile>(&target.wanted);
-    // The page has no secrets, and asks for a token itself.
+    // Serve the page without a token: it has no secrets, and asks for a token itself.
     if (file != nullptr && site_.needs_token) return send_file(peer, *file, request);
     Credentials credentials = peer.origin.credentials;
     if (const auto refusal = turn_down(peer, credentials, request)) return turn_down(peer, request, *refusal);
@@ -293,7 +299,8 @@ class HttpTransport final : public HttpServer {
     const bool is_known = matches(request.if_none_match, file->entity_tag);
     const std::string head = encode({is_known ? Status::not_modified : Status::ok, file->content_type,
                                      file->content.size(), request.keeps_alive, fields_of(*file)});
-    // The content is a part of the program, so it is not copied and has no owner that could end.
+    // The owner of the content, which is a part of the program: it is not copied and lives as long as the
+    // program.
     static const proto::Payload program = std::make_shared<const std::string>();
     peer.connection->respond(head, request.is_head || is_known ? std::string_view() : file->content, program,
                              request.keeps_alive);
@@ -311,12 +318,12 @@ class HttpTransport final : public HttpServer {
     peer.pending = {ask.topic, ask.form, request.is_head, request.keeps_alive && !ask.topic->streams};
     const proto::Payload payload = proto::make_payload(ask.payload);
     const std::uint8_t flags = ask.topic->streams ? proto::flag::streaming : std::uint8_t{0};
-    // Last: the listener may drop the client, and so this connection.
+    // Call the listener last: it may drop the client, and so this connection.
     listener_.on_message(*peer.client,
                          proto::make_request(std::string(ask.topic->name), ++peer.matchtag, payload, flags));
   }
 
-  // The client of a connection: another one for another token, as a client has one identity.
+  // Sets the client of a connection: another one for another token, because a client has one identity.
   void become_client(Peer& peer, ConnectionId id, const Credentials& credentials) {
     if (peer.client) {
       of_clients_.erase(*peer.client);
@@ -357,7 +364,8 @@ class HttpTransport final : public HttpServer {
                              pending.keeps_alive);
   }
 
-  // The service may send the same payload again, as it takes long to make where it is large.
+  // Returns the text of a payload. The service may send the same payload again, so the last one is kept: a
+  // large one takes long to make.
   proto::Payload plain_text(const proto::Message& message) {
     if (!message.payload) return std::make_shared<const std::string>("ready\n");
     if (plain_of_ != message.payload) {
@@ -393,11 +401,12 @@ class HttpTransport final : public HttpServer {
 
   asio::io_context& loop_;
   HttpEndpoint place_;
+  std::optional<transport::OwnSocketFile> file_;
   HttpOptions options_;
   const Site& site_;
   ClientIds& ids_;
   Listener& listener_;
-  /// Made for the first connection with TLS. Ends once all connections are closed.
+  /// The thread for TLS, made for the first such connection. Ends once all connections are closed.
   std::unique_ptr<TlsThread> tls_thread_;
   transport::Accepting<stream_protocol> accepting_;
   Peers peers_;
@@ -409,7 +418,7 @@ class HttpTransport final : public HttpServer {
   proto::Payload plain_of_;
   proto::Payload plain_;
   std::size_t unsent_ = 0;
-  /// Only of peers for which something waits.
+  /// Unsent bytes by peer, only of peers that have some.
   std::unordered_map<std::string, std::size_t> unsent_of_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

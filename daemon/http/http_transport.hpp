@@ -1,4 +1,4 @@
-// HTTP as a transport: a request is a message of a client, the response its response, and a stream of
+// The transport for HTTP: a request is a message of a client, the response its response, and a stream of
 // responses server-sent events. The files of daemon/http/web are served from the program. Nothing can be
 // changed through HTTP.
 #pragma once
@@ -24,13 +24,11 @@ struct HttpOptions {
   Patience patience;
   /// Counts the connections of each uid and address; shared with other endpoints.
   std::shared_ptr<transport::ConnectionCount> connections;
-  /// The same of HTTP alone.
+  /// Counts the HTTP connections of each uid and address.
   std::shared_ptr<transport::ConnectionCount> http_connections;
-  /// Whether a client may read.
+  /// Returns whether a client may read.
   std::function<bool(const transport::Credentials&)> welcomes;
-  /// The SHA-256 of a token, as Credentials have it.
-  std::function<std::string(std::string_view)> digest;
-  /// limits.requests-per-second, of one connection.
+  /// Returns limits.requests-per-second, which applies to one connection.
   std::function<std::size_t()> requests_per_second;
   /// Measures the work of this transport; may be null.
   transport::LoopHolds* holds = nullptr;
@@ -38,12 +36,13 @@ struct HttpOptions {
 
 class HttpServer : public transport::Transport {
  public:
-  /// Ends all connections on TCP, as they began under conditions that are not those of the site any more.
+  /// Ends all connections on TCP, because they were made under conditions that are no longer those of the
+  /// site.
   virtual void end_connections() = 0;
 };
 
 /// Binds a socket. A Unix socket without a listener is replaced. Throws Error that names the address. `site`
-/// may change between calls from the loop; it must outlive the transport, as `listener` must.
+/// may change between calls from the loop; it must outlive the transport, as must `listener`.
 [[nodiscard]] std::unique_ptr<HttpServer> make_http_transport(boost::asio::io_context& loop,
                                                               const HttpEndpoint& endpoint,
                                                               const HttpOptions& options, const Site& site,

@@ -4,6 +4,7 @@
 
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -25,8 +26,16 @@ asio::ip::tcp::endpoint tcp_of(const stream_protocol::endpoint& endpoint) {
   return tcp;
 }
 
-// The peer for limits. Every user of this machine can take any address of loopback, and a host on a network
-// any of its /64.
+// Returns an address without mapping: a socket for both families reports addresses of IPv4 as mapped into
+// IPv6.
+asio::ip::address plain_address_of(const stream_protocol::endpoint& endpoint) {
+  asio::ip::address address = tcp_of(endpoint).address();
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+}
+
+// Returns the name of a peer for limits. Every user of this machine can use any loopback address, and a host
+// on a network any of its /64.
 std::string name_of(const asio::ip::address& address) {
   if (address.is_loopback()) return "loopback";
   if (address.is_v4()) return "address " + address.to_string();
@@ -46,19 +55,29 @@ std::string HttpEndpoint::uri(bool has_tls) const {
 void listen_at(Acceptor& acceptor, HttpEndpoint& place) {
   boost::system::error_code error;
   stream_protocol::endpoint address;
+  // "*" means all addresses of both families, or of IPv4 if the kernel lacks IPv6.
+  const bool is_any = place.address == "*";
   if (place.is_local()) {
     transport::clear_socket(place.path, place.uri(false));
     address = asio::local::stream_protocol::endpoint(place.path);
+  } else if (is_any) {
+    address = asio::ip::tcp::endpoint(asio::ip::tcp::v6(), place.port);
   } else {
     address = asio::ip::tcp::endpoint(asio::ip::make_address(place.address), place.port);
   }
   acceptor.open(address.protocol(), error);
+  if (is_any && error == asio::error::address_family_not_supported) {
+    address = asio::ip::tcp::endpoint(asio::ip::tcp::v4(), place.port);
+    acceptor.open(address.protocol(), error);
+  }
   if (error)
     throw Error(error.value(), fmt::format("cannot listen on {}: {}", place.uri(false), error.message()));
-  // As in the local transport: see an aborted connection, so that the next one is accepted.
+  // Report an aborted connection, as in the local transport, so that the next one is accepted.
   acceptor.set_option(asio::socket_base::enable_connection_aborted(true));
   if (!place.is_local()) acceptor.set_option(asio::socket_base::reuse_address(true));
-  // Connections inherit it: without a bound the kernel keeps megabytes for each client that does not read.
+  if (is_any && address.protocol().family() == AF_INET6) acceptor.set_option(asio::ip::v6_only(false));
+  // Bound the send buffer, which connections inherit: otherwise the kernel keeps megabytes for each client
+  // that does not read.
   constexpr int most_in_kernel = 128 << 10;
   acceptor.set_option(asio::socket_base::send_buffer_size(most_in_kernel));
   acceptor.bind(address, error);
@@ -83,14 +102,12 @@ std::optional<Origin> origin_of(stream_protocol::socket& socket, const HttpEndpo
   if (error) return std::nullopt;
   const auto local = socket.local_endpoint(error);
   if (error) return std::nullopt;
-  asio::ip::address address = tcp_of(remote).address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped())
-    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  const asio::ip::address address = plain_address_of(remote);
   origin.credentials.address = address.to_string();
   origin.credentials.reads_by_loopback = address.is_loopback();
   origin.name = name_of(address);
-  origin.own_address = tcp_of(local).address().to_string();
-  // A response is written as a whole, so there is nothing to wait for.
+  origin.own_address = plain_address_of(local).to_string();
+  // Turn the delay of small segments off: a response is written as a whole, so there is nothing to wait for.
   const int yes = 1;
   ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   return origin;

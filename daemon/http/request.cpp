@@ -17,7 +17,7 @@ namespace {
 namespace beast = boost::beast::http;
 using Parser = beast::request_parser<beast::empty_body>;
 
-// A browser sends about twenty.
+// Maximum number of header lines; a browser sends about twenty.
 constexpr std::ptrdiff_t most_lines = 64;
 
 Refusal refusal(const boost::system::error_code& error) {
@@ -51,7 +51,7 @@ std::variant<Incomplete, Request, Refusal> read(const Parser& parser) {
   if (!request.host && !is_old) return Refusal{Status::bad_request, "the header has no Host"};
   if (method != beast::verb::get && method != beast::verb::head)
     return Refusal{Status::method_not_allowed, "only GET and HEAD are served"};
-  // Any coding means a body, of a length that only its decoder knows.
+  // Refuse a body; any coding means one, of a length that only its decoder knows.
   if (count(parser, beast::field::transfer_encoding) > 0 || parser.content_length().value_or(0) > 0)
     return Refusal{Status::content_too_large, "a request has no body here"};
   request.is_head = method == beast::verb::head;
@@ -67,16 +67,16 @@ std::variant<Incomplete, Request, Refusal> read(const Parser& parser) {
 }  // namespace
 
 std::variant<Incomplete, Request, Refusal> take_request(std::string& bytes) {
-  // Robustness (RFC 9112, 2.2): empty lines before a request are ignored.
+  // Ignore empty lines before a request, for robustness (RFC 9112, 2.2).
   while (bytes.starts_with("\r\n")) bytes.erase(0, 2);
-  // The end is looked for before the header is parsed, so a client that sends it byte by byte costs little.
+  // Find the end before the header is parsed, so that a client that sends it byte by byte costs little.
   if (bytes.find("\r\n\r\n") == std::string::npos && bytes.size() < max_header) {
-    // TLS, ZMTP and noise are refused at once.
+    // Refuse TLS, ZMTP and noise at once.
     if (!bytes.empty() && (bytes.front() < 'A' || bytes.front() > 'Z'))
       return Refusal{Status::bad_request, "the request is malformed: bad method"};
     return Incomplete{};
   }
-  // A field costs much more than its bytes.
+  // Count the lines, because a field costs much more than its bytes.
   const std::size_t end = std::min(bytes.find("\r\n\r\n"), bytes.size());
   if (std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(end), '\n') > most_lines)
     return Refusal{Status::header_too_large, "the header has more than 64 lines"};

@@ -1,5 +1,5 @@
-// HTTP/1.1 requests from bytes (RFC 9112), by Boost.Beast's parser. Everything is bounded before it is kept:
-// a header of at most max_header bytes, and no body.
+// Reads HTTP/1.1 requests from bytes (RFC 9112), with Boost.Beast's parser. Input is bounded before it is
+// stored: a header of at most max_header bytes, and no body.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ inline constexpr std::size_t max_header = 8192;
 /// A request without its body, which it must not have.
 struct Request {
   bool is_head = false;
-  /// The connection may have further requests.
+  /// Whether the connection may have further requests.
   bool keeps_alive = false;
-  std::string target;  ///< as it was sent
+  std::string target;  ///< the target, unchanged
   std::optional<std::string> host;
-  std::string authorization;  ///< "" if the header has no such field, as the next two
+  std::string authorization;  ///< "" if the header has no such field
   std::string if_none_match;
   std::string last_event_id;
 };
@@ -28,15 +28,15 @@ struct Request {
 struct Refusal {
   unsigned status = 0;
   std::string text;
-  /// Where the API refuses a request; 0 elsewhere.
+  /// The errno with which the API refuses a request; 0 elsewhere.
   int errnum = 0;
 };
 
-/// Bytes that are no whole header yet.
+/// Means that the bytes are no complete header yet.
 struct Incomplete {};
 
-/// The request at the start of `bytes`, which are removed if they are a whole header. After a Refusal the
-/// start of the next request is unknown, so the connection has to end, unless its status is 405.
+/// Takes the request at the start of `bytes`, which are removed if they are a complete header. After a
+/// Refusal the start of the next request is unknown, so the connection has to end, unless its status is 405.
 [[nodiscard]] std::variant<Incomplete, Request, Refusal> take_request(std::string& bytes);
 
 }  // namespace resourced::daemon::http

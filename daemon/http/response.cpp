@@ -14,8 +14,8 @@
 namespace resourced::daemon::http {
 namespace {
 
-// Also for pages that a proxy or a browser shows in the place of a file: nothing here runs scripts of others,
-// is shown inside other pages, or tells other sites where it was linked from.
+// Security fields of all responses, also of those that a proxy or a browser shows instead of a file: no
+// scripts of other sites, no display inside other pages, and no referrer to other sites.
 constexpr std::string_view security_fields =
     "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
     "'none'\r\n"
@@ -98,7 +98,7 @@ unsigned status_of(int errnum) noexcept {
     case EBUSY:
     case EOVERFLOW:
     case ECANCELED:
-    // A standby, or a daemon that may know more later.
+    // The daemon is a standby, or may know more later.
     case EHOSTUNREACH:
       return Status::unavailable;
     case ETIMEDOUT:
@@ -114,8 +114,9 @@ std::string encode_stream_head() {
          "Connection: close\r\n\r\n";
 }
 
-// `last` is the last key of the payload, so it is found from the end: `,"last":17}`. No text in the payload
-// can look like that, as a quote inside a text has a backslash before it.
+// Returns the text before an event. `last` is the last key of the payload, so it is searched from the end:
+// `,"last":17}`. No text in the payload can look like that, as a quote inside a text has a backslash before
+// it.
 std::string before_event(std::string_view payload) {
   constexpr std::string_view key = "\"last\":";
   if (!payload.ends_with('}')) return "data: ";

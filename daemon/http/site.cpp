@@ -37,7 +37,7 @@ bool is_port(std::string_view text) {
          std::ranges::all_of(text, [](char digit) { return digit >= '0' && digit <= '9'; });
 }
 
-// The name or address of a Host without its port and brackets; nothing if it is malformed.
+// Returns the name or address in a Host without its port and brackets; nothing if it is malformed.
 std::optional<std::string> without_port(std::string_view host) {
   if (host.starts_with('[')) {
     const std::size_t end = host.find(']');
@@ -108,7 +108,7 @@ std::optional<std::string> token_of(std::string_view authorization) {
   if (is_scheme(authorization, bearer) && !after(bearer).empty()) return std::string(after(bearer));
   if (!is_scheme(authorization, basic)) return std::nullopt;
   const std::string_view encoded = after(basic);
-  // Decoded bytes are never more than encoded ones.
+  // Decoded text is never longer than encoded text.
   std::string decoded(encoded.size() + 4, '\0');
   const auto [size, used] =
       boost::beast::detail::base64::decode(decoded.data(), encoded.data(), encoded.size());
@@ -120,11 +120,9 @@ std::optional<std::string> token_of(std::string_view authorization) {
 
 std::shared_ptr<asio::ssl::context> load_tls(const std::string& certificate, const std::string& key) {
   using asio::ssl::context;
-  // Errors of the library about a file that cannot be read do not name it.
+  // Open the file first: errors of the library do not name a file that cannot be read.
   (void)os::InputFile(certificate);
-  const os::InputFile key_file(key);
-  if ((key_file.status().st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw Error(EACCES, key + ": other users can read or change it; chmod 600 it");
+  os::InputFile(key).require_secret();
   auto tls = std::make_shared<context>(context::tls_server);
   boost::system::error_code error;
   tls->set_options(context::default_workarounds | context::no_sslv2 | context::no_sslv3 | context::no_tlsv1 |
@@ -132,7 +130,8 @@ std::shared_ptr<asio::ssl::context> load_tls(const std::string& certificate, con
                    error);
   tls->use_certificate_chain_file(certificate, error);
   if (error) fail(certificate, error);
-  // Without this the library would ask for a pass phrase on the terminal, and the daemon would wait.
+  // Refuse encrypted keys: otherwise the library would ask for a pass phrase on the terminal, and the daemon
+  // would wait.
   bool is_encrypted = false;
   tls->set_password_callback(
       [&is_encrypted](std::size_t /*most*/, context::password_purpose /*purpose*/) {

@@ -1,5 +1,5 @@
-// The conditions under which HTTP requests are served: names of this server, against DNS rebinding, tokens
-// and TLS. A reload replaces them.
+// The conditions for serving HTTP requests: names of this server, against DNS rebinding, tokens and TLS. A
+// reload replaces them.
 #pragma once
 
 #include <functional>
@@ -33,18 +33,18 @@ class HostNames {
 
 struct Site {
   HostNames names;
-  /// Clients on TCP have to show a token.
+  /// Whether clients on TCP must send a token.
   bool needs_token = false;
-  /// Null: TCP without TLS.
+  /// The TLS context; null for TCP without TLS.
   std::shared_ptr<boost::asio::ssl::context> tls;
 };
 
-/// The token in an Authorization field: of the scheme Bearer (RFC 6750), or the password of the scheme Basic
-/// (RFC 7617), for programs that know only that. Nothing if there is none.
+/// Returns the token in an Authorization field: of the scheme Bearer (RFC 6750), or the password of the
+/// scheme Basic (RFC 7617), for programs that support only that. Nothing if there is none.
 [[nodiscard]] std::optional<std::string> token_of(std::string_view authorization);
 
-/// A context for a server with this certificate chain and key, both PEM files. Throws Error that names the
-/// file: EINVAL if they cannot be used, EACCES for a key that other users can read.
+/// Makes a context for a server with this certificate chain and key, both PEM files. Throws Error that names
+/// the file: EINVAL if they cannot be used, EACCES for a key that other users can read.
 [[nodiscard]] std::shared_ptr<boost::asio::ssl::context> load_tls(const std::string& certificate,
                                                                   const std::string& key);
 

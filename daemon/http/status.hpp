@@ -13,7 +13,7 @@ struct Status {
   static constexpr unsigned method_not_allowed = 405;
   static constexpr unsigned request_timeout = 408;
   static constexpr unsigned content_too_large = 413;
-  /// The Host is not this server's.
+  /// The Host is not a name of this server.
   static constexpr unsigned misdirected = 421;
   static constexpr unsigned header_too_large = 431;
   static constexpr unsigned internal_error = 500;

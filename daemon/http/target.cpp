@@ -62,7 +62,8 @@ int hex(char digit) {
   return -1;
 }
 
-// Throws Error EINVAL for an escape that is none, a control character, and bytes that are not UTF-8.
+// Decodes escapes. Throws Error EINVAL for an invalid escape, a control character, and bytes that are not
+// UTF-8.
 std::string decode(std::string_view text, bool plus_is_blank) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -153,7 +154,7 @@ std::variant<Ask, LifeSign, NamedFile, Refusal> ask(std::string_view name, std::
   }
 }
 
-// Takes scheme and authority off an absolute target.
+// Removes scheme and authority from an absolute target, and returns the authority.
 std::optional<std::string> take_authority(std::string_view& target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;

@@ -1,5 +1,5 @@
-// The target of a request (RFC 9112, 3.2): a topic with its request, or the name of a file. The table of
-// topics that are served stands here; rights are checked by the service, as for every client.
+// Reads the target of a request (RFC 9112, 3.2): a topic with its request, or the name of a file. The table
+// of served topics is in target.cpp; the service checks rights, as for every client.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct Key {
 struct ServedTopic {
   std::string_view name;
   std::span<const Key> keys;
-  /// The responses become server-sent events.
+  /// Whether the responses become server-sent events.
   bool streams = false;
 };
 
-/// All of them require the right to read.
+/// Returns the served topics, which all require the right to read.
 [[nodiscard]] std::span<const ServedTopic> served_topics() noexcept;
 
 /// The form of a response.
@@ -37,23 +37,23 @@ enum class Form : std::uint8_t {
   plain,  ///< the text in the payload, or one line
 };
 
-/// `/api/TOPIC?KEY=VALUE`, `/metrics` or `/readyz`.
+/// A request to the service: `/api/TOPIC?KEY=VALUE`, `/metrics` or `/readyz`.
 struct Ask {
   const ServedTopic* topic = nullptr;
   Form form = Form::json;
-  /// A JSON object.
+  /// The payload, a JSON object.
   std::string payload;
 };
 
-/// `/healthz`: the loop turns, or there is no response.
+/// The request `/healthz`: it is answered if the loop runs.
 struct LifeSign {};
 
-/// `/` or `/NAME`.
+/// A request for a file: `/` or `/NAME`.
 struct NamedFile {
-  std::string name;  ///< not looked up yet
+  std::string name;  ///< not yet checked to exist
 };
 
-/// Splits and decodes a target. `last_event_id` takes the place of a journal's `after`, as a client that
+/// Splits and decodes a target. `last_event_id` replaces a journal's `after`, because a client that
 /// reconnects repeats its first URL. The target may be absolute; `host` is its authority then.
 struct Target {
   std::variant<Ask, LifeSign, NamedFile, Refusal> wanted;

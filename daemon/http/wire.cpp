@@ -38,7 +38,7 @@ class PlainWire final : public Wire {
   Socket socket_;
 };
 
-// Each function runs on the thread of TLS, and its handler on the loop.
+// A wire with TLS. Each function runs on the thread of TLS, and its handler on the loop.
 class TlsWire final : public Wire, public std::enable_shared_from_this<TlsWire> {
  public:
   TlsWire(std::shared_ptr<asio::io_context> context, asio::any_io_executor loop, Socket socket,
@@ -87,7 +87,7 @@ class TlsWire final : public Wire, public std::enable_shared_from_this<TlsWire> 
     asio::post(stream_.get_executor(),
                [self = shared_from_this(), work = std::move(work)]() mutable { work(*self); });
   }
-  // A handler for the stream, which keeps this alive.
+  // Returns a handler for the stream, which keeps this object alive.
   [[nodiscard]] Done on_loop(Done done) {
     return [self = shared_from_this(), done = std::move(done)](const boost::system::error_code& error,
                                                                std::size_t size) mutable {
@@ -95,7 +95,7 @@ class TlsWire final : public Wire, public std::enable_shared_from_this<TlsWire> 
     };
   }
 
-  // The socket needs it until its end, which may come after that of the thread.
+  // The context of the socket, which needs it until its end, possibly after the end of the thread.
   std::shared_ptr<asio::io_context> context_;
   asio::any_io_executor loop_;
   std::shared_ptr<asio::ssl::context> tls_;
@@ -113,8 +113,8 @@ TlsThread::TlsThread()
       work_(context_->get_executor()),
       thread_([this] { context_->run(); }) {}
 
-// Handlers that were left in the context would keep their wires, and these the context, for ever. They run
-// here, and none is waited for.
+// Runs the remaining handlers here, without waiting for any: handlers left in the context would keep their
+// wires, and these the context, for ever.
 TlsThread::~TlsThread() {
   work_.reset();
   context_->stop();
@@ -130,7 +130,7 @@ std::shared_ptr<Wire> TlsThread::wire(Wire::Socket socket, std::shared_ptr<asio:
   Wire::Socket moved(*context_);
   const int descriptor = socket.release(error);
   if (!error) moved.assign(protocol, descriptor, error);
-  // A socket that could not be moved fails at its first use.
+  // Continue after an error: a socket that could not be moved fails at its first use.
   return std::make_shared<TlsWire>(context_, loop, std::move(moved), std::move(tls));
 }
 

@@ -1,6 +1,6 @@
-// The bytes of an HTTP connection, with TLS or without. Handlers are called from the loop, never from within
-// the function that takes them. TLS works on a thread of its own: a handshake takes from a tenth of a
-// millisecond to several, whoever asks for it.
+// A wire carries the bytes of an HTTP connection, with TLS or without. Handlers are called from the loop,
+// never from within the function that takes them. TLS works on a thread of its own: any client can start a
+// handshake, which takes from a tenth of a millisecond to several.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +29,13 @@ class Wire {
   Wire(Wire&&) = delete;
   Wire& operator=(Wire&&) = delete;
 
-  /// Comes before all else. The size is 0.
+  /// Makes the handshake; called before everything else. The size passed to the handler is 0.
   virtual void greet(Done done) = 0;
-  /// One read and one write may be under way. The bytes must live until the handler is called.
+  /// Reads or writes. One read and one write may be under way. The bytes must live until the handler is
+  /// called.
   virtual void read_some(boost::asio::mutable_buffer bytes, Done done) = 0;
   virtual void write_some(boost::asio::const_buffer bytes, Done done) = 0;
-  /// The peer reads the end of the stream after what was written. Nothing may be under way but a read.
+  /// Ends the stream of the peer after the written bytes. Only a read may be under way.
   virtual void end_writing() = 0;
   /// Ends the operations under way with an error.
   virtual void close() = 0;
@@ -42,8 +43,8 @@ class Wire {
 
 [[nodiscard]] std::shared_ptr<Wire> plain_wire(Wire::Socket socket);
 
-/// The thread for TLS. All its wires must be closed before its end, which runs what their handlers have left;
-/// they may be destroyed later.
+/// The thread for TLS. All its wires must be closed before its destruction, which runs their remaining
+/// handlers; they may be destroyed later.
 class TlsThread {
  public:
   TlsThread();

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/error.hpp"
 #include "daemon/transport/socket_file.hpp"
@@ -21,7 +20,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// A keeper sends its message as soon as it is connected.
+/// Time limit for the message of a keeper, which sends it as soon as it is connected.
 constexpr std::chrono::seconds longest_message{5};
 constexpr std::chrono::milliseconds retry_after{200};
 constexpr std::size_t most_arrivals = 16;
@@ -43,12 +42,13 @@ AttachSocket::AttachSocket(asio::io_context& loop, std::string path, Callbacks c
   if (!error) acceptor_.bind(Protocol::endpoint(path_), error);
   if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
   if (error) throw Error(error.value(), fmt::format("cannot listen on {}: {}", name, error.message()));
-  // Anybody may connect: admits() decides.
+  file_.emplace(path_);
+  // Allow all users to connect: admits() decides.
   transport::set_socket_mode(path_, {});
   accept();
 }
 
-AttachSocket::~AttachSocket() { ::unlink(path_.c_str()); }
+AttachSocket::~AttachSocket() = default;
 
 void AttachSocket::stop() {
   error_code ignored;
@@ -64,7 +64,7 @@ void AttachSocket::accept() {
       welcome(std::move(socket));
       return accept();
     }
-    // The process has no descriptor left, for instance.
+    // Retry later: the process has no descriptor left, for instance.
     retry_.expires_after(retry_after);
     retry_.async_wait([this](const error_code& stopped) {
       if (!stopped) accept();
@@ -114,7 +114,7 @@ void AttachSocket::read(const SharedArrival& arrival) {
 
 void AttachSocket::answer(Protocol::socket& socket, std::string line) {
   line += '\n';
-  // A short line always fits, and a keeper that has gone does not miss it.
+  // Ignore errors: a short line always fits, and a keeper that is gone does not need it.
   (void)::send(socket.native_handle(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -32,7 +32,7 @@ using text::IdSet;
 namespace {
 
 constexpr std::string_view acquire_topic = "resource.acquire";
-/// Why the streams of schedulers outside of the instance end.
+/// The reason why the streams of schedulers outside of the instance end.
 constexpr std::string_view taken = "the scheduler of the Flux instance has these resources";
 
 std::uint32_t owner_of(const flux::module::Welcome& welcome) {
@@ -113,15 +113,15 @@ void Attachment::report_kept() {
   }
 }
 
-/// The hosts of ranks, also of those that are in R without a broker, as for tests of large clusters.
+/// Returns the hosts of ranks, also of those that are in R without a broker, as for tests of large clusters.
 text::Hostlist Attachment::hosts() const {
   const std::size_t targets = beginning_.found ? beginning_.found->resources.ranks().count() : 0;
   const std::size_t count = std::min(welcome_.hosts.size(), std::max<std::size_t>(welcome_.size, targets));
   return welcome_.hosts.select(IdSet::range(0, static_cast<IdSet::Id>(count - 1)));
 }
 
-// A service that has served the instance before knows more than the KVS: it may have changed what it serves
-// while no broker was there.
+// Recalls the state of the service. One that has served the instance before may have later changes than the
+// KVS, made while no broker was running.
 void Attachment::recall() {
   const module::Module& known = module();
   if (!known.has_brokers()) return;
@@ -146,20 +146,17 @@ void Attachment::recall() {
 
 void Attachment::begin_brokers() {
   torpid_ = beginning_.torpid;
-  // Before any target comes online: the scheduler's jobs run there.
+  // Do this before any target comes online, because the scheduler's jobs run there.
   if (channel_.has_resumed(acquire_topic)) end_schedulers(taken);
   if (has_same_brokers_) return set_online(beginning_.online | beginning_.forced_online);
   if (module().has_brokers()) end_schedulers("the Flux instance has other brokers than before");
   auto drains = std::exchange(beginning_.kept.drains, {});
-  if (module().has_brokers()) {
-    drains.clear();
-    beginning_.absent.clear();
-  }
-  service_.step(engine::Begin{hosts(), beginning_.online, std::move(drains), std::move(beginning_.absent),
-                              beginning_.forced_online});
+  if (module().has_brokers()) drains.clear();
+  service_.step(engine::Begin{hosts(), beginning_.online, std::move(drains), beginning_.forced_online,
+                              std::move(beginning_.state)});
 }
 
-/// Whether the service has these resources already, not counting properties and expiration.
+/// Whether the service already has these resources, not counting properties and expiration.
 bool Attachment::is_known(const ResourceSet& resources) const {
   const ResourceSet& known = module().configured();
   const auto is_same = [](const rset::ResourceGroup& a, const rset::ResourceGroup& b) {
@@ -176,8 +173,8 @@ void Attachment::define_found() {
   define(beginning_.found->method, beginning_.found->resources);
 }
 
-/// Ends the streams of schedulers outside of the instance, as the targets that they have acquired are about
-/// to change.
+/// Ends the streams of schedulers outside of the instance, because the targets that they have acquired are
+/// about to change.
 void Attachment::end_schedulers(std::string_view why) {
   service_.end_schedulers(Error(ESTALE, fmt::format("{}: acquire again", why)), &transport_);
 }
@@ -227,7 +224,8 @@ void Attachment::copy_state() {
   owner_.change(std::move(changes));
 }
 
-/// The present drains, as Flux finds them at its next start. An instance in recovery writes none.
+/// Returns the checkpoint with the present drains, which Flux reads at its next start. An instance in
+/// recovery writes none.
 KvsChange Attachment::checkpoint() const {
   return {checkpoint_key, encode_checkpoint(wall_clock(), module().drains(), module().addressable())};
 }
@@ -243,14 +241,14 @@ void Attachment::fail(const Error& error) {
   if (!is_running_) channel_.failed(error.errnum());
 }
 
-// Commits the events that were decided, then the present drains as the checkpoint, and ends the module.
+// Commits the pending events, then the present drains as the checkpoint, and ends the module.
 void Attachment::shut_down() {
   stopping_ = true;
   service_.end_requests(transport_);
   std::optional<KvsChange> last;
   if (!beginning_.is_recovery) last = checkpoint();
   owner_.finish(std::move(last), [this] {
-    // The responses that have waited for the commit.
+    // Wait until the responses that depended on the commit are sent.
     broker_.when_sent([this] { finish_end(); });
   });
 }
@@ -275,7 +273,7 @@ void Attachment::define(DefineMethod method, ResourceSet resources, const std::o
 }
 
 void Attachment::verify() {
-  // Only when the module is loaded: an operator may have undrained the rank before a later restart.
+  // Verify only when the module is loaded: an operator may have undrained the rank before a later restart.
   if (!channel_.is_first() || beginning_.settings.noverify || beginning_.arguments.noverify ||
       beginning_.is_recovery)
     return;
@@ -298,7 +296,7 @@ void Attachment::follow_groups() {
   follow(*beginning_.torpid_stream, "torpid", [this](const IdSet& ranks) { set_torpid(ranks); });
 }
 
-/// What an answer that cannot be read would say is not known: the last one that could be read holds.
+/// Follows a group. Ignores an answer that cannot be read, so that the last readable one remains valid.
 void Attachment::follow(std::uint32_t stream, std::string_view group, std::function<void(const IdSet&)> set) {
   broker_.expect(stream, [this, group, set = std::move(set)](const Message& answer) {
     try {
@@ -365,7 +363,7 @@ void Attachment::add_topics() {
               [this](const Message& request) { channel_.respond(request, topology_); });
   duties_.add("topo-reduce", Right::owner, [this](const Message& request) { reduce(request); });
   const auto reconfigure = [this](const Message& request) {
-    // The rest takes effect when the module is loaded again.
+    // The other settings take effect when the module is loaded again.
     const auto settings =
         flux::module::read_settings(proto::parse_object(request, most_values), welcome_.rank, welcome_.hosts);
     owner_.set_journal_max(settings.journal_max);
@@ -374,7 +372,7 @@ void Attachment::add_topics() {
   duties_.add("config-reload", Right::owner, reconfigure);
   duties_.add("config-update", Right::owner, reconfigure);
   duties_.add("sched-status", Right::user, [this](const Message& request) {
-    // Before R is known the service refuses it.
+    // The service refuses the request before R is known.
     if (!module().defined()) return transport_.take(request);
     jobs_.ask(request);
   });
@@ -388,7 +386,8 @@ void Attachment::take(Channel::Received received) {
     return;
   }
   if (proto::is_disconnect(message.topic)) jobs_.forget(message);
-  // The instance's scheduler comes before others: without resources it would end, and the instance with it.
+  // The instance's scheduler takes precedence over others: without resources it would end, and the instance
+  // with it.
   const bool is_owner = (message.rolemask & proto::role::owner) != 0;
   if (message.topic == acquire_topic && is_owner && received.mark.empty()) end_schedulers(taken);
   transport_.take(std::move(message), received.mark);
@@ -396,7 +395,7 @@ void Attachment::take(Channel::Received received) {
 
 void Attachment::load(const ResourceSet& resources, bool force, const std::optional<module::Actor>& by) {
   if (resources.ranks().last() >= welcome_.size) {
-    // Flux's text, with its misspelling.
+    // This is Flux's text, with its misspelling.
     if (!force) {
       throw Error(EINVAL, fmt::format("resource object contains ranks execeeding size={} (override with -f))",
                                       welcome_.size));

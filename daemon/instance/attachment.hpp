@@ -1,4 +1,4 @@
-// A service as the resource module of a Flux instance on rank 0, over the link of its keeper: the module's
+// Makes a service the resource module of a Flux instance on rank 0, over the link of its keeper: the module's
 // duties, the liveness of the brokers, and the requests of the instance's clients.
 #pragma once
 
@@ -40,40 +40,40 @@ class Attachment {
     /// Commits changes to the KVS, in order with those of events.
     std::function<void(std::vector<KvsChange>)> change;
     std::function<void(std::size_t)> set_journal_max;
-    /// Commits the rest, and with it a last change if there is one. Calls the function once all is committed.
+    /// Commits the remaining changes, and a last one if given. Calls the function once all is committed.
     std::function<void(std::optional<KvsChange>, std::function<void()>)> finish;
-    /// The module has ended, or its keeper has gone. Called once, from the loop.
+    /// Called once, from the loop, when the module has ended, or its keeper is gone.
     std::function<void()> over;
-    /// The service's log keeps all events, not only those that the KVS has.
+    /// Whether the service's log keeps all events, not only those that the KVS has.
     bool keeps_all = false;
   };
-  /// All arguments must outlive it. Nothing happens before begin().
+  /// Makes an attachment, which all arguments must outlive. It does nothing before begin().
   Attachment(boost::asio::io_context& loop, Channel& channel, const Welcome& welcome, Beginning beginning,
              service::Service& service, transport::ClientIds& ids, Owner owner);
 
-  /// Tells the engine of the instance, and takes its messages from here on. Throws Error with the texts of
-  /// Flux, and nothing has changed, if the module cannot be loaded so.
+  /// Starts the instance in the engine, and takes its messages from here on. Throws Error with the texts of
+  /// Flux, with nothing changed, if the module cannot be loaded with its inputs.
   void begin();
-  /// The callbacks of the log that keeps events in the KVS: `post` runs a function on the loop, `committed`
-  /// is called when events are durable, and `failed` when a commit was refused.
+  /// Returns the callbacks of the log that keeps events in the KVS: `post` runs a function on the loop,
+  /// `committed` is called when events are durable, and `failed` when a commit was refused.
   [[nodiscard]] KvsLog::Callbacks log_callbacks(std::function<void(std::function<void()>)> post,
                                                 std::function<void(log::Sequence)> committed,
                                                 std::function<void(const Error&)> failed);
-  /// Writes the present state to the KVS, which may have another one.
+  /// Writes the present state to the KVS, which may differ from it.
   void copy_state();
-  /// The log has this event and all before it. Returns whether the start is complete with them.
+  /// Call when the log has this event and all before it. Returns whether the start is complete with them.
   bool on_committed(log::Sequence last);
   /// Replaces R (resource.reload). Throws Error.
   void load(const rset::ResourceSet& resources, bool force, const std::optional<module::Actor>& by);
-  /// Takes no more messages: the clients of the instance are gone, and nothing is called any more.
+  /// Takes no more messages: the clients of the instance are gone, and no callback is called any more.
   void end();
 
  private:
   [[nodiscard]] const module::Module& module() const { return service_.engine().module(); }
   [[nodiscard]] text::Hostlist hosts() const;
   void commit(const nlohmann::json& request, std::function<void(const Error*)> done);
-  /// Reports to the broker that the module cannot go on. If it was running, the keeper has the service
-  /// started again.
+  /// Reports to the broker that the module cannot continue. If it was running, the keeper restarts the
+  /// service.
   void fail(const Error& error);
   [[nodiscard]] KvsChange checkpoint() const;
   void report_kept();
@@ -110,12 +110,12 @@ class Attachment {
   ChannelTransport transport_;
   ::resourced::flux::module::Duties duties_;
   text::IdSet exclude_;
-  /// The ranks that the brokers call torpid, online or not.
+  /// The ranks that are torpid according to the brokers, online or not.
   text::IdSet torpid_;
   ::resourced::flux::module::Reduction reduction_;
   JobInquiry jobs_;
   proto::Payload topology_;
-  /// The service has served an instance with the same brokers before.
+  /// Whether the service has served an instance with the same brokers before.
   bool has_same_brokers_ = false;
   /// The last event of the start.
   log::Sequence start_ = 0;

@@ -50,7 +50,7 @@ class Starter {
   }
 
  private:
-  /// The configuration, but for an R that an earlier process has read from it.
+  /// Returns the configuration, without an R that an earlier process has read from it.
   json configuration() const {
     json all = welcome_.configuration;
     const auto table = all.is_object() ? all.find("resource") : all.end();
@@ -59,11 +59,11 @@ class Starter {
     return all;
   }
 
-  // The KVS answers lookups while it commits, and may still commit what a process has decided that has died
-  // since. It has done so when it answers a later commit, if only of nothing.
+  // Waits for commits of an earlier process: the KVS answers lookups while it still commits changes of a
+  // process that has died since. It has committed them when it answers a later commit, even an empty one.
   void await_commits() { (void)channel_.call("kvs.commit", kvs_commit({}, false), Channel::nearest()); }
 
-  /// The value of a key; nothing if there is none.
+  /// Returns the value of a key; nothing if there is none.
   std::optional<std::string> lookup(const std::string& key) {
     try {
       return kvs_value(key,
@@ -85,8 +85,8 @@ class Starter {
     }
   }
 
-  // An earlier process has served: what it had, with all changes since, is in the KVS. The source of R may
-  // say something else by now, for the next time that the module is loaded.
+  // Finds the resources again after an earlier process: its resources, with all later changes, are in the
+  // KVS. The source of R may have changed since, for the next time that the module is loaded.
   void find_resources_again(Beginning& beginning) {
     auto recorded = recorded_resources();
     if (!recorded) return ask_enclosing(beginning);
@@ -99,7 +99,7 @@ class Starter {
     beginning.found = std::move(was);
   }
 
-  /// The R of the KVS; nothing if there is none.
+  /// Returns the R of the KVS; nothing if there is none.
   std::optional<ResourceSet> recorded_resources() {
     const auto text = lookup(resources_key);
     if (!text) return std::nullopt;
@@ -140,7 +140,7 @@ class Starter {
     if (events) read_actors(beginning.kept, brokers);
     if (const auto text = lookup(properties_key)) {
       read_properties(*text, beginning);
-      // The R in the KVS is the one with these changes.
+      // The R in the KVS already has these changes.
       if (beginning.found && beginning.found->is_recorded)
         undo_properties(beginning, beginning.found->resources);
     }
@@ -154,7 +154,7 @@ class Starter {
       kept.drains = std::move(actors.drains);
       kept.rewritten_actors = std::move(actors.rewritten);
     } catch (const Error& error) {
-      channel_.log(Severity::warning, fmt::format("{} is passed over: {}", actors_key, error.what()));
+      channel_.log(Severity::warning, fmt::format("ignored {}: {}", actors_key, error.what()));
       kept.rewritten_actors.emplace();
     }
   }
@@ -163,7 +163,7 @@ class Starter {
     try {
       beginning.properties = changes_from_json(read_object(text));
     } catch (const std::exception& error) {
-      channel_.log(Severity::warning, fmt::format("{} is passed over: {}", properties_key, error.what()));
+      channel_.log(Severity::warning, fmt::format("ignored {}: {}", properties_key, error.what()));
       beginning.properties = {};
     }
   }
@@ -185,7 +185,7 @@ class Starter {
       beginning.online = members(channel_.await(*beginning.online_stream));
       beginning.torpid_stream =
           channel_.ask("groups.get", {{"name", "broker.torpid"}}, Channel::nearest(), proto::flag::streaming);
-      // Awaited, so that no scheduler is told that such a rank is up when this program is started again.
+      // Wait for this, so that no scheduler gets such a rank as up when this program is restarted.
       beginning.torpid = members(channel_.await(*beginning.torpid_stream));
     }
   }

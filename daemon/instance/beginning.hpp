@@ -22,25 +22,25 @@
 
 namespace resourced::daemon::instance {
 
-/// Upper bound of the values in an answer, which may describe every rank of the instance.
+/// Maximum number of values in an answer, which may describe every rank of the instance.
 inline constexpr std::size_t most_values = std::size_t{1} << 24U;
 
-/// An R, and where it comes from.
+/// An R, and its source.
 struct Found {
   rset::ResourceSet resources;
   module::DefineMethod method = module::DefineMethod::configuration;
-  /// It is that of the KVS, with the changes of run time.
+  /// Whether it is that of the KVS, with the changes of run time.
   bool is_recorded = false;
 };
 
-/// All that is read before the module begins to serve.
+/// All inputs that are read before the module begins to serve.
 struct Beginning {
   ::resourced::flux::module::Settings settings;
   ::resourced::flux::module::Arguments arguments;
   bool is_recovery = false;
   ::resourced::flux::module::Node node;
   std::optional<Found> found;
-  /// Present if this instance is a job of another one.
+  /// The enclosing instance, if this one is a job of it.
   std::unique_ptr<Enclosing> enclosing;
   /// The expiration of the job, for resources that the brokers report.
   WallTime expiration{};
@@ -51,21 +51,21 @@ struct Beginning {
   std::optional<std::uint32_t> online_stream;
   std::optional<std::uint32_t> torpid_stream;
   KeptState kept;
-  /// Drains that the service has from before the instance, of hosts that the instance does not have.
-  std::vector<module::RecordedDrain> absent;
+  /// The state that the service had before the instance.
+  module::State state;
   module::PropertyChanges properties;
 };
 
-/// Reads all fields of Beginning. Waits for the answers of other modules: so far only the start of the
-/// instance waits for this module. `now` is the time of the start. Throws Error with the texts of
-/// Flux.
+/// Reads all fields of Beginning. Waits for the answers of other modules, which is possible because only the
+/// start of the instance waits for this module at this time. `now` is the time of the start. Throws Error
+/// with the texts of Flux.
 [[nodiscard]] Beginning read_beginning(::resourced::flux::module::Channel& channel,
                                        const ::resourced::flux::module::Welcome& welcome, WallTime now);
 
-/// The ranks that `exclude` names. Throws Error EINVAL with the texts of Flux.
+/// Returns the ranks in `exclude`. Throws Error EINVAL with the texts of Flux.
 [[nodiscard]] text::IdSet excluded_ranks(const Beginning& beginning, std::size_t size);
 
-/// The ranks in an answer of the module `groups`. Throws Error.
+/// Returns the ranks in an answer of the module `groups`. Throws Error.
 [[nodiscard]] text::IdSet members(const proto::Message& answer);
 
 }  // namespace resourced::daemon::instance

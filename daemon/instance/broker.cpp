@@ -21,9 +21,9 @@ using proto::Message;
 
 namespace {
 
-/// The bytes that may wait for the keeper before streams merge their changes instead.
+/// Number of bytes that may wait for the keeper before streams merge their changes instead.
 constexpr std::size_t max_unsent = std::size_t{8} << 20U;
-/// How many messages are handled before other work has its turn.
+/// Number of messages that are handled before other work has its turn.
 constexpr std::size_t most_messages = 64;
 
 using flux::link::Severity;
@@ -56,12 +56,12 @@ void log_to_broker(asio::io_context& loop, Broker::Channel& channel) {
 Broker::Broker(asio::io_context& loop, Channel& channel, Listeners listeners)
     : channel_(channel),
       listeners_(std::move(listeners)),
-      // A descriptor of its own, as the channel closes that of the socket.
+      // Duplicate the descriptor, because the channel closes its own.
       descriptor_(loop, ::fcntl(channel.descriptor(), F_DUPFD_CLOEXEC, 0)) {
   channel_.stop_waiting([this] { wait_for_room(); });
 }
 
-// The channel goes on, to tell why a start has failed.
+// The channel remains, to report why a start has failed.
 Broker::~Broker() {
   channel_.stop_waiting([] {});
 }
@@ -133,7 +133,7 @@ void Broker::read() {
   try {
     read_some();
   } catch (const Error& error) {
-    // There is no going on in its bytes.
+    // The rest of its bytes cannot be read.
     os::log_error("the link of the keeper: {}", error.what());
     listeners_.over();
   }
@@ -170,7 +170,7 @@ void Broker::deliver(Channel::Received received) {
     pending_.erase(found);
     answer(received.message);
   } else {
-    // A copy, as the call may send requests.
+    // Copy the function, because the call may send requests.
     const Answer answer = found->second;
     answer(received.message);
   }

@@ -1,5 +1,5 @@
-// The broker of a Flux instance, through the keeper's link, in the daemon's loop: messages that come, and
-// requests to other modules whose answers come later.
+// The connection to the broker of a Flux instance in the daemon's loop, through the keeper's link: incoming
+// messages, and requests to other modules whose answers arrive later.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ class Broker {
   using Channel = ::resourced::flux::module::Channel;
 
   struct Listeners {
-    /// A request or an event.
+    /// Called with a request or an event.
     std::function<void(Channel::Received)> message;
-    /// is_full() was true, and there may be room again.
+    /// Called when is_full() was true, and there may be room again.
     std::function<void()> writable;
-    /// The keeper has ended, or has sent bytes that are no messages. Called once; no other call follows.
+    /// Called once when the keeper has ended, or has sent bytes that are no messages; no other call follows.
     std::function<void()> over;
   };
 
-  /// Messages that came before are delivered from the loop, after begin().
+  /// Makes the connection. Messages that arrived before are delivered from the loop, after begin().
   Broker(boost::asio::io_context& loop, Channel& channel, Listeners listeners);
   ~Broker();
   Broker(const Broker&) = delete;
@@ -39,15 +39,15 @@ class Broker {
   Broker& operator=(Broker&&) = delete;
 
   void begin();
-  /// Delivers nothing more, and calls no one.
+  /// Delivers no more messages, and makes no more calls.
   void close();
-  /// Calls a function from the loop once nothing waits to be written.
+  /// Calls a function from the loop once no bytes wait to be written.
   void when_sent(std::function<void()> sent);
 
-  /// Called with each response; the request is over after one that is final (proto::is_final).
+  /// Called with each response; the request has ended after one that is final (proto::is_final).
   using Answer = std::function<void(const proto::Message&)>;
   void call(std::string topic, const nlohmann::json& payload, Channel::Target target, Answer answer);
-  /// The same for a request, streaming or not, that was sent through the channel.
+  /// Sets the function for a request, streaming or not, that was sent through the channel.
   void expect(std::uint32_t matchtag, Answer answer) {
     pending_.insert_or_assign(matchtag, std::move(answer));
   }
@@ -55,7 +55,7 @@ class Broker {
   /// Sends a request for a stream, and returns its matchtag.
   std::uint32_t stream(std::string topic, const nlohmann::json& payload, Channel::Target target,
                        Answer answer);
-  /// Handles no more responses of a request.
+  /// Ignores further responses of a request.
   void forget(std::uint32_t matchtag) { pending_.erase(matchtag); }
   /// Sends a request without a response.
   void tell(std::string topic, const nlohmann::json& payload, Channel::Target target) {
@@ -72,7 +72,7 @@ class Broker {
   void wait_for_input();
   void wait_for_room();
   void read();
-  /// Throws Error for bytes that are no messages.
+  /// Reads messages. Throws Error for bytes that are no messages.
   void read_some();
   void deliver(Channel::Received received);
 
@@ -82,14 +82,14 @@ class Broker {
   std::unordered_map<std::uint32_t, Answer> pending_;
   bool awaits_room_ = false;
   bool was_full_ = false;
-  /// Messages wait until there is room for their answers.
+  /// Whether messages wait until there is room for their answers.
   bool is_paused_ = false;
   bool is_closed_ = false;
   std::function<void()> sent_;
 };
 
-/// From here on the lines of the program's log go to the broker's log, those of other threads too. To be
-/// called once; the loop and the channel must outlive the program's use of its log.
+/// Redirects the lines of the program's log to the broker's log, from all threads. Must be called once; the
+/// loop and the channel must outlive the program's use of its log.
 void log_to_broker(boost::asio::io_context& loop, Broker::Channel& channel);
 
 }  // namespace resourced::daemon::instance

@@ -17,17 +17,17 @@ using transport::SendResult;
 
 namespace {
 
-/// The only refusal with EPROTO that has a text in Flux's own module: that of a number in a payload that can
-/// be read.
+/// The text of the only refusal with EPROTO that has one in Flux's own module: that of a number in a readable
+/// payload.
 constexpr std::string_view out_of_range = "up value is out of range";
 
-/// Whether this is the refusal of a payload that cannot be read.
+/// Whether a response is the refusal of a payload that cannot be read.
 bool is_malformed(const Message& response) {
   return response.errnum() == EPROTO && response.text() != out_of_range;
 }
 
-// Flux's own module sends such a refusal without a text, so its clients show the text of the errno, which
-// scripts look for.
+// Removes the text of such a refusal, because Flux's own module sends none: its clients show the text of the
+// errno, which scripts look for.
 Message as_flux_says(Message response) {
   response.payload = nullptr;
   response.flags &= static_cast<std::uint8_t>(~proto::flag::payload);
@@ -45,11 +45,11 @@ std::string ChannelTransport::origin(const Message& request) {
 }
 
 void ChannelTransport::take(Message request, const std::string& mark) {
-  // The broker names the sender of each request.
+  // Ignore a request without a sender: the broker names that of each request.
   if (!reads_ || request.userid == proto::userid_unknown) return;
   if (proto::is_disconnect(request.topic)) return disconnect(request);
-  // A request without any role has no right. The service takes it for one without credentials, that of the
-  // channel's owner, so it gets a role without rights.
+  // A request without any role has no right. The service takes it for one without credentials, with those of
+  // the channel's owner, so it gets a role without rights.
   const bool has_no_role = request.rolemask == proto::role::none;
   if (has_no_role) request.rolemask = proto::role::local;
   const auto [sender, is_new] = senders_.try_emplace({origin(request), request.userid, has_no_role});
@@ -63,8 +63,7 @@ void ChannelTransport::take(Message request, const std::string& mark) {
     listener_.on_client(*this, sender->second, credentials);
   }
   const ClientId client = sender->second;
-  // The broker sends a disconnect only for senders of a request that takes a response, so forget any other
-  // sender at once.
+  // Forget a sender at once if its request takes no response: the broker sends a disconnect only for others.
   const bool is_passing = is_new && request.has(proto::flag::noresponse);
   if (!mark.empty()) return resume(client, request, mark);
   listener_.on_message(client, std::move(request));
@@ -121,7 +120,7 @@ SendResult ChannelTransport::send(ClientId client, const Message& message) {
   const auto name = names_.find(client);
   if (name == names_.end()) return SendResult::gone;
   if (link_.is_full()) return SendResult::full;
-  // Before the answer, so that a mute that was answered outlives this process.
+  // Store the marks before the answer, so that a mute that was answered outlives this process.
   if (message.topic == "resource.acquire-mute" && message.errnum() == 0) {
     for (const auto& [stream, changed] : positions_.mute()) store(stream, changed);
   }

@@ -1,5 +1,5 @@
-// The broker's channel as a transport: all senders of the instance come through it. A sender is named by the
-// origin of its requests, the route that was pushed first, and its user. The broker vouches for the
+// The transport for the broker's channel, which carries all senders of the instance. A sender is identified
+// by the origin of its requests, the route that was pushed first, and its user. The broker vouches for the
 // credentials in each message.
 #pragma once
 
@@ -23,25 +23,25 @@ class ChannelTransport final : public transport::Transport {
     std::function<void(const proto::Message&, const std::string& mark)> send;
     std::function<bool()> is_full;
     std::function<std::size_t()> unsent;
-    /// The resources of a scheduler whose first response is sent now.
+    /// Returns the resources of a scheduler whose first response is sent now.
     std::function<Positions::Resources()> resources;
-    /// Whether nothing is pending for a client.
+    /// Returns whether nothing is pending for a client.
     std::function<bool(proto::ClientId)> is_idle;
     /// Takes the request of a stream that an earlier process has served.
     std::function<void(proto::ClientId, const proto::Message&, const service::Service::Position&)> resume;
-    /// As Positions takes it.
+    /// Passed to Positions.
     bool keeps_all = false;
   };
-  /// `owner` is the user of the instance.
+  /// Makes the transport; `owner` is the user of the instance.
   ChannelTransport(transport::ClientIds& ids, transport::Listener& listener, std::uint32_t owner, Link link);
 
-  /// A request from the broker. `mark` as Channel::Received has it.
+  /// Takes a request from the broker, with `mark` from Channel::Received.
   void take(proto::Message request, const std::string& mark = {});
   /// Whether a disconnect ends the sender of `request`: it has the same origin, and comes from the same user
   /// or from the owner.
   [[nodiscard]] static bool may_disconnect(const proto::Message& disconnect, const proto::Message& request);
   void on_writable() { listener_.on_writable(); }
-  /// Ends all clients, as their channel has ended.
+  /// Ends all clients, because their channel has ended.
   void end_all();
 
   [[nodiscard]] std::string endpoint() const override { return "flux"; }
@@ -53,12 +53,12 @@ class ChannelTransport final : public transport::Transport {
  private:
   static constexpr std::size_t least_senders = 1024;
 
-  /// The origin alone does not name a sender: a user chooses the first route of what a program sends for
-  /// others.
+  /// Identifies a sender. The origin alone does not: a user chooses the first route of what a program sends
+  /// for others.
   struct Name {
     std::string origin;
     std::uint32_t userid = proto::userid_unknown;
-    /// Its requests have the rolemask 0, as the responses to them must have.
+    /// Whether its requests have the rolemask 0, which the responses to them must have, too.
     bool has_no_role = false;
     auto operator<=>(const Name&) const = default;
   };
@@ -67,9 +67,9 @@ class ChannelTransport final : public transport::Transport {
   void resume(proto::ClientId client, const proto::Message& request, const std::string& mark);
   /// Stores a mark at the keeper, without a response.
   void store(proto::RequestKey stream, const std::string& mark);
-  /// Ends a client, and tells the listener.
+  /// Ends a client, and informs the listener.
   void end(proto::ClientId client);
-  /// Forgets senders without pending requests, as the broker does not tell of the end of each.
+  /// Forgets senders without pending requests, because the broker does not report the end of each.
   void sweep();
   [[nodiscard]] static std::string origin(const proto::Message& request);
 

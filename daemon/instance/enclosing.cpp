@@ -108,7 +108,7 @@ std::optional<ResourceSet> in_ranks_of(const ResourceSet& allocated, const text:
   try {
     return rerank(resources, brokers);
   } catch (const Error&) {
-    // A broker has another name for its host than R.
+    // Map by position: a broker has another name for its host than R.
     return remap(resources);
   }
 }

@@ -1,5 +1,5 @@
-// The instance in which this one is a job: it has allocated this instance's resources, and sets their
-// expiration.
+// The enclosing instance, in which this one is a job: it has allocated this instance's resources, and sets
+// their expiration.
 #pragma once
 
 #include <functional>
@@ -19,16 +19,16 @@ namespace resourced::daemon::instance {
 
 class Enclosing {
  public:
-  /// `uri` is the attribute parent-uri, `job` the attribute jobid (RFC 19). Throws Error EINVAL for a job id
-  /// that cannot be read, and as client::Connection does.
+  /// Makes a connection; `uri` is the attribute parent-uri, `job` the attribute jobid (RFC 19). Throws Error
+  /// EINVAL for a job id that cannot be read, and as client::Connection does.
   Enclosing(const std::string& uri, const std::string& job);
 
-  /// Asks for the R of the job, and waits for it. With `watches` its changes are asked for, too. Throws
+  /// Requests the R of the job, and waits for it. With `watches` its changes are requested, too. Throws
   /// Error.
   [[nodiscard]] rset::ResourceSet read(bool watches);
 
-  /// From here on `changed` is called in the loop with each new expiration, if read() has asked for changes.
-  /// They are asked for again, with growing pauses, when the connection or the stream ends.
+  /// Calls `changed` in the loop with each new expiration from here on, if read() has requested changes. They
+  /// are requested again, with growing pauses, when the connection or the stream ends.
   void follow(boost::asio::io_context& loop, std::function<void(WallTime)> changed);
 
  private:
@@ -48,13 +48,13 @@ class Enclosing {
   std::optional<Error> failure_;
   std::function<void(WallTime)> changed_;
   std::unique_ptr<os::Watch> watch_;
-  /// The pause before the next attempt; none has failed since the last update if it is the first one.
+  /// The pause before the next attempt; first_pause if none has failed since the last update.
   client::Milliseconds pause_ = first_pause;
 };
 
-/// The R of a job in the ranks of the instance that it is: in the order of its brokers if each has a host of
-/// its own, otherwise in the order of R. Its cores are numbered from 0, as in the topologies that its brokers
-/// see, which are restricted to the cores of the job. Nothing if R has another number of ranks.
+/// Returns the R of a job in the ranks of the instance that it is: in the order of its brokers if each has a
+/// different host, otherwise in the order of R. Its cores are numbered from 0, as in the topologies that its
+/// brokers see, which are restricted to the cores of the job. Nothing if R has another number of ranks.
 [[nodiscard]] std::optional<rset::ResourceSet> in_ranks_of(const rset::ResourceSet& allocated,
                                                            const text::Hostlist& brokers);
 

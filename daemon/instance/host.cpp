@@ -36,11 +36,11 @@ using nlohmann::json;
 
 namespace {
 
-/// Events of the store are in its journal; the KVS log needs none for itself.
+/// Number of events that the KVS log keeps: it needs none, because the journal has the events of the store.
 constexpr std::size_t no_history = 1;
 
-/// Throws Error EINVAL: an instance inside another one has resources of its own, and would replace those of
-/// the daemon.
+/// Refuses an instance inside another one with Error EINVAL: it has resources of its own, which would replace
+/// those of the daemon.
 void check_level(const flux::module::Welcome& welcome) {
   const auto level = welcome.attributes.find("instance-level");
   if (level == welcome.attributes.end() || level->second == "0") return;
@@ -49,7 +49,7 @@ void check_level(const flux::module::Welcome& welcome) {
                                   level->second));
 }
 
-/// The hosts of drains, of which only the first are named.
+/// Returns the hosts of drains, of which only the first are named.
 std::string hosts_of(const std::vector<module::RecordedDrain>& drains) {
   constexpr std::size_t most_named = 64;
   text::Hostlist hosts;
@@ -59,8 +59,8 @@ std::string hosts_of(const std::vector<module::RecordedDrain>& drains) {
   return text;
 }
 
-/// Where an instance is served, drains begin at once and have no end.
-void warn_of_times(module::RecordedState recorded) {
+/// Warns about scheduled drains and ends: while an instance is served, drains begin at once and have no end.
+void warn_of_times(module::AbsentStates recorded) {
   std::erase_if(recorded.drains, [](const module::RecordedDrain& drain) { return !drain.until; });
   std::string text;
   if (!recorded.drains.empty()) text = fmt::format("the drains of {} do not end", hosts_of(recorded.drains));
@@ -88,7 +88,8 @@ struct Host::Guest {
   Guest(Guest&&) = delete;
   Guest& operator=(Guest&&) = delete;
 
-  /// Runs on a thread of its own, as it waits for the answers of the broker's modules.
+  /// Reads the inputs of the instance, on a separate thread, because it waits for the answers of the broker's
+  /// modules.
   void read() {
     try {
       welcome = flux::module::read_welcome(welcome_file.get());
@@ -113,9 +114,9 @@ struct Host::Guest {
   std::optional<Error> failure;
   std::optional<KvsLog> kvs;
   std::optional<Attachment> attachment;
-  /// The KVS has the state as of the attachment.
+  /// Whether the KVS has the state as of the attachment.
   bool is_copied = false;
-  /// What follows the last commit to the KVS once the store has this event, too.
+  /// The function that follows the last commit to the KVS once the store has this event, too.
   std::optional<std::pair<log::Sequence, std::function<void()>>> finished;
 };
 
@@ -133,26 +134,29 @@ Host::Host(asio::io_context& loop, service::Service& service, transport::ClientI
 
 Host::~Host() {
   if (guest_) ::shutdown(guest_->link, SHUT_RDWR);
-  if (reader_.joinable()) reader_.join();
+  reader_.reset();
 }
 
-void Host::begin(module::RecordedState recorded) {
-  warn_of_times(recorded);
-  if (recorded.brokers.empty()) {
-    earlier_ = std::move(recorded);
+void Host::begin(module::State state) {
+  const module::AbsentStates named = state.by_name();
+  warn_of_times(named);
+  if (!state.has_brokers()) {
+    earlier_ = std::move(state);
     return;
   }
-  module::RecalledInstance recalled = module::recall_instance(recorded);
-  service_.step(
-      engine::Begin{recorded.brokers, {}, std::move(recalled.drains), std::move(recalled.absent), {}});
-  if (recalled.definition) service_.step(*std::move(recalled.definition));
+  auto definition =
+      module::recall_instance(state.brokers, named, state.kept_inventory, state.expiration).definition;
+  text::Hostlist brokers = state.brokers;
+  service_.step(engine::Begin{std::move(brokers), {}, {}, {}, std::move(state)});
+  if (definition) service_.step(*std::move(definition));
   service_.on_defined();
 }
 
 std::string Host::take(flux::link::Attachment attachment) {
-  if (guest_ || reader_.joinable()) return "this daemon serves an instance already";
+  if (guest_ || reader_) return "this daemon serves an instance already";
   auto guest = std::make_shared<Guest>(std::move(attachment));
-  reader_ = std::thread([this, guest] {
+  reader_.emplace();
+  reader_->run([this, guest] {
     guest->read();
     asio::post(loop_, [this, guest] { settle(guest); });
   });
@@ -162,7 +166,7 @@ std::string Host::take(flux::link::Attachment attachment) {
 
 void Host::settle(const std::shared_ptr<Guest>& guest) {
   const transport::LoopHold hold(&service_.holds(), "attaching");
-  reader_.join();
+  reader_.reset();
   if (guest != guest_) return;
   // From here on the loop does not wait for the keeper.
   if (guest->channel) guest->channel->stop_waiting([] {});
@@ -188,12 +192,12 @@ void Host::refuse(Guest& guest, const Error& error) {
 
 void Host::serve(Guest& guest) {
   keep_earlier_drains(guest);
-  // Before the attachment takes the answers to its commits.
+  // Make the log before the attachment takes the answers to its commits.
   guest.kvs.emplace(std::vector<KeptState::Line>{}, no_history, KvsLog::Predecessor{});
   guest.attachment.emplace(
       loop_, *guest.channel, guest.welcome, *std::move(guest.beginning), service_, ids_,
       Attachment::Owner{[&guest](std::vector<KvsChange> changes) { guest.kvs->change(std::move(changes)); },
-                        // That of the daemon's own configuration holds.
+                        // The length of the journal is that of the daemon's own configuration.
                         [](std::size_t /*most*/) {},
                         [this, &guest](std::optional<KvsChange> change, std::function<void()> done) {
                           guest.kvs->finish(std::move(change), [this, &guest, done = std::move(done)] {
@@ -216,19 +220,15 @@ void Host::serve(Guest& guest) {
   changed_();
 }
 
-// Drains from before the daemon served an instance count like those of the instance, and more than these
-// where both have one.
+// Keeps drains from before the daemon served an instance: they count like those of the instance, and take
+// precedence if both have one.
 void Host::keep_earlier_drains(Guest& guest) {
-  module::RecordedState earlier = earlier_;
-  earlier.brokers = guest.welcome.hosts;
-  earlier.inventory = {};
   std::vector<module::DrainGroup>& drains = guest.beginning->kept.drains;
-  module::RecalledInstance recalled = module::recall_instance(earlier);
-  guest.beginning->absent = std::move(recalled.absent);
-  for (module::DrainGroup& drain : recalled.drains) {
+  const auto recalled = module::recall_instance(guest.welcome.hosts, earlier_.by_name(), {}, {});
+  for (const module::DrainGroup& drain : recalled.drains) {
     for (module::DrainGroup& other : drains) other.ranks -= drain.ranks;
-    drains.push_back(std::move(drain));
   }
+  guest.beginning->state = earlier_;
   std::erase_if(drains, [](const module::DrainGroup& drain) { return drain.ranks.empty(); });
 }
 
@@ -248,7 +248,8 @@ void Host::load(const rset::ResourceSet& resources, bool force, const std::optio
   guest_->attachment->load(resources, force, by);
 }
 
-// Without its copy the KVS would mislead its readers. The keeper attaches again, and the copy is made anew.
+// Detaches the instance: without its copy the KVS would mislead its readers. The keeper attaches again, and
+// the copy is made again.
 void Host::fail(const Error& error) {
   os::log_error("detaching the Flux instance: {}", error.what());
   leave();
@@ -265,7 +266,8 @@ void Host::leave() {
   changed_();
 }
 
-// Ranks that were lost, as all are when an instance ends in order, are the next instance's again.
+// Takes ranks back that were lost, such as all ranks at a clean end of an instance: they belong to the next
+// instance.
 void Host::take_back_lost() {
   const module::Module& module = service_.engine().module();
   if (!module.defined() || module.recorded_inventory().ranks() == module.inventory().ranks()) return;
@@ -288,9 +290,9 @@ void Host::stop() {
 void Host::let_go() {
   const auto guest = std::exchange(guest_, nullptr);
   if (guest->attachment) guest->attachment->end();
-  // Ends what the reader waits for, and tells the keeper.
+  // End the wait of the reader, and inform the keeper.
   ::shutdown(guest->link, SHUT_RDWR);
-  // The guest lives until all work that was posted for it before has run.
+  // Keep the guest until all work that was posted for it before has run.
   asio::post(loop_, [&loop = loop_, guest] { asio::post(loop, [guest] {}); });
 }
 

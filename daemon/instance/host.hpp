@@ -1,13 +1,12 @@
-// A daemon with a store of its own as the resource module of a Flux instance: the instance attaches, goes and
-// comes back, while the daemon serves its other clients. The store decides what the state is; the KVS gets a
-// copy for the readers of the instance.
+// Makes a daemon with its own store the resource module of a Flux instance: the instance attaches, detaches
+// and attaches again, while the daemon serves its other clients. The store has the state; the KVS gets a copy
+// for the readers of the instance.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include <boost/asio/io_context.hpp>
 
@@ -20,15 +19,17 @@
 #include "daemon/service/service.hpp"
 #include "daemon/transport/transport.hpp"
 #include "flux/link/attach.hpp"
+#include "os/thread.hpp"
 
 namespace resourced::daemon::instance {
 
 class Host {
  public:
-  /// `ids` are those of the daemon's transports. `changed` is called when an instance has attached or gone.
+  /// Makes a host; `ids` are those of the daemon's transports. `changed` is called when an instance has
+  /// attached or detached.
   Host(boost::asio::io_context& loop, service::Service& service, transport::ClientIds& ids,
        const config::Flux& settings, std::function<void()> changed);
-  /// Waits for a thread that is reading what an instance has.
+  /// Destruction waits for a thread that is reading the inputs of an instance.
   ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
@@ -36,16 +37,18 @@ class Host {
   Host& operator=(Host&&) = delete;
 
   [[nodiscard]] bool is_attached() const noexcept { return guest_ != nullptr; }
-  /// Begins with the state of the store, as far as an instance was there before.
-  void begin(module::RecordedState recorded);
-  /// The log has got this record.
+  /// Whether keepers find the socket.
+  [[nodiscard]] bool is_reachable() const noexcept { return socket_.is_reachable(); }
+  /// Begins with the state of the store, if an instance was attached before.
+  void begin(module::State state);
+  /// Call when the log has got this record.
   void copy(const log::Record& record);
-  /// The store has this event and all before it on disk.
+  /// Call when the store has this event and all before it on disk.
   void on_committed(log::Sequence last);
   /// Replaces R (resource.reload). Throws Error EAGAIN if no instance is attached, and as Attachment::load().
   void load(const rset::ResourceSet& resources, bool force, const std::optional<module::Actor>& by);
-  /// Ends the connection to the instance, whose keeper attaches to the next daemon: its clients notice
-  /// nothing.
+  /// Ends the connection to the instance, whose keeper attaches to the next daemon, without an effect on its
+  /// clients.
   void stop();
 
  private:
@@ -57,7 +60,7 @@ class Host {
   void keep_earlier_drains(Guest& guest);
   void refuse(Guest& guest, const Error& error);
   void fail(const Error& error);
-  /// The instance has gone.
+  /// Handles the end of the instance.
   void leave();
   void take_back_lost();
   void let_go();
@@ -67,11 +70,11 @@ class Host {
   transport::ClientIds& ids_;
   std::function<void()> changed_;
   log::Sequence committed_ = 0;
-  /// What the store has from before the first instance; empty once there was one.
-  module::RecordedState earlier_;
+  /// The state of the store from before the first instance; empty once there was one.
+  module::State earlier_;
   std::shared_ptr<Guest> guest_;
-  /// Reads what the guest has.
-  std::thread reader_;
+  /// The thread that reads the inputs of the guest.
+  std::optional<os::Worker> reader_;
   AttachSocket socket_;
 };
 

@@ -36,14 +36,19 @@ using rset::ResourceSet;
 
 namespace {
 
-/// The service as a process of its own, with its log in the KVS.
-class Instance {
+/// The service as a separate process, with its log in the KVS.
+class Instance final : private service::Program {
  public:
   Instance(Channel& channel, const flux::module::Welcome& welcome, Beginning beginning)
       : channel_(channel),
         log_(std::exchange(beginning.kept.history, {}), beginning.settings.journal_max,
              predecessor(channel, beginning)),
-        service_(log_, wall_clock, service_settings(beginning.settings.journal_max)),
+        service_(log_, *this,
+                 {.configuration = "{}",
+                  .journal_max = beginning.settings.journal_max,
+                  .access = peers::Access({}, geteuid()),
+                  .limits = {},
+                  .read_topologies = flux::module::read_topologies}),
         timer_(loop_),
         attachment_(loop_, channel, welcome, std::move(beginning), service_, ids_,
                     {[this](std::vector<KvsChange> changes) { log_.change(std::move(changes)); },
@@ -71,19 +76,17 @@ class Instance {
             .has_defined = !channel.is_first() && beginning.found && beginning.found->is_recorded};
   }
 
-  service::Service::Settings service_settings(std::size_t journal_max) {
-    return {.configuration = "{}",
-            .journal_max = journal_max,
-            .access = peers::Access({}, geteuid()),
-            .limits = {},
-            .uptime = os::steady_clock,
-            .agents = std::nullopt,
-            .wake_at = [this](SteadyTime when) { os::run_at(timer_, when, [this] { service_.on_time(); }); },
-            .reload = [](const auto& /*by*/) { throw Error(EPROTO, "resource.reload: path: missing"); },
-            .load = [this](const ResourceSet& resources, const std::string& /*path*/, bool force,
-                           const auto& by) { attachment_.load(resources, force, by); },
-            .later = [this](Seconds pause, auto work) { os::run_later(loop_, pause, std::move(work)); },
-            .read_topologies = flux::module::read_topologies};
+  [[nodiscard]] WallTime wall_now() const override { return wall_clock(); }
+  [[nodiscard]] SteadyTime steady_now() const override { return os::steady_clock(); }
+  void run_later(Seconds pause, std::function<void()> work) override {
+    os::run_later(loop_, pause, std::move(work));
+  }
+  void wake_at(SteadyTime when) override {
+    os::run_at(timer_, when, [this] { service_.on_time(); });
+  }
+  void reload(const By& /*by*/) override { throw Error(EPROTO, "resource.reload: path: missing"); }
+  void load(const ResourceSet& resources, const std::string& /*path*/, bool force, const By& by) override {
+    attachment_.load(resources, force, by);
   }
 
   void start_log() {
@@ -97,15 +100,15 @@ class Instance {
         [this](log::Sequence last) {
           service_.on_committed(last);
           if (attachment_.on_committed(last)) {
-            // Returns the memory that the texts of the KVS took while they were read.
+            // Return the memory that the texts of the KVS took while they were read.
             ::malloc_trim(0);
           }
         },
         [this](const Error& error) { fail(error); }));
   }
 
-  /// The KVS has refused a commit: the requests in hand get the error, and the keeper starts this program
-  /// again.
+  /// Call when the KVS has refused a commit: the pending requests get the error, and the keeper restarts this
+  /// program.
   void fail(const Error& error) {
     service_.on_store_failed(error);
     exit_status_ = 1;
@@ -113,7 +116,7 @@ class Instance {
   }
 
   Channel& channel_;
-  // Before what waits for descriptors in it.
+  // Declared before the objects that use it.
   asio::io_context loop_{1};
   KvsLog log_;
   service::Service service_;
@@ -131,7 +134,7 @@ int run() {
   try {
     welcome = flux::module::read_welcome(inherited.welcome);
   } catch (const Error& error) {
-    // Of rank 0, as this service is.
+    // The rank is 0, as this service runs there.
     Channel channel(inherited.link, inherited.generation, 0);
     channel.log_error(error.what());
     channel.failed(error.errnum());

@@ -4,8 +4,8 @@
 
 namespace resourced::daemon::instance {
 
-/// Runs until the broker unloads the module, or the keeper has ended. Returns the exit status of the process.
-/// The keeper passes the channel and the welcome in the environment. Throws Error without them.
+/// Runs the module until the broker unloads it, or the keeper has ended. Returns the exit status of the
+/// process. The keeper passes the channel and the welcome in the environment. Throws Error without them.
 [[nodiscard]] int run();
 
 }  // namespace resourced::daemon::instance

@@ -28,7 +28,7 @@ void JobInquiry::ask(const Message& request) {
   if (waiting_.size() >= most_waiting)
     throw Error(EBUSY, fmt::format("{} requests wait for the job manager already", most_waiting));
   waiting_.push_back(request);
-  // It has none by the protocol, and what it has nevertheless could be large.
+  // Drop the payload: there is none by the protocol, and an unexpected one could be large.
   waiting_.back().payload = nullptr;
   waiting_.back().flags &= static_cast<std::uint8_t>(~proto::flag::payload);
   if (!is_asking_) inquire();
@@ -56,8 +56,8 @@ std::uint64_t JobInquiry::follow() {
   return followed_;
 }
 
-// A scheduler that has yet to read that a target is drained may still give it to a job. Its answer to a later
-// request, of whatever kind, comes behind that job on the way to the job manager.
+// Waits for the scheduler. One that has not yet read that a target is drained may still give it to a job. Its
+// answer to any later request reaches the job manager after that job.
 void JobInquiry::settle() {
   is_settling_ = true;
   broker_.call("sched.ping", nullptr, Broker::Channel::leader(),
@@ -74,9 +74,9 @@ void JobInquiry::stop() {
   close();
 }
 
-// After its job has ended, a node may be cleaned up for a while before it is free. No event of the job tells
-// of the end of that, but the job manager tells the scheduler. Without a scheduler or the trace only the
-// events are left. The events also tell when the job manager goes.
+// Opens the streams. After its job has ended, a node may be cleaned up for a while before it is free. No
+// event of the job shows the end of that, but the job manager informs the scheduler. Without a scheduler or
+// the trace only the events are left. The events also show the end of the job manager.
 void JobInquiry::open() {
   events_ =
       broker_.stream("job-manager.events-journal", {{"full", false}, {"allow", {{"free", 1}}}},
@@ -96,7 +96,7 @@ void JobInquiry::close() {
   }
   if (const auto freed = std::exchange(freed_, std::nullopt)) {
     broker_.forget(*freed);
-    // A trace cannot be cancelled, and this module has no other request at this service.
+    // Disconnect: a trace cannot be cancelled, and this module has no other request at this service.
     broker_.tell("module.disconnect", nullptr, Broker::Channel::leader());
   }
 }
@@ -106,7 +106,7 @@ void JobInquiry::on_free_event(const Message& answer) {
     if (!freed_ || !callbacks_.has_scheduler()) ask_anew();
     return;
   }
-  // The job manager has gone, or is not there.
+  // The job manager has ended, or does not run.
   events_.reset();
   close();
   callbacks_.tell({settled_, std::nullopt, std::string(not_loaded)});
@@ -117,7 +117,7 @@ void JobInquiry::on_freed(const Message& answer) {
     freed_.reset();
     callbacks_.warn(fmt::format("module.trace: {}: resource.wait does not see the end of housekeeping",
                                 proto::response_error(answer).what()));
-    // Events that have come before were left to the trace.
+    // Earlier events were left to the trace.
     ask_anew();
     return;
   }
@@ -126,13 +126,13 @@ void JobInquiry::on_freed(const Message& answer) {
     const auto traced = proto::parse_object(answer, most_values);
     is_awaited = callbacks_.awaits(ResourceSet::from_json(traced.at("payload").at("R")).ranks());
   } catch (const std::exception&) {
-    // A part that it leaves out could be the awaited one.
+    // The trace may have left a part out, which could be the awaited one.
   }
   if (is_awaited) ask_anew();
 }
 
-// The transport gets these requests only when the job manager has answered. It would keep a client for ever
-// whose end came before that.
+// Forgets the requests of a client. The transport gets them only when the job manager has answered, and would
+// keep a client for ever whose end came before that.
 void JobInquiry::forget(const Message& disconnect) {
   const auto has_left = [&](const Message& request) {
     return ChannelTransport::may_disconnect(disconnect, request);
@@ -167,7 +167,7 @@ void JobInquiry::take(const Message& answer) {
   answer_some();
 }
 
-// Some at a time, so that other requests have their turn.
+// Answers some requests at a time, so that others have their turn.
 void JobInquiry::answer_some() {
   constexpr std::size_t most_answers = 64;
   for (std::size_t i = 0; i < most_answers && !answered_.empty(); ++i) {

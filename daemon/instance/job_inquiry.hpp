@@ -1,6 +1,6 @@
 // Asks the job manager of an instance for the resources that are allocated to jobs. A request for
-// sched-status is answered once the answer has come. While requests wait for targets to be idle, two streams
-// tell when to ask anew.
+// sched-status is answered once the answer was received. While requests wait for targets to be idle, two
+// streams show when to ask again.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +24,30 @@ namespace resourced::daemon::instance {
 class JobInquiry final : public service::JobManager {
  public:
   struct Callbacks {
-    /// The R of the jobs is known, or there is no job manager.
+    /// Called when the R of the jobs is known, or there is no job manager.
     std::function<void(std::optional<rset::ResourceSet>)> allocated;
     /// Answers a request for sched-status. Called after allocated().
     std::function<void(const proto::Message&)> answer;
     std::function<void(const proto::Message&, const Error&)> refuse;
     /// Calls a function from the loop.
     std::function<void(std::function<void()>)> post;
-    /// For requests that wait (service::JobManager).
+    /// Passes an answer to the requests that wait (service::JobManager).
     std::function<void(service::JobAnswer)> tell;
     std::function<bool(const text::IdSet&)> awaits;
-    /// Whether a scheduler of the instance has acquired resources.
+    /// Returns whether a scheduler of the instance has acquired resources.
     std::function<bool()> has_scheduler;
     /// Adds a line to the broker's log.
     std::function<void(const std::string&)> warn;
   };
   JobInquiry(Broker& broker, Callbacks callbacks) : broker_(broker), callbacks_(std::move(callbacks)) {}
 
-  /// Takes a request for sched-status. Those that come while the job manager is asked share its answer.
-  /// Throws Error EBUSY if too many wait.
+  /// Takes a request for sched-status. Requests during an inquiry share its answer. Throws Error EBUSY if too
+  /// many wait.
   void ask(const proto::Message& request);
-  /// Forgets the requests of a client that has gone.
+  /// Forgets the requests of a client that has disconnected.
   void forget(const proto::Message& disconnect);
-  /// Answers no more requests, and tells the owner that no allocations are known. Work that was posted before
-  /// does not touch this object any more.
+  /// Answers no more requests, and reports to the owner that no allocations are known. Work that was posted
+  /// before does not use this object any more.
   void end();
 
   std::uint64_t follow() override;
@@ -68,10 +68,10 @@ class JobInquiry final : public service::JobManager {
   Broker& broker_;
   Callbacks callbacks_;
   bool is_asking_ = false;
-  /// What the present answer does not tell yet: asks again after it.
+  /// Whether to ask again after the present answer, which may lack later changes.
   bool must_ask_again_ = false;
-  /// The number of calls of follow(), of those for which the scheduler has answered, and of those for which
-  /// the present inquiry is new enough.
+  /// Number of calls of follow(); the last of these for which the scheduler has answered, and the last for
+  /// which the present inquiry is recent enough.
   std::uint64_t followed_ = 0;
   std::uint64_t settled_ = 0;
   std::uint64_t asked_for_ = 0;
@@ -80,7 +80,7 @@ class JobInquiry final : public service::JobManager {
   std::optional<std::uint32_t> events_;
   std::optional<std::uint32_t> freed_;
   std::vector<proto::Message> waiting_;
-  /// Requests for which the answer of the job manager has come, and the error if it cannot be used.
+  /// Requests for which the job manager has answered, and the error if the answer cannot be used.
   std::deque<proto::Message> answered_;
   std::optional<Error> failure_;
   /// Null after the end.

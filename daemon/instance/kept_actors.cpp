@@ -34,7 +34,8 @@ void fold_line(std::string_view line, const Brokers& brokers, module::TargetStat
   (void)fold_states(*event, states);
 }
 
-// Another module may have changed the drain since, so its time and reason must be the same.
+// Returns the actor of a drain. Another module may have changed the drain since, so its time and reason must
+// be the same.
 std::optional<module::Actor> actor_of(IdSet::Id rank, const DrainGroup& group,
                                       const module::DrainTable& told) {
   const module::DrainTable::Key* const found = told.find(rank);

@@ -1,6 +1,6 @@
-// The actors that have drained the targets of a Flux instance. The instance's event log and checkpoint stay
-// as Flux's own module writes them, so the actors have a key of their own in the KVS, `resourced.actors`: the
-// drains that have an actor, and all undrains, as the lines of an event log with `by`.
+// Reads the actors that have drained the targets of a Flux instance. The instance's event log and checkpoint
+// stay as Flux's own module writes them, so the actors have a separate key in the KVS, `resourced.actors`:
+// the drains that have an actor, and all undrains, as the lines of an event log with `by`.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace resourced::daemon::instance {
 struct KeptActors {
   /// The drains with their actors; a drain that another module has made has none.
   std::vector<module::DrainGroup> drains;
-  /// The text that replaces the value of the key, if that has more than the present drains.
+  /// The text that replaces the value of the key, if that has entries besides the present drains.
   std::optional<std::string> rewritten;
 };
 

@@ -34,7 +34,7 @@ struct Entry {
   json object;
 
   [[nodiscard]] bool changes_drains() const { return name == "drain" || name == "undrain"; }
-  /// With the keys in the order in which they are usually written.
+  /// Returns the text with the keys in their usual order.
   [[nodiscard]] std::string text() const {
     const auto dumped = [](const json& value) {
       return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -47,7 +47,7 @@ struct Entry {
   }
 };
 
-/// A member of an object that is a string; null for any other.
+/// Returns a member of an object that is a string; null for any other.
 const std::string* string_in(const json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
@@ -67,7 +67,7 @@ Entry read_entry(std::string_view line) {
   throw Error(EINVAL, "resource.eventlog: decode error");
 }
 
-/// Calls read(entry) for each event of a log, one at a time, as their JSON takes much memory.
+/// Calls read(entry) for each event of a log, one at a time, because their JSON takes much memory.
 template <class F>
 void for_each_entry(std::string_view log, F&& read) {
   while (!log.empty()) {
@@ -89,8 +89,8 @@ Entry drain_entry(WallTime timestamp, json context) {
           {{"timestamp", to_number(timestamp)}, {"name", "drain"}, {"context", std::move(context)}}};
 }
 
-/// A log of Flux before 0.62, as Flux converts it: its last event `resource-init` has the drains of that
-/// time, and neither it nor the events after it say which hosts were drained.
+/// Upgrades a log of Flux before 0.62 as Flux does: its last event `resource-init` has the drains of that
+/// time, and neither it nor later events have the hosts of drains.
 class Upgrader {
  public:
   Upgrader(const Brokers& brokers, std::vector<std::string>& warnings)
@@ -122,7 +122,7 @@ class Upgrader {
   }
 
  private:
-  /// Adds the hosts to a drain or undrain that has none. False if it cannot be kept.
+  /// Adds the hosts to a drain or undrain that has none. Returns false if it cannot be kept.
   bool has_hosts(Entry& entry) {
     json& context = entry.object["context"];
     const std::string* idset = context.is_object() ? string_in(context, "idset") : nullptr;
@@ -145,7 +145,7 @@ class Upgrader {
   std::vector<std::string>& warnings_;
 };
 
-/// A drain or undrain in present ranks. Throws Error EPROTO.
+/// Returns a drain or undrain in present ranks. Throws Error EPROTO.
 module::Event read_change(const Entry& entry, std::size_t line, const Brokers& brokers) {
   const auto context = entry.object.find("context");
   const bool has_context = context != entry.object.end() && context->is_object();
@@ -170,7 +170,7 @@ const IdSet& ranks_of(const module::Event& event) {
   return drain != nullptr ? drain->ranks : std::get<UndrainEvent>(event.body).ranks;
 }
 
-/// A log that has an event `resource-init`, as Flux converts it; nothing for any other.
+/// Upgrades a log that has an event `resource-init`, as Flux does; returns nothing for any other.
 std::optional<std::string> upgrade(std::string_view log, const Brokers& brokers, KeptState& kept) {
   if (log.find(R"("resource-init")") == std::string_view::npos) return std::nullopt;
   std::optional<Entry> init;
@@ -237,7 +237,7 @@ Brokers::Brokers(const Hostlist& hosts, std::size_t targets)
 IdSet Brokers::present_ranks(const IdSet& ranks, const Hostlist& hosts) const {
   if (ranks.empty()) return {};
   const IdSet targets = targets_ == 0 ? IdSet() : IdSet::range(0, static_cast<IdSet::Id>(targets_ - 1));
-  // The usual case, whose cost follows the ranges and not the ranks.
+  // Handle the usual case, at a cost that follows the ranges instead of the ranks.
   if (ranks.last() < hosts_.size() && hosts_.select(ranks) == hosts) return ranks & targets;
   std::vector<std::string> recorded;
   hosts.for_each([&](std::string_view host) { recorded.emplace_back(host); });
@@ -297,12 +297,12 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
   if (kept.rewritten) eventlog = *kept.rewritten;
   const Checkpoint checkpoint = read_checkpoint(checkpoint_text, brokers);
   module::TargetStates states;
-  // The drains that the events before the checkpoint have left, as far as the log still has these events.
+  // The drains after the events before the checkpoint, as far as the log still has these events.
   module::TargetStates told;
   for (const auto& [group, nodelist] : checkpoint.drains)
     (void)states.drains.drain(group.ranks, {group.timestamp, group.reason, group.by}, Overwrite::nothing);
   const WallTime oldest = horizon ? std::min(*horizon, checkpoint.timestamp) : WallTime();
-  // The log without older events, of which there may be none.
+  // The log without older events, if there are any.
   std::string recent;
   std::size_t number = 0;
   std::size_t old = 0;
@@ -322,7 +322,7 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
     }
     if (entry.name != "resource-define") lines.push_back(std::move(line));
   });
-  // A reader of the journal learns of drains whose events are no longer in the log.
+  // Add drains whose events are no longer in the log, for readers of the journal.
   for (const auto& [group, nodelist] : checkpoint.drains) {
     const IdSet untold = group.ranks - told.drains.ranks();
     if (untold.empty()) continue;

@@ -1,6 +1,6 @@
-// The state of the resources that a Flux instance keeps in its KVS, in the form in which Flux's own resource
+// Reads the state of the resources in the KVS of a Flux instance, in the form in which Flux's own resource
 // module writes and reads it: `resource.eventlog` (RFC 18, RFC 44) and `checkpoint.resource`. So an instance
-// can go from one module to the other and back.
+// can change from one module to the other and back.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@
 
 namespace resourced::daemon::instance {
 
-/// The brokers of an instance, by which recorded ranks are found again.
+/// The brokers of an instance, by which recorded ranks are mapped to present ones.
 class Brokers {
  public:
-  /// `hosts` has the host of each rank. `targets` is the number of ranks that may be drained: that of the
-  /// brokers, or of R if that has more.
+  /// Makes the brokers; `hosts` has the host of each rank. `targets` is the number of ranks that may be
+  /// drained: that of the brokers, or of R if that has more.
   Brokers(const text::Hostlist& hosts, std::size_t targets);
 
-  /// The present ranks of recorded ones, of which the i-th was on the i-th host: a rank whose host is the
-  /// same stays, any other becomes the first rank of its host, and is dropped with a host that is gone.
+  /// Returns the present ranks of recorded ones, of which the i-th was on the i-th host: a rank with the same
+  /// host stays, any other becomes the first rank of its host, and is dropped if that host is gone.
   [[nodiscard]] text::IdSet present_ranks(const text::IdSet& ranks, const text::Hostlist& hosts) const;
-  /// The hosts of ranks; nothing if there is no broker of such a rank.
+  /// Returns the hosts of ranks; nothing if a rank has no broker.
   [[nodiscard]] std::optional<text::Hostlist> hosts_of(const text::IdSet& ranks) const;
 
  private:
@@ -47,7 +47,7 @@ struct KeptState {
     std::string text;
     text::IdSet ranks;
   };
-  /// In the order of the log; definitions are left out.
+  /// Past events in the order of the log, without definitions.
   std::vector<Line> history;
   std::vector<module::DrainGroup> drains;
   /// The text that replaces the value of `resourced.actors` (kept_actors.hpp), if it has too many events.
@@ -56,7 +56,7 @@ struct KeptState {
   std::optional<std::string> rewritten;
   /// A warning for each part of an old log that was dropped.
   std::vector<std::string> warnings;
-  /// The log was from before Flux 0.62: how many events it had, and how many are left.
+  /// Set if the log was from before Flux 0.62: the number of events that it had, and that are left.
   struct Upgrade {
     std::size_t before = 0;
     std::size_t after = 0;
@@ -67,26 +67,26 @@ struct KeptState {
 /// Reads one JSON object. Throws Error EPROTO for anything else.
 [[nodiscard]] nlohmann::json read_object(std::string_view text);
 
-/// Changed properties, as the value of `resourced.properties`: `{"add": {NAME: IDSET}, "remove": {NAME:
-/// IDSET}}`.
+/// Encodes changed properties as the value of `resourced.properties`: `{"add": {NAME: IDSET}, "remove":
+/// {NAME: IDSET}}`.
 [[nodiscard]] nlohmann::json changes_to_json(const module::PropertyChanges& changes);
-/// Throws Error, or json::exception.
+/// Decodes changed properties. Throws Error, or json::exception.
 [[nodiscard]] module::PropertyChanges changes_from_json(const nlohmann::json& object);
 
-/// Reads the values of both keys, empty for a key that is missing. Events before `horizon` that the
-/// checkpoint makes superfluous are dropped from the log; without it all are kept. Throws Error EINVAL or
-/// EPROTO for an event that cannot be read, with its line.
+/// Reads the values of both keys, empty for a missing key. Events before `horizon` that the checkpoint makes
+/// superfluous are dropped from the log; without it all are kept. Throws Error EINVAL or EPROTO for an event
+/// that cannot be read, with its line.
 [[nodiscard]] KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint,
                                         const Brokers& brokers, std::optional<WallTime> horizon);
 
-/// The method of the last definition in an event log; nothing if there is none, or it cannot be read.
+/// Returns the method of the last definition in an event log; nothing if there is none, or it cannot be read.
 [[nodiscard]] std::optional<module::DefineMethod> last_definition(std::string_view eventlog);
 
-/// The line of the broker's log for a drain or undrain, which is given as its line of the event log.
+/// Returns the line of the broker's log for a drain or undrain, which is given as its line of the event log.
 [[nodiscard]] std::string drain_line(std::string_view name, std::string_view event);
 
-/// The value of `checkpoint.resource`: the time and the present drains. All times are JSON reals, since Flux
-/// refuses integers there. `targets` has the hosts of all ranks that are drained.
+/// Encodes the value of `checkpoint.resource`: the time and the present drains. All times are JSON reals,
+/// because Flux refuses integers there. `targets` has the hosts of all ranks that are drained.
 [[nodiscard]] std::string encode_checkpoint(WallTime now, const module::DrainTable& drains,
                                             const rset::ResourceSet& targets);
 

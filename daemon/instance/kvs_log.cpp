@@ -40,7 +40,7 @@ std::string kvs_value(const std::string& key, const json& answer) {
     const auto& data = answer.at("val").at("data").get_ref<const std::string&>();
     std::string bytes(base64::decoded_size(data.size()), '\0');
     bytes.resize(base64::decode(bytes.data(), data.data(), data.size()).first);
-    // The decoder stops at the first byte that it does not know, and takes a text without its end.
+    // Check the whole text: the decoder stops at the first unknown byte, and accepts a text without its end.
     if (encoded(bytes) != data) throw Error(EPROTO, fmt::format("kvs.lookup: {}: not whole base64", key));
     return bytes;
   } catch (const json::exception& error) {
@@ -73,7 +73,7 @@ void KvsLog::set_most(std::size_t most) {
 }
 
 void KvsLog::trim() {
-  // The truncate entry that stands for the dropped events takes the room of one event.
+  // Count the truncate entry for the dropped events as one event.
   while (history_.size() + times_.size() + (dropped_ ? 1 : 0) > most_ &&
          !(history_.empty() && times_.empty())) {
     if (history_.empty()) {
@@ -99,12 +99,13 @@ void KvsLog::append(log::Record record) {
   commit_soon();
 }
 
-// Events of liveness are not written: a module that is loaded later asks the brokers.
+// Adds the changes of a record. Events of liveness are not written: a module that is loaded later asks the
+// brokers.
 void KvsLog::add_changes(const log::Record& record) {
   if (record.hidden) return;
   const bool is_update = record.name == "resource-update";
   const bool changes_properties = defines(record) || record.name == "property-update";
-  // Flux's own module has the properties from R.
+  // Write R as well: Flux's own module takes the properties from it.
   if (changes_properties || is_update) changes_.push_back({resources_key, callbacks_.resources()});
   if (changes_properties) changes_.push_back({properties_key, callbacks_.properties()});
   if (defines(record) && std::exchange(predecessor_.has_defined, false)) return;
@@ -114,7 +115,7 @@ void KvsLog::add_changes(const log::Record& record) {
   if (record.name == "undrain" || (record.name == "drain" && record.by)) append_line(actors_key, record.text);
 }
 
-// All lines of a commit for one key are one change, also where those of two keys alternate.
+// Adds a line. All lines of a commit for one key are one change, also if those of two keys alternate.
 void KvsLog::append_line(const char* key, std::string line) {
   line += '\n';
   constexpr std::size_t alternating = 2;
@@ -140,7 +141,7 @@ void KvsLog::finish(std::optional<KvsChange> change, std::function<void()> done)
   commit_soon();
 }
 
-// Posted, so that all events of one step, and of all requests that have come, go into one commit.
+// Commits later, so that all events of one step, and of all received requests, are in one commit.
 void KvsLog::commit_soon() {
   if (is_busy_ || std::exchange(is_posted_, true)) return;
   callbacks_.post([this] {
@@ -200,7 +201,7 @@ log::HistoryStart KvsLog::start_of(const log::EventFilter& filter, std::size_t m
     const std::size_t at = sequence - oldest;
     return at < history_.size() ? history_[at].timestamp : times_[at - history_.size()];
   };
-  // The events that a reader has already are from an earlier process, so they are all of the history.
+  // The known events of a reader are from an earlier process, so they are the beginning of the history.
   std::size_t known = filter.known;
   const auto is_known = [&](const auto& event) {
     if (filter.targets && !event.ranks.intersects(filter.targets->ranks)) return true;
@@ -218,13 +219,13 @@ log::HistoryStart KvsLog::start_of(const log::EventFilter& filter, std::size_t m
     while (start.first <= last_ && timestamp(start.first) < *filter.since) ++start.first;
     while (known > 0 && start.first - oldest < history_.size() && is_known(history_[start.first - oldest]))
       ++start.first;
-    // Events before `since` were not asked for.
+    // Events before `since` were not requested.
     if (start.first > oldest || (dropped_ && *dropped_ < *filter.since)) start.truncated.reset();
   } else if (!filter.resumes && !filter.targets && last_ + 1 - oldest + (dropped_ ? 1 : 0) > most) {
     start.first = std::max(oldest, last_ + 2 - most);
     if (start.first > oldest) start.truncated = timestamp(start.first - 1);
   }
-  // A reader that has all events before its position was told of earlier ones.
+  // No truncation is reported to a reader that has all events before its position: it was informed before.
   if (filter.resumes) start.truncated.reset();
   return start;
 }

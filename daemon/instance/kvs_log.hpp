@@ -1,5 +1,5 @@
 // The event log of a Flux instance: events are durable once they are in the instance's KVS, where Flux's own
-// module finds them, too. The past is kept in memory, as far as the journal goes back.
+// module finds them, too. Past events are kept in memory, as far as the journal goes back.
 #pragma once
 
 #include <deque>
@@ -18,29 +18,30 @@
 
 namespace resourced::daemon::instance {
 
-// Requests to the module `kvs`, and their answers.
+// The functions below make requests to the module `kvs`, and read their answers.
 
-/// The request kvs.lookup of a key.
+/// Makes the request kvs.lookup of a key.
 [[nodiscard]] nlohmann::json kvs_lookup(const std::string& key);
-/// The value of the key in the answer. Throws Error EPROTO, also for a value that is not whole.
+/// Returns the value of the key in the answer. Throws Error EPROTO, also for a value that is not complete.
 [[nodiscard]] std::string kvs_value(const std::string& key, const nlohmann::json& answer);
 
 struct KvsChange {
   std::string key;
   std::string value;
-  /// Appends to the present value of the key.
+  /// Whether to append to the present value of the key.
   bool appends = false;
 };
-/// The request kvs.commit of all these changes at once. With `sync` its answer comes once they are on disk.
+/// Makes the request kvs.commit of all these changes at once. With `sync` it is answered once they are on
+/// disk.
 [[nodiscard]] nlohmann::json kvs_commit(const std::vector<KvsChange>& changes, bool sync);
 
-/// The keys.
+/// Keys of Flux.
 inline constexpr const char* resources_key = "resource.R";
 inline constexpr const char* eventlog_key = "resource.eventlog";
 inline constexpr const char* checkpoint_key = "checkpoint.resource";
-/// Properties that were added or removed at run time. Flux's own module does not know this key.
+/// Key of the properties that were added or removed at run time, which Flux's own module does not use.
 inline constexpr const char* properties_key = "resourced.properties";
-/// The actors of drains (kept_actors.hpp).
+/// Key of the actors of drains (kept_actors.hpp).
 inline constexpr const char* actors_key = "resourced.actors";
 
 class KvsLog final : public log::EventLog {
@@ -50,49 +51,47 @@ class KvsLog final : public log::EventLog {
     std::function<void(const nlohmann::json&, std::function<void(const Error*)>)> commit;
     /// Calls a function from the loop.
     std::function<void(std::function<void()>)> post;
-    /// All events up to this one are durable.
+    /// Called when all events up to this one are durable.
     std::function<void(log::Sequence)> committed;
-    /// A commit was refused: nothing more will be durable.
+    /// Called when a commit was refused: no further event becomes durable.
     std::function<void(const Error&)> failed;
-    /// An event is durable, and `committed` is about to be called: its name, and the event as one line of
-    /// JSON.
+    /// Called when an event is durable, before `committed`: with its name, and the event as one line of JSON.
     std::function<void(const std::string&, const std::string&)> recorded;
-    /// R, and the value of properties_key, after all events that were appended.
+    /// Return R, and the value of properties_key, after all appended events.
     std::function<std::string()> resources;
     std::function<std::string()> properties;
   };
-  /// An earlier process of the same module.
+  /// The state of an earlier process of the same module.
   struct Predecessor {
-    /// Its readers go on here (EventFilter::resumes).
+    /// Whether its readers continue here (EventFilter::resumes).
     bool has_readers = false;
-    /// The KVS has its definition of the resources: that of this process, the first one, is not written
+    /// Whether the KVS has its definition of the resources: then the first one of this process is not written
     /// again.
     bool has_defined = false;
   };
-  /// The journal goes back over `most` events, one of which tells that there were others before them.
+  /// Makes a log. The journal goes back over `most` events, one of which may be a truncation.
   KvsLog(std::vector<KeptState::Line> history, std::size_t most, Predecessor predecessor);
 
-  /// To be called before the first append.
+  /// Sets the callbacks. Must be called before the first append.
   void begin(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
   void set_most(std::size_t most);
-  /// Commits changes besides those of events, in order with them.
+  /// Commits changes in addition to those of events, in order with them.
   void change(std::vector<KvsChange> changes);
-  /// Commits the rest, and with it a last change if there is one, with `sync`. Calls `done` once all is
-  /// committed.
+  /// Commits the remaining changes, and a last one if given, with `sync`. Calls `done` once all is committed.
   void finish(std::optional<KvsChange> change, std::function<void()> done);
 
   [[nodiscard]] log::Sequence last_sequence() const noexcept override { return last_; }
-  /// The KVS has not all events, and numbers none of them.
+  /// Returns false: the KVS does not have all events, and numbers none of them.
   [[nodiscard]] bool is_numbered() const noexcept override { return false; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
   void append(log::Record record) override;
   void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override;
   void find_start(const log::EventFilter& filter, std::size_t most,
                   std::function<void(log::HistoryStart)> answer) override;
-  /// Only events from before begin() are here: streams::Journal has the others.
+  /// Reads events from before begin(): streams::Journal has the others.
   void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
                  std::function<void(log::HistoryPage)> answer) override;
-  /// Refuses: the KVS keeps events, and no states.
+  /// Refuses, because the KVS keeps events, and no states.
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] Counters counters() const override { return counters_; }
@@ -111,21 +110,21 @@ class KvsLog final : public log::EventLog {
 
   Callbacks callbacks_;
   std::deque<KeptState::Line> history_;
-  /// The timestamps of the events that were appended.
+  /// Timestamps of the appended events.
   std::deque<WallTime> times_;
   std::size_t most_;
   Predecessor predecessor_;
   log::Sequence last_ = 0;
   WallTime last_timestamp_{};
-  /// The timestamp of the last event that the journal does not go back to.
+  /// Timestamp of the last event before the beginning of the journal.
   std::optional<WallTime> dropped_;
-  /// Those of `history` that it does not go back to, if there are readers that may have missed some.
+  /// Events of `history` before the beginning of the journal, if readers may have missed some.
   struct Dropped {
     WallTime timestamp{};
     text::IdSet ranks;
   };
   std::vector<Dropped> dropped_history_;
-  /// The contents of the next commit, and the events for which `recorded` is called after it.
+  /// Changes of the next commit, and the events for which `recorded` is called after it.
   std::vector<KvsChange> changes_;
   std::vector<std::pair<std::string, std::string>> events_;
   bool is_busy_ = false;

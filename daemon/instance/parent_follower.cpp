@@ -22,7 +22,7 @@ constexpr client::BackoffLimits pauses{client::Milliseconds(100), client::Millis
 /// Warn once after this time without an answer.
 constexpr Seconds patience{10};
 constexpr std::size_t most_held = 100000;
-/// Upper bound of the parent's texts in log lines, in bytes.
+/// Maximum size of the parent's texts in log lines, in bytes.
 constexpr std::size_t longest_text = 300;
 
 std::optional<SteadyTime> earlier(std::optional<SteadyTime> a, std::optional<SteadyTime> b) {
@@ -137,7 +137,7 @@ void ParentFollower::on_status(const client::Response& response) {
     fail(error.what());
     return;
   }
-  // Some of these events may be in the status already. To apply them again is harmless, as the last event of
+  // Apply the held events. The status may already include some of them, which is harmless: the last event of
   // a target decides.
   for (const Event& event : std::exchange(held_, {})) mirror_.apply(event);
   history_is_through();

@@ -1,5 +1,5 @@
 // Follows the journal of the enclosing instance (RFC 28, RFC 44) and reports the changes that it requires
-// here. A lost connection is retried for ever, and so is a parent that refuses, sends invalid messages or is
+// here. It retries for ever after a lost connection, and if the parent refuses, sends invalid messages or is
 // the wrong instance; until it answers again, its last known state holds. The connection to the daemon's loop
 // is in parent_link.hpp: time is an argument here.
 #pragma once
@@ -35,10 +35,10 @@ class ParentFollower {
   void process(SteadyTime now);
   /// Sends requests, warnings and changes that are due.
   void tick(SteadyTime now);
-  /// When tick() has something to do if nothing is received until then.
+  /// Returns when tick() has something to do if nothing is received until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
 
-  /// Whether history and status have been received, and new events are applied as they come.
+  /// Whether history and status have been received, and new events are applied when they arrive.
   [[nodiscard]] bool synced() const noexcept { return synced_at_.has_value(); }
 
  private:
@@ -63,14 +63,15 @@ class ParentFollower {
   SteadyTime now_;
   std::optional<RequestId> journal_;
   std::optional<RequestId> status_;
-  /// The events received while the request for `resource.status` is pending. The status gives the present
-  /// state, as the history may be truncated and does not show which drains a restart of the parent dropped.
+  /// Events that were received while the request for `resource.status` is pending. The status has the present
+  /// state, because the history may be truncated and does not show which drains a restart of the parent
+  /// dropped.
   std::vector<module::Event> held_;
   std::optional<SteadyTime> synced_at_;
 
   client::Backoff pause_;
   std::optional<SteadyTime> ask_at_;
-  /// When to warn that the parent does not answer.
+  /// Time to warn that the parent does not answer.
   std::optional<SteadyTime> miss_at_;
   std::string last_failure_;
   peers::RateLimit successes_;

@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 client::ConnectionOptions connection_options(const config::Config& config) {
   client::ConnectionOptions options;
   options.key_file = config.resource.parent_key_file;
-  // Do not linger: the parent notices that the connection has ended.
+  // Do not linger: the parent detects the end of the connection.
   options.linger = client::Milliseconds(0);
   options.heartbeat_interval = config.bus.heartbeat_interval;
   options.heartbeat_timeout = config.bus.heartbeat_timeout;

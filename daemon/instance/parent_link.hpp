@@ -17,11 +17,11 @@
 
 namespace resourced::daemon::instance {
 
-/// Throws Error that names file, line and key if resource.parent-uri is not a valid endpoint.
+/// Checks resource.parent-uri. Throws Error that names file, line and key if it is not a valid endpoint.
 void check_parent(const config::Config& config);
 
-/// A connection to the parent that a configuration names. Nothing is sent yet. Throws Error that names file,
-/// line and key for an address or a key file that cannot be used.
+/// Makes a connection to the configured parent. Nothing is sent yet. Throws Error that names file, line and
+/// key for an address or a key file that cannot be used.
 [[nodiscard]] std::unique_ptr<client::Connection> connect_parent(const config::Config& config);
 
 class ParentLink {
@@ -32,11 +32,11 @@ class ParentLink {
   ParentLink(const ParentLink&) = delete;
   ParentLink& operator=(const ParentLink&) = delete;
 
-  /// Follows the parent at this connection from now on, instead of a former one.
+  /// Follows the parent at this connection from now on, instead of an earlier one.
   void follow(std::unique_ptr<client::Connection> connection);
   /// Follows no parent: hosts are no longer down because of it, and the last expiration stays.
   void ignore();
-  /// Takes effect the next time that the parent is synchronized.
+  /// Sets the settle time, which takes effect the next time that the parent is synchronized.
   void set_settle(Seconds settle) noexcept { mirror_.set_settle(settle); }
 
  private:
@@ -48,7 +48,7 @@ class ParentLink {
   ParentFollower::Tell tell_;
   std::unique_ptr<client::Connection> connection_;
   std::optional<ParentFollower> follower_;
-  /// Lives as long as one connection: a timer handler that is queued for a former one does nothing.
+  /// A token that lives as long as one connection: a queued timer handler of an earlier one does nothing.
   std::shared_ptr<const bool> session_;
   boost::asio::io_context& loop_;
   std::optional<os::Watch> input_;

@@ -33,16 +33,16 @@ void advance(SchedulerPosition& position, const module::Delta& delta) {
   module::merge_properties(delta.property_remove, position.properties.removed, position.properties.added);
 }
 
-/// Whether the log keeps such events: a process that takes the place of this one does not know of others. A
-/// truncate stands for others, in no log.
+/// Whether the log keeps such events: a process that replaces this one knows no others. A truncate represents
+/// removed events, and is in no log.
 bool is_kept(std::string_view name, bool keeps_all) {
   if (keeps_all) return name != "truncate";
   return name == "drain" || name == "undrain" || name == "resource-update";
 }
 
-// The position after a batch is that of its last event that the log keeps. Only the beginnings of events are
-// read, as a batch may have a million bytes: `{"timestamp":T,"name":"NAME"`. Events with one timestamp may
-// come in several batches.
+// Moves a position behind a batch, to the last event that the log keeps. Only the beginnings of events are
+// read, because a batch may have a million bytes: `{"timestamp":T,"name":"NAME"`. Events with one timestamp
+// may be in several batches.
 void advance(JournalPosition& position, std::string_view batch, bool keeps_all) {
   constexpr std::string_view begin = R"({"timestamp":)";
   constexpr std::string_view middle = R"(,"name":")";

@@ -1,5 +1,5 @@
-// The positions of the streams that are sent through the channel, as the marks that the keeper stores: a
-// process that takes the place of this one continues them there.
+// The positions of the streams in the channel, as the marks that the keeper stores: a process that replaces
+// this one continues them there.
 #pragma once
 
 #include <functional>
@@ -20,23 +20,24 @@ namespace resourced::daemon::instance {
 
 class Positions {
  public:
-  /// `keeps_all`: the log of the service keeps all events, not only those that the KVS has.
+  /// Starts without streams; `keeps_all` means that the log of the service keeps all events, not only those
+  /// that the KVS has.
   explicit Positions(bool keeps_all) : keeps_all_(keeps_all) {}
 
-  /// The resources that a scheduler has acquired, as its first response leaves.
+  /// The resources that a scheduler has acquired, at the time of its first response.
   struct Resources {
     text::IdSet acquirable;
     WallTime expiration{};
     module::PropertyChanges properties = {};
   };
 
-  /// The mark of a response, empty if it is not one of a stream that goes on.
+  /// Returns the mark of a response, empty if its stream does not continue.
   [[nodiscard]] std::string after(proto::ClientId client, const proto::Message& response,
                                   const std::function<Resources()>& resources);
   /// Records that a stream continues at a position.
   void begin(proto::RequestKey key, const service::Service::Position& position) { streams_[key] = position; }
-  /// Records that all schedulers are muted: returns the marks of their streams. None for one whose first
-  /// response has not left.
+  /// Records that all schedulers are muted, and returns the marks of their streams, except of one whose first
+  /// response was not sent yet.
   [[nodiscard]] std::vector<std::pair<proto::RequestKey, std::string>> mute();
   /// Forgets the streams of a client.
   void forget(proto::ClientId client);
@@ -46,9 +47,9 @@ class Positions {
   std::map<proto::RequestKey, service::Service::Position> streams_;
 };
 
-/// A mark is one JSON object.
+/// Encodes a position as a mark, one JSON object.
 [[nodiscard]] std::string encode_position(const service::Service::Position& position);
-/// Throws Error EPROTO.
+/// Decodes a mark. Throws Error EPROTO.
 [[nodiscard]] service::Service::Position parse_position(std::string_view mark);
 
 }  // namespace resourced::daemon::instance

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/fnv.hpp"
+
 namespace resourced::daemon::log {
 
 class Checksum {
@@ -21,7 +23,7 @@ class Checksum {
   Checksum& add(std::string_view value) noexcept {
     tag('t');
     number(value.size());
-    for (const char byte : value) tag(byte);
+    state_.add(value);
     return *this;
   }
   Checksum& add_null() noexcept {
@@ -31,7 +33,7 @@ class Checksum {
 
   /// As SQLite stores it. Never 0, which marks a row without a checksum.
   [[nodiscard]] std::int64_t value() const noexcept {
-    std::uint64_t mixed = state_;
+    std::uint64_t mixed = state_.value();
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
     mixed ^= mixed >> 31;
@@ -39,16 +41,14 @@ class Checksum {
   }
 
  private:
-  void tag(char byte) noexcept {
-    state_ = (state_ ^ static_cast<unsigned char>(byte)) * std::uint64_t{0x100000001b3};
-  }
+  void tag(char byte) noexcept { state_.add(static_cast<unsigned char>(byte)); }
   // Least significant byte first, whatever the machine.
   Checksum& number(std::uint64_t value) noexcept {
     for (int i = 0; i < 8; ++i, value >>= 8) tag(static_cast<char>(value & 0xff));
     return *this;
   }
 
-  std::uint64_t state_ = 0xcbf29ce484222325;
+  Fnv1a state_;
 };
 
 }  // namespace resourced::daemon::log

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "core/module/usage.hpp"
 #include "core/module/usage_meter.hpp"
 #include "core/rset/resource_set.hpp"
@@ -106,7 +106,7 @@ class EventLog {
 
   /// A question about the past: the state at a time, rendered by the thread that found it, which passes the
   /// last event that the state has.
-  using Render = std::function<std::string(const module::Snapshot&, Sequence)>;
+  using Render = std::function<std::string(const module::State&, Sequence)>;
   struct Past {
     std::string text;
     /// ENODATA: the log does not go back so far. ENOSYS: this log keeps no states.
@@ -137,6 +137,8 @@ class EventLog {
   struct Counters {
     std::uint64_t commits = 0;
     std::uint64_t events = 0;
+    /// The size of the store's write-ahead log on disk; 0 where there is none.
+    std::uint64_t log_bytes = 0;
   };
   [[nodiscard]] virtual Counters counters() const = 0;
 };

@@ -2,25 +2,51 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.hpp"
 #include "daemon/log/checksum.hpp"
+#include "os/sha256.hpp"
 
 namespace resourced::daemon::log {
 
 std::int64_t EventRow::sum() const noexcept {
   Checksum sum;
-  sum.add(static_cast<std::int64_t>(sequence)).add(to_number(timestamp)).add(name).add(text).add(hosts);
-  if (resources) {
-    sum.add(*resources);
-  } else {
-    sum.add_null();
-  }
-  // Rows from before there was a ledger have checksums without it.
-  if (ledger != 0) sum.add(static_cast<std::int64_t>(ledger));
-  return sum.value();
+  const auto add = [&](const std::optional<std::string_view>& text_or_none) {
+    if (text_or_none) {
+      sum.add(*text_or_none);
+    } else {
+      sum.add_null();
+    }
+  };
+  sum.add(static_cast<std::int64_t>(sequence)).add(to_number(timestamp)).add(name).add(text);
+  add(rest);
+  sum.add(hosts);
+  add(resources);
+  return sum.add(static_cast<std::int64_t>(ledger)).value();
 }
 
-std::int64_t resource_set_id(std::string_view text) noexcept { return Checksum().add(text).value(); }
+EventText::EventText(const Statement& row)
+    : name(row.text(2)),
+      text(row.text(3)),
+      rest(row.optional_text(4)),
+      hosts(row.text(5)),
+      resources(row.optional_text(6)) {}
+
+EventRow EventText::row(const Statement& from) const {
+  return {static_cast<Sequence>(from.integer(0)), from.time(1), name, text, rest, hosts, resources,
+          static_cast<Sequence>(from.integer(7))};
+}
+
+bool EventText::is_whole(const Statement& from) const { return row(from).sum() == from.integer(8); }
+
+std::int64_t trimmed_sum(Sequence sequence, WallTime timestamp) noexcept {
+  return Checksum().add(static_cast<std::int64_t>(sequence)).add(to_number(timestamp)).value();
+}
+
+std::int64_t host_sum(std::int64_t id, std::string_view name) noexcept {
+  return Checksum().add(id).add(name).value();
+}
 
 std::int64_t block_sum(std::int64_t block, std::string_view hosts) noexcept {
   return Checksum().add(block).add(hosts).value();
@@ -28,17 +54,23 @@ std::int64_t block_sum(std::int64_t block, std::string_view hosts) noexcept {
 
 EventRows::EventRows(Database& database, HostIds& hosts, Sequence last)
     : hosts_(hosts),
-      insert_event_(database,
-                    "INSERT INTO event(sequence, timestamp, name, text, hosts, resources, sum, ledger) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
-      insert_host_(database, "INSERT INTO known_host(id, name) VALUES (?, ?)"),
+      insert_event_(
+          database,
+          fmt::format("INSERT INTO event({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", event_columns).c_str()),
+      insert_host_(database, "INSERT INTO known_host(id, name, sum) VALUES (?, ?, ?)"),
       insert_block_(database, "INSERT OR REPLACE INTO event_block(block, hosts, sum) VALUES (?, ?, ?)"),
-      put_resources_(database, put_resource_set),
-      read_hosts_(database,
-                  "SELECT sequence, timestamp, name, text, hosts, resources, sum, ledger FROM event "
-                  "WHERE sequence BETWEEN ? AND ? ORDER BY sequence") {
+      put_document_(database, put_document),
+      read_hosts_(
+          database,
+          fmt::format("SELECT {} FROM event WHERE sequence BETWEEN ? AND ? ORDER BY sequence", event_columns)
+              .c_str()) {
   resume(last);
   resume_ledger(last);
+}
+
+EventRows::EventRows(Database& database, HostIds& hosts, Sequence last, Sequence ledger)
+    : EventRows(database, hosts, last) {
+  ledger_ = ledger;
 }
 
 // Events after the last whole one count as others than records of the ledger, so that no reader passes over
@@ -47,16 +79,12 @@ void EventRows::resume_ledger(Sequence last) {
   for (Sequence back = 0; back < block_size && back < last; ++back) {
     const auto sequence = static_cast<std::int64_t>(last - back);
     if (!read_hosts_.bind(1, sequence).bind(2, sequence).step()) continue;
-    const std::string name = read_hosts_.text(2);
-    const std::string text = read_hosts_.text(3);
-    const std::string ids = read_hosts_.text(4);
-    EventRow row{last - back, read_hosts_.time(1), name, text, ids, {}, {}};
-    if (!read_hosts_.is_null(5)) row.resources = read_hosts_.integer(5);
-    row.ledger = static_cast<Sequence>(read_hosts_.integer(7));
-    const bool is_whole = row.sum() == read_hosts_.integer(6);
+    const EventText text(read_hosts_);
+    const Sequence ledger = text.row(read_hosts_).ledger;
+    const bool is_whole = text.is_whole(read_hosts_);
     read_hosts_.reset();
     if (!is_whole) continue;
-    ledger_ = row.ledger;
+    ledger_ = ledger;
     return;
   }
 }
@@ -68,15 +96,9 @@ void EventRows::resume(Sequence last) {
     read_hosts_.bind(1, block_ * static_cast<std::int64_t>(block_size))
         .bind(2, static_cast<std::int64_t>(last));
     while (read_hosts_.step()) {
-      const std::string name = read_hosts_.text(2);
-      const std::string text = read_hosts_.text(3);
-      const std::string ids = read_hosts_.text(4);
-      EventRow row{
-          static_cast<Sequence>(read_hosts_.integer(0)), read_hosts_.time(1), name, text, ids, {}, {}};
-      if (!read_hosts_.is_null(5)) row.resources = read_hosts_.integer(5);
-      row.ledger = static_cast<Sequence>(read_hosts_.integer(7));
-      if (row.sum() != read_hosts_.integer(6)) throw Error(EBADMSG, "damaged");
-      *block_hosts_ |= text::IdSet::parse(ids);
+      const EventText text(read_hosts_);
+      if (!text.is_whole(read_hosts_)) throw Error(EBADMSG, "damaged");
+      *block_hosts_ |= text::IdSet::parse(text.hosts);
     }
   } catch (const Error&) {
     // A damaged row. The block gets no row of its own then, so readers look at each of its events and report
@@ -86,40 +108,48 @@ void EventRows::resume(Sequence last) {
   }
 }
 
-void EventRows::write(const New& event) {
-  const auto block = static_cast<std::int64_t>(event.sequence / block_size);
+void EventRows::write(const Record& record) {
+  const auto block = static_cast<std::int64_t>(record.sequence / block_size);
   if (block != block_) {
     close_block();
     block_ = block;
     block_hosts_.emplace();
   }
   const std::size_t known = hosts_.size();
-  const HostIds::Numbered hosts = hosts_.number(*event.hosts);
+  const HostIds::Numbered hosts = hosts_.number(record.hosts);
   for (std::size_t i = 0; i < hosts.added.size(); ++i) {
-    insert_host_.bind(1, static_cast<std::int64_t>(known + i))
+    const auto id = static_cast<std::int64_t>(known + i);
+    insert_host_.bind(1, id)
         .bind(2, std::string_view(hosts.added[i]))
+        .bind(3, host_sum(id, hosts.added[i]))
         .run();
   }
   if (block_hosts_) *block_hosts_ |= hosts.ids;
 
+  std::optional<std::string> resources;
+  const auto put = [&](std::string_view name, std::string_view text) {
+    put_document_.bind(1, name).bind(2, text).bind(3, static_cast<std::int64_t>(record.sequence)).run();
+  };
+  for (const auto& [name, text] : record.documents) put(name, *text);
+  if (record.resources) {
+    resources = os::sha256(*record.resources);
+    if (!record.documents.contains(*resources)) put(*resources, *record.resources);
+  }
   const std::string ids = hosts.ids.encode();
-  if (event.of_ledger) ++ledger_;
-  EventRow row{event.sequence, event.timestamp, event.name, event.text, ids, std::nullopt, ledger_};
+  if (record.of_ledger) ++ledger_;
+  const EventRow row{
+      record.sequence, record.timestamp, record.hidden ? std::string_view(hidden_name) : record.name,
+      record.text,     record.rest,      ids,
+      resources,       ledger_};
   insert_event_.bind(1, static_cast<std::int64_t>(row.sequence))
       .bind(2, row.timestamp)
       .bind(3, row.name)
       .bind(4, row.text)
-      .bind(5, row.hosts);
-  if (event.resources != nullptr) {
-    row.resources = resource_set_id(*event.resources);
-    insert_event_.bind(6, *row.resources);
-    put_resources_.bind(1, *row.resources)
-        .bind(2, std::string_view(*event.resources))
-        .bind(3, static_cast<std::int64_t>(row.sequence))
-        .run();
-  }
-  insert_event_.bind(7, event.is_damaged ? std::int64_t{0} : row.sum())
+      .bind(5, record.rest)
+      .bind(6, row.hosts)
+      .bind(7, resources)
       .bind(8, static_cast<std::int64_t>(row.ledger))
+      .bind(9, row.sum())
       .run();
 }
 
@@ -130,10 +160,12 @@ void EventRows::close_block() {
 }
 
 void load_hosts(Database& database, HostIds& hosts) {
-  Statement known(database, "SELECT id, name FROM known_host ORDER BY id");
+  Statement known(database, "SELECT id, name, sum FROM known_host ORDER BY id");
   while (known.step()) {
     if (known.integer(0) != static_cast<std::int64_t>(hosts.size()))
       throw damaged_store(database.path(), "known_host has a gap");
+    if (host_sum(known.integer(0), known.text(1)) != known.integer(2))
+      throw damaged_store(database.path(), fmt::format("host {} of known_host", known.integer(0)));
     hosts.add(known.text(1));
   }
 }

@@ -1,4 +1,4 @@
-// The rows of the event log, for the writer, the reader and the upgrade.
+// The rows of the event log, for the writer and the reader.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,11 @@ struct EventRow {
   WallTime timestamp{};
   std::string_view name;
   std::string_view text;
+  std::optional<std::string_view> rest;
   /// An idset of host ids.
   std::string_view hosts;
-  /// The id of the resource set of a resource-define, if it is known.
-  std::optional<std::int64_t> resources;
+  /// The document with the R of a resource-define, if it is known.
+  std::optional<std::string_view> resources;
   /// How many of the events up to this one are records of the ledger. A reader who does not want those finds
   /// the next other event by a search for the first smaller difference to the sequence.
   Sequence ledger = 0;
@@ -32,17 +33,36 @@ struct EventRow {
   [[nodiscard]] std::int64_t sum() const noexcept;
 };
 
-/// The id of a resource set: a checksum of its text.
-[[nodiscard]] std::int64_t resource_set_id(std::string_view text) noexcept;
-/// Adds a resource set with its id, text and the last event that needs it.
-inline constexpr const char* put_resource_set =
-    "INSERT INTO resource_set(id, text, last) VALUES (?, ?, ?) "
-    "ON CONFLICT (id) DO UPDATE SET last = max(last, excluded.last)";
+/// Adds a document with its name, text and the last event that needs it.
+inline constexpr const char* put_document =
+    "INSERT INTO document(name, text, last) VALUES (?, ?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET last = max(last, excluded.last)";
+
+/// The columns of an event, in the order that EventText reads.
+inline constexpr const char* event_columns =
+    "sequence, timestamp, name, text, rest, hosts, resources, ledger, sum";
+
+/// The texts of a row of `event`, to which its EventRow refers.
+struct EventText {
+  /// `row` selects event_columns.
+  explicit EventText(const Statement& row);
+  [[nodiscard]] EventRow row(const Statement& from) const;
+  /// Whether the row has its checksum.
+  [[nodiscard]] bool is_whole(const Statement& from) const;
+
+  std::string name;
+  std::string text;
+  std::optional<std::string> rest;
+  std::string hosts;
+  std::optional<std::string> resources;
+};
 
 /// The number of events whose hosts share one row of `event_block`: block n has those of the block_size
 /// sequences from n * block_size on.
 inline constexpr Sequence block_size = 256;
 [[nodiscard]] std::int64_t block_sum(std::int64_t block, std::string_view hosts) noexcept;
+[[nodiscard]] std::int64_t trimmed_sum(Sequence sequence, WallTime timestamp) noexcept;
+[[nodiscard]] std::int64_t host_sum(std::int64_t id, std::string_view name) noexcept;
 
 /// Writes events in order, with new hosts and complete blocks, in transactions of the caller. After a failed
 /// transaction the object must not be used any more.
@@ -50,20 +70,10 @@ class EventRows {
  public:
   /// Continues after `last`, the last event in the store. `hosts` has the known hosts.
   EventRows(Database& database, HostIds& hosts, Sequence last);
+  /// Begins an empty store after an event, with so many records of the ledger up to it.
+  EventRows(Database& database, HostIds& hosts, Sequence last, Sequence ledger);
 
-  struct New {
-    Sequence sequence = 0;
-    WallTime timestamp{};
-    std::string_view name;
-    std::string_view text;
-    const text::Hostlist* hosts = nullptr;
-    /// May be null.
-    const std::string* resources = nullptr;
-    /// An event whose text is known to be damaged gets no checksum, so that it is never sent.
-    bool is_damaged = false;
-    bool of_ledger = false;
-  };
-  void write(const New& event);
+  void write(const Record& record);
 
  private:
   void resume(Sequence last);
@@ -74,7 +84,7 @@ class EventRows {
   Statement insert_event_;
   Statement insert_host_;
   Statement insert_block_;
-  Statement put_resources_;
+  Statement put_document_;
   Statement read_hosts_;
   /// As in the row of the last event.
   Sequence ledger_ = 0;
@@ -83,7 +93,7 @@ class EventRows {
   std::optional<text::IdSet> block_hosts_ = text::IdSet{};
 };
 
-/// Reads the known hosts of a store. Throws Error EBADMSG where ids are missing.
+/// Reads the known hosts of a store. Throws Error EBADMSG where ids are missing or a row is damaged.
 void load_hosts(Database& database, HostIds& hosts);
 
 }  // namespace resourced::daemon::log

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/engine/engine.hpp"
-#include "core/engine/tables.hpp"
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/module/module.hpp"
@@ -94,9 +93,10 @@ using Text = std::shared_ptr<const std::string>;
 
 // `resources` is R for the definitions of the log; null if it is not known, and then no journal shows them:
 // RFC 44 has R beside each.
-Record read_line(std::string_view line, Sequence sequence, WallTime last, ImportedState& state,
+Record read_line(std::string_view line, Sequence sequence, WallTime last, WallTime now, ImportedState& state,
                  const Text& resources) {
-  const nlohmann::json entry = read_entry(line);
+  nlohmann::json entry = read_entry(line);
+  if (proto::read_event_entry(entry).timestamp > now) entry["timestamp"] = to_number(now);
   const auto event = proto::decode_event(entry);
   Record record;
   record.sequence = sequence;
@@ -128,20 +128,18 @@ void refuse_absent(const module::TargetName& target, const rset::ResourceSet& in
 
 // Refuses a state that the first start after the import would refuse, and the inventory of another cluster.
 // What waited for its host at the end of the log goes on waiting.
-void check_start(const module::RecordedState& recorded, const ImportedState& state,
-                 const ImportOptions& options) {
+void check_start(const module::State& end, const ImportedState& state, const ImportOptions& options) {
   const rset::ResourceSet& inventory = *options.inventory;
-  for (const module::RecordedDrain& drain : recorded.drains) {
+  for (const module::RecordedDrain& drain : end.absent.drains) {
     if (state.has(drain.target)) refuse_absent(drain.target, inventory, "the log has a drain");
   }
-  for (const module::RecordedProperty& property : recorded.properties) {
+  for (const module::RecordedProperty& property : end.absent.properties) {
     if (!state.has(property.target)) continue;
     refuse_absent(property.target, inventory, fmt::format("the log changes the property {}", property.name));
   }
   module::StartCommand start;
   start.inventory = options.inventory;
-  start.recorded = recorded;
-  (void)engine::Engine().step(engine::Start{std::move(start), options.partitions}, {wall_time(1), {}});
+  (void)engine::Engine().step(engine::Start{std::move(start), end, options.partitions}, {wall_time(1), {}});
 }
 
 }  // namespace
@@ -154,22 +152,23 @@ Imported import_events(std::istream& input, const std::string& name, const std::
       options.inventory ? std::make_shared<const std::string>(options.inventory->encode()) : nullptr;
   Lines lines(input, options.max_line);
   WallTime last;
+  std::size_t ahead = 0;
   try {
     while (const auto line = lines.next()) {
       if (line->empty()) continue;
-      records.push_back(read_line(*line, records.size() + 1, last, state, resources));
+      records.push_back(read_line(*line, records.size() + 1, last, options.now, state, resources));
       last = records.back().timestamp;
+      if (last == options.now) ++ahead;
     }
   } catch (const Error& error) {
     throw Error(error.errnum(), fmt::format("{}:{}: {}", name, lines.number(), error.what()));
   }
   if (records.empty()) throw Error(EINVAL, fmt::format("{}: holds no events", name));
-  state.finish(records.back());
+  const auto end = std::make_shared<const module::State>(state.finish());
+  records.back().snapshot = end;
   if (options.inventory) {
     try {
-      engine::Tables tables;
-      tables.apply(records.back().changes);
-      check_start(tables.state(), state, options);
+      check_start(*end, state, options);
     } catch (const Error& error) {
       throw Error(error.errnum(), fmt::format("{}: {}", name, error.what()));
     }
@@ -181,7 +180,7 @@ Imported import_events(std::istream& input, const std::string& name, const std::
                 fmt::format("{}: holds events already; import into a new state directory", directory));
   }
   writer.commit(records);
-  return {records.size(), state.drained(), state.assumed()};
+  return {records.size(), state.drained(), state.assumed(), ahead};
 }
 
 }  // namespace resourced::daemon::log

@@ -23,9 +23,14 @@ struct Imported {
   /// Targets that the log names by rank alone, as Flux before 0.62 does, so that the hosts are those that
   /// have these ranks in the configured inventory.
   text::IdSet assumed{};
+  /// Events with a time after ImportOptions::now, which have that time in the store.
+  std::size_t ahead = 0;
 };
 
 struct ImportOptions {
+  /// The clock. Nothing has happened after it: events that say so were stamped by a clock that was wrong, and
+  /// a store that had their times would stamp all later events so, too.
+  WallTime now{Seconds::max()};
   /// The configured expiration, which the log does not have; the epoch for none.
   WallTime configured_expiration{};
   /// The configured inventory, if there is one, and its partitions: a log is refused if a start with them

@@ -17,7 +17,6 @@
 
 namespace resourced::daemon::log {
 
-using module::PropertyState;
 using module::RestartEvent;
 using module::TargetName;
 using module::UpdateEvent;
@@ -167,7 +166,7 @@ ImportedState::Numbers ImportedState::freed_of(const Allocated& allocated,
   return freed;
 }
 
-TableChanges::Allocated ImportedState::row_of(const Allocated& allocated) const {
+module::RecordedAllocation ImportedState::row_of(const Allocated& allocated) const {
   const module::Allocation& allocation = *allocated.allocation;
   IdSet ranks;
   std::vector<std::uint32_t> ordinals;
@@ -178,12 +177,9 @@ TableChanges::Allocated ImportedState::row_of(const Allocated& allocated) const 
     has_ordinals = has_ordinals || ordinals.back() != 0;
   }
   if (!has_ordinals) ordinals.clear();
-  return {allocation.id,
-          std::make_shared<const std::string>(allocation.resources.copy_ranks(ranks).encode()),
-          std::move(ordinals),
-          allocation.expiration,
-          allocation.note,
-          allocation.partition};
+  return {allocation.id,       allocation.resources.copy_ranks(ranks),
+          std::move(ordinals), allocation.expiration,
+          allocation.note,     allocation.partition};
 }
 
 template <class OfRanks>
@@ -287,26 +283,34 @@ void ImportedState::forget_before_load() {
   if (!is_expiration_since_load_) expiration_.reset();
 }
 
-void ImportedState::finish(Record& last) const {
-  const auto rows = [&](const module::DrainTable& table) {
-    std::vector<TableChanges::Drained> drains;
-    for (const auto& [key, numbers] : table.groups())
-      drains.push_back({names_of(numbers), key.timestamp, key.reason, key.by, key.until});
-    return drains;
+module::State ImportedState::finish() const {
+  module::State state;
+  const auto add_drains = [&](const module::DrainTable& table, std::vector<module::RecordedDrain>& rows) {
+    for (const auto& group : table.groups()) {
+      const module::DrainTable::Key& key = group.first;
+      group.second.for_each([&](IdSet::Id number) {
+        rows.push_back({names_[number], key.timestamp, key.reason, key.by, key.until});
+      });
+    }
   };
-  last.changes.drained = rows(states_.drains);
-  last.changes.scheduled = rows(states_.scheduled);
-  const auto add = [&](const std::string& name, const Numbers& numbers,
-                       PropertyState::Difference difference) {
-    if (!numbers.empty()) last.changes.properties.push_back({name, names_of(numbers), difference});
-  };
-  for (const auto& [name, overlay] : properties_) {
-    add(name, overlay.added, PropertyState::Difference::added);
-    add(name, overlay.removed, PropertyState::Difference::removed);
+  add_drains(states_.drains, state.absent.drains);
+  add_drains(states_.scheduled, state.absent.scheduled);
+  for (const auto& entry : properties_) {
+    const auto add = [&](const Numbers& numbers, bool present) {
+      numbers.for_each([&](IdSet::Id number) {
+        state.absent.properties.push_back({entry.first, names_[number], present});
+      });
+    };
+    add(entry.second.added, true);
+    add(entry.second.removed, false);
   }
-  for (const auto& [id, allocated] : allocations_) last.changes.allocated.push_back(row_of(allocated));
-  last.changes.shrunk = names_of(shrunk_);
-  if (expiration_) last.changes.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
+  const ResourceSet none;
+  const module::AllocatedPlaces places(none);
+  for (const auto& [id, allocated] : allocations_)
+    (void)state.ledger.apply(module::AllocEvent{{state.ledger.restore(row_of(allocated), places)}});
+  shrunk_.for_each([&](IdSet::Id number) { state.absent.shrunk.push_back(names_[number]); });
+  if (expiration_) state.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
+  return state;
 }
 
 ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostlist& nodelist) {

@@ -1,5 +1,5 @@
 // The state at the end of an event log: drained, changed and removed targets, named by host. The store
-// records it as if this daemon had written the events itself.
+// has it as a snapshot, since the events of another program do not lead to a State.
 #pragma once
 
 #include <map>
@@ -37,8 +37,8 @@ class ImportedState {
   /// loaded an R with targets that had left; a later event that names such a target shows it.
   void define(std::optional<module::DefineMethod> method);
 
-  /// Adds the state to the changes of the log's last record.
-  void finish(Record& last) const;
+  /// The state at the end, with all targets absent: a start finds them by name.
+  [[nodiscard]] module::State finish() const;
 
   /// Whether the last restart has this target; true where none tells the hosts.
   [[nodiscard]] bool has(const module::TargetName& name) const {
@@ -74,7 +74,7 @@ class ImportedState {
   };
   // The targets of an allocation that a partial free names.
   [[nodiscard]] Numbers freed_of(const Allocated& allocated, const module::FreeEvent& event) const;
-  [[nodiscard]] TableChanges::Allocated row_of(const Allocated& allocated) const;
+  [[nodiscard]] module::RecordedAllocation row_of(const Allocated& allocated) const;
 
   // An event with these numbers as ranks, as fold_states() takes it, and the hosts that it concerns.
   struct Translated {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -12,11 +13,9 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
-#include "core/rset/resource_set.hpp"
-#include "daemon/log/event_rows.hpp"
 #include "proto/event_json.hpp"
 #include "proto/message.hpp"
-#include "proto/snapshot_json.hpp"
+#include "proto/state_json.hpp"
 
 namespace resourced::daemon::log {
 
@@ -28,25 +27,18 @@ namespace {
 
 }  // namespace
 
-std::optional<module::Event> event_of(const LoggedEvent& logged) {
+module::Event event_of(const LoggedEvent& logged, const proto::FindDocument& find) {
+  if (!logged.rest) not_kept();
   auto read = json_text::read_json(logged.text, proto::max_json_depth, json_text::JsonManners::lenient);
   const auto* entry = std::get_if<nlohmann::json>(&read);
   if (entry == nullptr) throw Error(EINVAL, "is not JSON");
-  if (!logged.defines) return proto::decode_event(*entry);
-  if (!logged.resources) return std::nullopt;
-  module::DefineEvent define;
-  define.inventory = std::make_shared<const rset::ResourceSet>(rset::ResourceSet::parse(*logged.resources));
-  return module::Event{logged.timestamp, std::move(define)};
+  return proto::decode_complete(*entry, *logged.rest, find);
 }
 
-// One statement reads a snapshot and its resources: a trim could come between two.
 PastReader::PastReader(Database& database, StoreReader& log)
     : database_(database),
       log_(log),
-      find_(database,
-            "SELECT snapshot.sequence, snapshot.resources, snapshot.text, snapshot.sum, resource_set.text "
-            "FROM snapshot LEFT JOIN resource_set ON resource_set.id = snapshot.resources "
-            "WHERE snapshot.sequence <= ? ORDER BY snapshot.sequence DESC LIMIT 1"),
+      find_(database, "SELECT text, sum FROM snapshot WHERE sequence = ?"),
       until_(database, "SELECT coalesce(max(sequence), 0) FROM snapshot WHERE sequence <= ?"),
       from_(database, "SELECT coalesce(min(sequence), 0) FROM snapshot WHERE sequence >= ?"),
       size_(database,
@@ -61,52 +53,83 @@ Sequence PastReader::one(Statement& statement, Sequence sequence) {
 
 Sequence PastReader::stride_after(Sequence snapshot) { return stride_after_snapshot(one(size_, snapshot)); }
 
+Sequence PastReader::reachable(Sequence wanted) {
+  const Sequence dropped = log_.dropped();
+  const Sequence base = snapshot_until(wanted);
+  if (base != 0 && base >= dropped) return wanted;
+  if (dropped == 0 && log_.begins_complete()) return std::max<Sequence>(wanted, 1);
+  return snapshot_from(std::max<Sequence>(dropped, 1));
+}
+
 Sequence PastReader::snapshot_until(Sequence last) { return one(until_, last); }
 
 Sequence PastReader::snapshot_from(Sequence first) { return one(from_, first); }
 
 PastReader::Search PastReader::begin(WallTime at) {
+  const ReadTransaction transaction(database_);
   const Sequence last = log_.last_until(at);
   if (last == 0) not_kept();
   return begin_at(last);
 }
 
-PastReader::Search PastReader::begin_at(Sequence last) {
-  if (!find_.bind(1, static_cast<std::int64_t>(last)).step()) {
-    find_.reset();
-    not_kept();
+module::State PastReader::snapshot_of(Sequence sequence) {
+  std::string text;
+  std::int64_t sum = 0;
+  if (find_.bind(1, static_cast<std::int64_t>(sequence)).step()) {
+    text = find_.text(0);
+    sum = find_.integer(1);
   }
-  Search search;
-  search.last = last;
-  search.at = static_cast<Sequence>(find_.integer(0));
-  const std::int64_t id = find_.integer(1);
-  const std::string text = find_.text(2);
-  const bool is_whole = snapshot_sum(search.at, id, text) == find_.integer(3);
-  const std::string resources = find_.is_null(4) ? "" : find_.text(4);
   find_.reset();
   try {
-    if (!is_whole) throw Error(EBADMSG, "it does not match its checksum");
-    if (resource_set_id(resources) != id) throw Error(EBADMSG, "its resource set");
-    search.states = proto::parse_snapshot(text);
-    search.states.inventory = rset::ResourceSet::parse(resources);
+    if (snapshot_sum(sequence, text) != sum) throw Error(EBADMSG, "it does not match its checksum");
+    return proto::parse_state(text, [this](const std::string& name) { return log_.document(name); });
   } catch (const Error& error) {
     throw Error(EBADMSG, fmt::format("{}: the snapshot of event {} is damaged ({}); restore a backup",
-                                     database_.path(), search.at, error.what()));
+                                     database_.path(), sequence, error.what()));
   }
-  return search;
+}
+
+// A trim may drop a snapshot or a document between two reads.
+PastReader::Search PastReader::begin_at(Sequence last) {
+  const ReadTransaction transaction(database_);
+  Search search;
+  search.last = last;
+  std::optional<Error> damage;
+  for (Sequence at = last; (at = snapshot_until(at)) > 0; --at) {
+    try {
+      search.states = snapshot_of(at);
+      search.at = at;
+      return search;
+    } catch (const Error& error) {
+      if (!damage) damage = error;
+    }
+  }
+  if (log_.dropped() == 0) return search;
+  if (damage) throw Error(*damage);
+  not_kept();
+}
+
+module::State PastReader::last_states() {
+  Search search = begin_at(log_.last());
+  while (!search.is_done()) advance(search);
+  return std::move(search.states);
 }
 
 void PastReader::advance(Search& search) {
   if (search.is_done()) return;
+  const ReadTransaction transaction(database_);
   EventFilter all;
   all.allocations = true;
+  all.hidden = true;
+  const proto::FindDocument find = [this](const std::string& name) { return log_.document(name); };
   const Sequence to = std::min(search.last, search.at + events_per_snapshot);
   const HistoryPage page = log_.page(all, search.at + 1, to, events_per_snapshot);
   if (page.has_gap) not_kept();
   for (const LoggedEvent& logged : page.events) {
     try {
-      if (const auto event = event_of(logged)) module::fold(*event, search.states);
+      (void)module::apply(search.states, event_of(logged, find));
     } catch (const Error& error) {
+      if (error.errnum() == ENODATA || error.errnum() == EBADMSG) throw;
       throw Error(EBADMSG, fmt::format("{}: event {} of the log cannot be applied: {}", database_.path(),
                                        logged.sequence, error.what()));
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,20 +11,21 @@
 
 #include "core/engine/record.hpp"
 #include "core/error.hpp"
+#include "core/module/state.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
+#include "proto/documents.hpp"
 
 namespace resourced::daemon::log {
 
 using engine::Sequence;
-using engine::TableChanges;
 
 /// The name of a hidden event in the store, which no journal shows.
 inline constexpr const char* hidden_name = "hidden";
 
-/// One event as the store keeps it: a line of the event log, and the rows of the present that it changes.
+/// One event as the store keeps it.
 struct Record {
   Sequence sequence = 0;
   WallTime timestamp{};
@@ -35,16 +37,23 @@ struct Record {
   /// R as of a resource-define (RFC 44 has it beside the event); null for other events, and for a definition
   /// whose R is not known.
   std::shared_ptr<const std::string> resources;
-  TableChanges changes;
+  /// What the text does not have of the event (proto::encode_rest); nothing for an event of an imported log,
+  /// from which no state follows.
+  std::optional<std::string> rest = std::nullopt;
+  /// The documents that `rest` names, and the R.
+  std::map<std::string, proto::DocumentText> documents = {};
   /// As engine::Record has it.
   bool hidden = false;
   /// As engine::Record has it.
   bool of_ledger = false;
   /// As module::Event has it.
   std::optional<module::Actor> by = std::nullopt;
-  /// As engine::Record has it.
-  std::shared_ptr<const module::Snapshot> snapshot = nullptr;
+  /// The state after the event, where the log does not lead to it as it is damaged.
+  std::shared_ptr<const module::State> snapshot = nullptr;
 };
+
+/// An event of the engine as the store keeps it.
+[[nodiscard]] Record make_record(engine::Record&& record);
 
 /// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
 /// for each target of the inventory, and the names of the strangers: the inventory is shared, and only the
@@ -72,6 +81,8 @@ struct EventFilter {
   std::size_t known = 0;
   /// Also the records of the ledger.
   bool allocations = false;
+  /// Also hidden events.
+  bool hidden = false;
   /// For find_start(): not before the event after this one.
   std::optional<Sequence> after = std::nullopt;
 };
@@ -89,6 +100,8 @@ struct LoggedEvent {
   bool hidden = false;
   /// As engine::Record has it.
   bool of_ledger = false;
+  /// As Record has it; for readers that want hidden events.
+  std::optional<std::string> rest = std::nullopt;
 };
 
 /// Upper bounds of a page and of a response; a single event may be larger. A response has room for one R, so

@@ -1,5 +1,4 @@
-// Stored snapshots of the states (module::Snapshot), by which the state at a time is found without reading
-// the whole log.
+// Stored snapshots of the State, by which a state is found without reading the whole log.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/log/sqlite.hpp"
+#include "os/sha256.hpp"
+#include "proto/documents.hpp"
 
 namespace resourced::daemon::log {
 
@@ -22,17 +23,16 @@ inline constexpr Sequence events_per_snapshot = 4096;
   return std::max<Sequence>(events_per_snapshot, size / usual_event);
 }
 
-/// A row of `snapshot`: the states after this event.
+/// A row of `snapshot`: the state after this event.
 struct SnapshotRow {
   Sequence sequence = 0;
-  std::string resources;
+  proto::Documents documents{os::sha256};
   std::string text;
 
-  SnapshotRow(Sequence after, const module::Snapshot& snapshot);
+  SnapshotRow(Sequence after, const module::State& state);
 };
 
-[[nodiscard]] std::int64_t snapshot_sum(Sequence sequence, std::int64_t resources,
-                                        std::string_view text) noexcept;
+[[nodiscard]] std::int64_t snapshot_sum(Sequence sequence, std::string_view text) noexcept;
 
 /// Writes snapshots, in transactions of the caller.
 class SnapshotRows {
@@ -41,13 +41,16 @@ class SnapshotRows {
 
   void write(const SnapshotRow& row);
   /// Events up to this one were dropped: drops all snapshots before it but the last, from which the states
-  /// after it are found.
+  /// after it are found, and the documents that nothing needs any more.
   void trim(Sequence dropped);
 
  private:
   Statement put_;
-  Statement put_resources_;
+  Statement put_document_;
+  Statement put_need_;
   Statement trim_;
+  Statement trim_needs_;
+  Statement trim_documents_;
 };
 
 }  // namespace resourced::daemon::log

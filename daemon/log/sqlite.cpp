@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sqlite3.h>
@@ -61,6 +64,22 @@ void Database::fail(std::string_view action) const {
   throw Error(errnum, fmt::format("{}: {}: {}", path_, action, sqlite3_errmsg(handle_.get())));
 }
 
+void Database::wait_for_locks(std::function<bool(Seconds waited)> goes_on) {
+  lock_wait_->goes_on = std::move(goes_on);
+  sqlite3_busy_handler(
+      handle_.get(),
+      [](void* wait, int count) {
+        constexpr std::chrono::milliseconds pause{5};
+        auto& lock_wait = *static_cast<LockWait*>(wait);
+        const SteadyTime now(std::chrono::steady_clock::now().time_since_epoch());
+        if (count == 0) lock_wait.begun = now;
+        if (!lock_wait.goes_on(now - lock_wait.begun)) return 0;
+        std::this_thread::sleep_for(pause);
+        return 1;
+      },
+      lock_wait_.get());
+}
+
 void Database::set_tidy_on_close(bool tidy) {
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, tidy ? 0 : 1, nullptr);
 }
@@ -95,6 +114,20 @@ void Database::copy_from(Database& other) {
 void Database::execute(const char* statements) {
   if (sqlite3_exec(handle_.get(), statements, nullptr, nullptr, nullptr) != SQLITE_OK)
     fail("the store failed");
+}
+
+ReadTransaction::ReadTransaction(Database& database)
+    : database_(sqlite3_get_autocommit(database.handle()) == 0 ? nullptr : &database) {
+  if (database_ != nullptr) database_->execute("BEGIN");
+}
+
+ReadTransaction::~ReadTransaction() {
+  if (database_ == nullptr) return;
+  try {
+    database_->execute("COMMIT");
+  } catch (const Error&) {
+    // A failed statement may have ended the transaction already; there was nothing to commit.
+  }
 }
 
 Statement::Statement(Database& database, const char* text) : database_(database) {

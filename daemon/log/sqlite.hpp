@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,10 @@ class Database {
   /// Runs statements that return nothing. Throws as fail() does.
   void execute(const char* statements);
 
+  /// Waits for locks of other processes, as long as `goes_on` says so, which is told how long the present
+  /// wait has taken. Then, and without this, a locked file is an error.
+  void wait_for_locks(std::function<bool(Seconds waited)> goes_on);
+
   /// Whether the last connection moves the write-ahead log into the file when it closes, and removes it.
   void set_tidy_on_close(bool tidy);
 
@@ -61,10 +66,30 @@ class Database {
   struct Close {
     void operator()(sqlite3* handle) const noexcept;
   };
+  struct LockWait {
+    std::function<bool(Seconds)> goes_on;
+    SteadyTime begun{};
+  };
   std::string path_;
-  // On the heap, as SQLite's hook keeps the address and a Database may be moved.
+  // Both on the heap, as SQLite keeps their addresses and a Database may be moved.
+  std::unique_ptr<LockWait> lock_wait_ = std::make_unique<LockWait>();
   std::unique_ptr<std::size_t> log_pages_ = std::make_unique<std::size_t>(0);
   std::unique_ptr<sqlite3, Close> handle_;
+};
+
+/// All reads within it see the store as of one commit. One within another one does nothing.
+class ReadTransaction {
+ public:
+  explicit ReadTransaction(Database& database);
+  ~ReadTransaction();
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+  ReadTransaction(ReadTransaction&&) = delete;
+  ReadTransaction& operator=(ReadTransaction&&) = delete;
+
+ private:
+  /// Null within another transaction.
+  Database* database_;
 };
 
 /// A prepared statement, used again and again. Columns and parameters count from 0 and 1, as SQLite has them.

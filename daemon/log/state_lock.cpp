@@ -24,6 +24,9 @@ namespace {
 // One size, so that a later write replaces an earlier one as a whole.
 constexpr const char* head_format = "store %016" PRIx64 " sequence %020" PRIu64 "\n";
 constexpr std::size_t head_size = 53;
+// Follows the head.
+constexpr const char* watched_format = "watched %020" PRId64 "\n";
+constexpr std::size_t watched_size = 29;
 
 std::optional<StateLock::Head> read_head(int descriptor) {
   std::array<char, head_size + 1> text{};
@@ -34,6 +37,15 @@ std::optional<StateLock::Head> read_head(int descriptor) {
     return std::nullopt;
   head.store = static_cast<std::int64_t>(store);
   return head;
+}
+
+std::optional<WallTime> read_watched(int descriptor) {
+  std::array<char, watched_size + 1> text{};
+  std::int64_t seconds = 0;
+  if (::pread(descriptor, text.data(), watched_size, head_size) != static_cast<ssize_t>(watched_size) ||
+      std::sscanf(text.data(), "watched %20" SCNd64, &seconds) != 1)
+    return std::nullopt;
+  return wall_time(static_cast<double>(seconds));
 }
 
 // Whether a path still leads to an open file.
@@ -86,6 +98,7 @@ StateLock::StateLock(const std::string& store_path)
     std::this_thread::sleep_for(between);
   }
   head_ = read_head(descriptor_);
+  watched_ = read_watched(descriptor_);
 }
 
 // A file that this start has made is removed before it is unlocked. A daemon that waits for the lock then
@@ -118,6 +131,12 @@ void StateLock::write(const Head& head) noexcept {
   std::array<char, head_size + 1> text{};
   std::snprintf(text.data(), text.size(), head_format, static_cast<std::uint64_t>(head.store), head.sequence);
   (void)!::pwrite(descriptor_, text.data(), head_size, 0);
+}
+
+void StateLock::write_watched(WallTime now) const noexcept {
+  std::array<char, watched_size + 1> text{};
+  std::snprintf(text.data(), text.size(), watched_format, static_cast<std::int64_t>(to_number(now)));
+  (void)!::pwrite(descriptor_, text.data(), watched_size, head_size);
 }
 
 }  // namespace resourced::daemon::log

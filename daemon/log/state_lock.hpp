@@ -1,6 +1,7 @@
 // The lock file of a state directory. It keeps a second daemon out. The sequence of the last commit is
-// written to it after each commit, so that a store that has lost commits is detected. The write is not
-// synced, as after a loss of power an older sequence does no harm. A start that is refused before its first
+// written to it after each commit, so that a store that has lost commits is detected. A second line has the
+// time at which a daemon last watched node agents. Neither write is synced, as after a loss of power an older
+// sequence or time does no harm. A start that is refused before its first
 // commit leaves the file as it was, and removes a file that it has made.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "core/time.hpp"
 #include "daemon/log/records.hpp"
 
 namespace resourced::daemon::log {
@@ -26,7 +28,7 @@ void check_not_lost(const std::string& store_path);
 
 class StateLock {
  public:
-  /// The last sequence that was committed to a store, with the number of the store (PresentSum::begin).
+  /// The last sequence that was committed to a store, with the number of the store (table `store`).
   struct Head {
     std::int64_t store = 0;
     Sequence sequence = 0;
@@ -49,6 +51,11 @@ class StateLock {
   /// Writes the last commit. A failure is ignored: the file then names an earlier commit, which proves less.
   void write(const Head& head) noexcept;
 
+  /// When a daemon last watched node agents, in whole seconds, as the file had it when it was locked.
+  [[nodiscard]] const std::optional<WallTime>& watched() const noexcept { return watched_; }
+  /// Writes that time. A failure is ignored: the nodes are then offline at first after the next start.
+  void write_watched(WallTime now) const noexcept;
+
  private:
   bool try_lock();
 
@@ -56,6 +63,7 @@ class StateLock {
   int descriptor_ = -1;
   bool is_new_ = false;
   std::optional<Head> head_;
+  std::optional<WallTime> watched_;
 };
 
 }  // namespace resourced::daemon::log

@@ -61,13 +61,11 @@ Store::Store(const std::string& directory)
 
 Store::~Store() { stop(); }
 
-module::RecordedState Store::load() { return writer_->load(); }
+module::State Store::load() { return past_->last_states(); }
 
-module::Snapshot Store::last_states() {
-  PastReader::Search search = past_->begin_at(last_sequence_);
-  while (!search.is_done()) past_->advance(search);
-  return std::move(search.states);
-}
+std::optional<WallTime> Store::watched() const { return writer_->lock().watched(); }
+
+void Store::write_watched(WallTime now) const noexcept { writer_->lock().write_watched(now); }
 
 std::optional<LoggedEvent> Store::last_event() {
   if (last_sequence_ == 0 || damage_) return std::nullopt;
@@ -148,18 +146,6 @@ void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std
   });
 }
 
-void Store::read_present(std::function<void(const Present&)> answer) {
-  ask([this, answer = std::move(answer)] {
-    std::shared_ptr<const Present> present;
-    try {
-      present = std::make_shared<const Present>(reader_->present());
-    } catch (const Error& error) {
-      present = std::make_shared<const Present>(error);
-    }
-    callbacks_.post([present, answer] { answer(*present); });
-  });
-}
-
 void Store::trim(WallTime before) {
   WallTime bound = before;
   {
@@ -169,13 +155,14 @@ void Store::trim(WallTime before) {
   prepare_trim(bound);
 }
 
-void Store::stop() {
+void Store::stop(const module::State* last) {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_one();
+  writer_->end_soon();
   thread_.join();
   {
     const std::lock_guard lock(questions_mutex_);
@@ -183,11 +170,21 @@ void Store::stop() {
   }
   asked_.notify_one();
   reading_thread_.join();
+  if (last == nullptr || writer_->last() == 0 || past_->snapshot_until(writer_->last()) == writer_->last())
+    return;
+  try {
+    (void)writer_->write_past(SnapshotRow(writer_->last(), *last), nullptr);
+  } catch (const Error&) {
+    // The next start reads the events instead.
+  }
 }
 
 Store::Counters Store::counters() const {
+  const std::uint64_t log_bytes = writer_->log_bytes();
   const std::lock_guard lock(mutex_);
-  return counters_;
+  Counters counters = counters_;
+  counters.log_bytes = log_bytes;
+  return counters;
 }
 
 // Whatever ends a thread is a failure of the store, as nothing goes on without it.

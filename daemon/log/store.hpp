@@ -1,7 +1,6 @@
-// The durable side of the daemon: the event log and the tables of the present in one SQLite file. One thread
+// The durable side of the daemon: the event log, and snapshots of the State, in one SQLite file. One thread
 // writes: records are queued, and those that wait while one commit runs go into the next, so one fsync serves
-// many. Another thread reads history over a connection of its own, so commits wait for no reader. The module
-// decides what the tables mean (RecordedState).
+// many. Another thread reads history over a connection of its own, so commits wait for no reader.
 #pragma once
 
 #include <atomic>
@@ -18,8 +17,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/module/command.hpp"
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "core/time.hpp"
 #include "daemon/log/event_log.hpp"
 #include "daemon/log/past_reader.hpp"
@@ -64,10 +62,12 @@ class Store final : public EventLog {
   Store(Store&&) = delete;
   Store& operator=(Store&&) = delete;
 
-  /// The recorded state. To be called before start().
-  [[nodiscard]] module::RecordedState load();
-  /// The states after the last event. To be called before start(). Throws Error as PastReader::begin_at().
-  [[nodiscard]] module::Snapshot last_states();
+  /// The state after the last event. To be called before start(). Throws Error EBADMSG that names the event
+  /// or the snapshot if it cannot be read, ENODATA if the log does not lead to it.
+  [[nodiscard]] module::State load();
+  /// When a daemon last watched node agents (StateLock::watched), before this one.
+  [[nodiscard]] std::optional<WallTime> watched() const;
+  void write_watched(WallTime now) const noexcept;
   /// The last event, without its text if it is hidden. To be called before start(). Nothing in an empty log,
   /// or if it cannot be read.
   [[nodiscard]] std::optional<LoggedEvent> last_event();
@@ -87,8 +87,8 @@ class Store final : public EventLog {
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer) override;
 
-  using Present = std::variant<module::RecordedState, Error>;
-  /// The recorded state as of a commit that is not older than the question.
+  using Present = std::variant<module::State, Error>;
+  /// The state as of a commit that is not older than the question.
   void read_present(std::function<void(const Present&)> answer);
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
@@ -103,8 +103,9 @@ class Store final : public EventLog {
   /// cannot be made now. One at a time.
   void copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer);
 
-  /// Commits the queued records and ends the threads. Waiting questions get no answer.
-  void stop();
+  /// Commits the queued records, and ends the threads. Waiting questions get no answer. Then writes a
+  /// snapshot of `last` for the next start, unless it is null: the state after the last record.
+  void stop(const module::State* last = nullptr);
 
   [[nodiscard]] Counters counters() const override;
 
@@ -205,10 +206,15 @@ class Store final : public EventLog {
   std::thread reading_thread_;
 };
 
+struct PeekedStore {
+  module::State state;
+  /// The time of the last event; the epoch for none.
+  WallTime last{};
+};
 /// Reads a copy of the store, so that nothing in the state directory changes, whatever its version and
 /// condition. Beside a running daemon the copy is as of one of its commits. Returns nothing if there is no
-/// store. Throws Error that names the file, as Store does, and EBUSY if a daemon of schema 1 or 2 uses the
-/// store, or if it cannot be read while a daemon runs.
-[[nodiscard]] std::optional<module::RecordedState> peek_store(const std::string& directory);
+/// store. Throws Error that names the file, as Store does, and EBUSY if it cannot be read while a daemon
+/// runs.
+[[nodiscard]] std::optional<PeekedStore> peek_store(const std::string& directory);
 
 }  // namespace resourced::daemon::log

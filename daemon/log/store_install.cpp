@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "daemon/log/present_sum.hpp"
+#include "daemon/log/event_rows.hpp"
+#include "daemon/log/host_ids.hpp"
+#include "daemon/log/past_reader.hpp"
 #include "daemon/log/sqlite.hpp"
 #include "daemon/log/state_lock.hpp"
 #include "daemon/log/store.hpp"
+#include "daemon/log/store_reader.hpp"
 #include "daemon/log/store_schema.hpp"
 #include "os/file.hpp"
 
@@ -32,15 +35,17 @@ void check_incoming(const std::string& path, Sequence last) {
   {
     Database database(path);
     database.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;");
+    if (is_empty(database)) throw damaged_store(path, "it has no tables");
     check_schema(database);
-    if (!has_present_sum(database)) throw damaged_store(path, "it has no checksum");
-    PresentSum(database).verify();
-    Statement present(database, "SELECT sequence FROM present");
-    present.step();
-    const auto found = static_cast<Sequence>(present.integer(0));
-    present.reset();
+    HostIds hosts;
+    load_hosts(database, hosts);
+    StoreReader reader(database, hosts);
+    const Sequence found = reader.last();
     if (found != last) throw damaged_store(path, fmt::format("it ends with event {}, not {}", found, last));
-    database.execute("UPDATE present SET store = random()");
+    PastReader past(database, reader);
+    PastReader::Search search = past.begin_at(last);
+    while (!search.is_done()) past.advance(search);
+    renew_number(database);
   }
   sync(path, O_RDONLY);
 }

@@ -1,6 +1,7 @@
 // The past of the store: questions, snapshots, and the states that trimming keeps.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -54,8 +55,9 @@ void Store::read_past(PastQuestion question, Render render, std::function<void(P
       if (!look->search) look->search = past_->begin(look->question.at);
       past_->advance(*look->search);
       if (!look->search->is_done()) return false;
-      const module::Snapshot& states = look->search->states;
-      if (states.of_brokers) {
+      const module::State& states = look->search->states;
+      if (!states.defined) throw Error(ENODATA, "at that time no inventory was known");
+      if (states.has_brokers()) {
         throw Error(
             ENODATA,
             "at that time the resources were those of a Flux instance, whose states are not kept here");
@@ -99,37 +101,42 @@ void Store::read_usage(UsageQuestion question, RenderUsage render, std::function
   ask_past({step, true}, false);
 }
 
-void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer) {
-  struct Copying {
-    std::unique_ptr<StoreCopy> copy;
-    bool has_rows = false;
-    std::optional<PastReader::Search> states;
+void Store::read_present(std::function<void(const Present&)> answer) {
+  const auto search = std::make_shared<std::optional<PastReader::Search>>();
+  const auto step = [this, search, answer = std::move(answer)] {
+    std::shared_ptr<const Present> present;
+    try {
+      if (!*search) *search = past_->begin_at(reader_->last());
+      past_->advance(**search);
+      if (!(*search)->is_done()) return false;
+      present = std::make_shared<const Present>(std::move((*search)->states));
+    } catch (const Error& error) {
+      present = std::make_shared<const Present>(error);
+    }
+    search->reset();
+    callbacks_.post([present, answer] { answer(*present); });
+    return true;
   };
-  const auto copying = std::make_shared<Copying>();
-  const auto step = [this, most_bytes, copying, answer = std::move(answer)] {
+  ask_past({step}, false);
+}
+
+void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer) {
+  const auto states = std::make_shared<std::optional<PastReader::Search>>();
+  const auto step = [this, most_bytes, states, answer = std::move(answer)] {
     auto result = std::make_shared<std::variant<CopiedStore, Error>>();
     try {
-      const std::string& path = writer_->database().path();
-      if (!copying->copy) {
-        copying->copy = std::make_unique<StoreCopy>(path, copy_path(path), most_bytes);
-        return false;
-      }
-      if (!copying->has_rows) {
-        copying->has_rows = copying->copy->advance();
-        return false;
-      }
-      if (!copying->states) copying->states = past_->begin_at(copying->copy->sequence());
-      past_->advance(*copying->states);
-      if (!copying->states->is_done()) return false;
-      *result = copying->copy->finish(copying->states->states);
+      if (!*states) *states = past_->begin_at(reader_->last());
+      past_->advance(**states);
+      if (!(*states)->is_done()) return false;
+      *result = copy_store(*reading_connection_, (*states)->at, (*states)->states,
+                           copy_path(writer_->database().path()), most_bytes);
     } catch (const Error& error) {
       // Without states there is none to begin with.
       const bool is_of_states = error.errnum() == ENODATA || error.errnum() == EBADMSG;
-      wants_snapshot_ = wants_snapshot_ || (copying->has_rows && is_of_states);
+      wants_snapshot_ = wants_snapshot_ || is_of_states;
       *result = error;
     }
-    copying->copy.reset();
-    copying->states.reset();
+    states->reset();
     callbacks_.post([result, answer] { answer(std::move(*result)); });
     return true;
   };
@@ -158,9 +165,9 @@ bool Store::extend_snapshots_to(Sequence last, std::optional<PastReader::Search>
   Sequence stride = events_per_snapshot;
   try {
     if (!search) {
-      // The snapshots before it may have been dropped.
-      if (past_->snapshot_until(from) == 0) from = past_->snapshot_from(from);
-      if (from == 0) return end_extension(last, stride);
+      // The snapshots before it may have been dropped; the beginning of the log needs none.
+      if (past_->snapshot_until(from) == 0 && reader_->dropped() > 0) from = past_->snapshot_from(from);
+      if (from == 0 && reader_->dropped() > 0) return end_extension(last, stride);
       stride = past_->stride_after(from);
       Sequence next = past_->snapshot_from(from + 1);
       for (; next > 0 && next - from <= stride; next = past_->snapshot_from(from + 1)) {
@@ -280,9 +287,14 @@ void Store::begin_base(TrimBase& base) {
   }
   const Sequence start = rolled_up && rolled_up->sequence == dropped
                              ? dropped
-                             : past_->snapshot_from(std::max<Sequence>(dropped, 1));
-  // Without states nothing of it can be followed.
-  if (start == 0 || start > trim.last) return hand_over(base, std::nullopt);
+                             : past_->reachable(std::max<Sequence>(dropped, 1));
+  // No state leads to the present any more: the next event comes with one.
+  if (start == 0) {
+    wants_snapshot_ = true;
+    return;
+  }
+  // Nothing of it can be followed, and a later snapshot leads to the present.
+  if (start > trim.last) return hand_over(base, std::nullopt);
   const WallTime first = reader_->time_of(dropped + 1);
   const std::size_t size = usage_->last_size();
   if (size > small_roll_up && (trim.last - dropped) * usual_event < size &&
@@ -321,8 +333,8 @@ bool Store::retreat(TrimBase& base) {
       return true;
     }
   } catch (const Error&) {
-    // What is dropped is in no roll-up.
-    if (base.trim.last <= reader_->dropped()) return false;
+    // Nothing can be dropped without a state that leads to the present.
+    return false;
   }
   hand_over(base, std::nullopt);
   return false;

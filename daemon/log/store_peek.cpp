@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "daemon/log/past_reader.hpp"
 #include "daemon/log/sqlite.hpp"
 #include "daemon/log/state_lock.hpp"
 #include "daemon/log/store.hpp"
+#include "daemon/log/store_reader.hpp"
 #include "daemon/log/store_writer.hpp"
 #include "os/file.hpp"
 
@@ -41,36 +43,20 @@ class PrivateDirectory {
   std::string path_;
 };
 
-[[noreturn]] void refuse(const std::string& store, const std::string& why = "") {
-  throw Error(EBUSY, fmt::format("{}: in use by a running resourced{}", store, why));
-}
-
 // A shared lock of the state directory, which keeps a daemon from starting. Not taken beside a running
 // daemon.
 class SharedLock {
  public:
-  SharedLock(const std::string& lock_path, const std::string& store)
+  explicit SharedLock(const std::string& lock_path)
       : descriptor_(::open(lock_path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (descriptor_.get() < 0 && errno != ENOENT) os::fail(lock_path, errno);
     is_running_ = descriptor_.get() >= 0 && ::flock(descriptor_.get(), LOCK_SH | LOCK_NB) != 0;
-    refuse_older(store);
   }
 
   /// Whether a daemon has locked the state directory.
   [[nodiscard]] bool is_running() const noexcept { return is_running_; }
 
  private:
-  // Refuses beside a daemon of schema 1 or 2, which locks ranges of the database file (fcntl(2)) and lets no
-  // other process read it.
-  static void refuse_older(const std::string& store) {
-    const os::Descriptor file(::open(store.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) os::fail(store, errno);
-    struct flock range {};
-    range.l_type = F_RDLCK;
-    range.l_whence = SEEK_SET;
-    if (::fcntl(file.get(), F_GETLK, &range) == 0 && range.l_type != F_UNLCK) refuse(store);
-  }
-
   os::Descriptor descriptor_;
   bool is_running_ = false;
 };
@@ -88,13 +74,14 @@ void copy_running(const std::string& path, const std::string& copied) {
     Database(copied).copy_from(store);
   } catch (const Error& error) {
     if (error.errnum() == EBADMSG) throw;
-    refuse(path, fmt::format(", and cannot be read meanwhile ({})", error.what()));
+    throw Error(EBUSY, fmt::format("{}: in use by a running resourced, and cannot be read meanwhile ({})",
+                                   path, error.what()));
   }
 }
 
 }  // namespace
 
-std::optional<module::RecordedState> peek_store(const std::string& directory) {
+std::optional<PeekedStore> peek_store(const std::string& directory) {
   const std::string path = (fs::path(directory) / store_file).string();
   check_store_files(path);
   std::error_code error;
@@ -103,7 +90,7 @@ std::optional<module::RecordedState> peek_store(const std::string& directory) {
   check_not_lost(path);
   if (!is_there) return std::nullopt;
   const std::string lock_path = (fs::path(directory) / lock_file).string();
-  const SharedLock lock(lock_path, path);
+  const SharedLock lock(lock_path);
   const PrivateDirectory copy;
   const std::string copied = (fs::path(copy.path()) / store_file).string();
   // The lock file tells whether commits are missing. It is copied first, as a running daemon writes to it
@@ -116,7 +103,10 @@ std::optional<module::RecordedState> peek_store(const std::string& directory) {
     copy_file(path + "-wal", copied + "-wal");
   }
   try {
-    return StoreWriter(copied).load();
+    StoreWriter writer(copied);
+    StoreReader reader(writer.database(), writer.hosts());
+    return PeekedStore{PastReader(writer.database(), reader).last_states(),
+                       reader.last_timestamp().timestamp};
   } catch (const Error& defect) {
     // People know the files by their own names, and not by those of the copy.
     std::string text = defect.what();

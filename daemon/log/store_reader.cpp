@@ -6,8 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "daemon/log/checksum.hpp"
-#include "daemon/log/load_state.hpp"
+#include "os/sha256.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::log {
@@ -21,56 +20,19 @@ struct Reset {
   ~Reset() { statement.reset(); }
 };
 
-// The texts of a row, to which its EventRow refers.
-struct RowText {
-  explicit RowText(const Statement& row) : name(row.text(2)), text(row.text(3)), hosts(row.text(4)) {}
-
-  [[nodiscard]] EventRow row(const Statement& from) const {
-    EventRow row{static_cast<Sequence>(from.integer(0)), from.time(1), name, text, hosts, {},
-                 static_cast<Sequence>(from.integer(7))};
-    if (!from.is_null(5)) row.resources = from.integer(5);
-    return row;
-  }
-
-  std::string name;
-  std::string text;
-  std::string hosts;
-};
-
 }  // namespace
-
-class StoreReader::Snapshot {
- public:
-  explicit Snapshot(Database& database) : database_(database) { database_.execute("BEGIN"); }
-  ~Snapshot() {
-    try {
-      database_.execute("COMMIT");
-    } catch (const Error&) {
-      // A failed statement may have ended the transaction already; there was nothing to commit.
-    }
-  }
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
-  Snapshot(Snapshot&&) = delete;
-  Snapshot& operator=(Snapshot&&) = delete;
-
- private:
-  Database& database_;
-};
 
 StoreReader::StoreReader(Database& database, const HostIds& hosts)
     : database_(database),
       hosts_(hosts),
-      events_(database,
-              "SELECT sequence, timestamp, name, text, hosts, resources, sum, ledger FROM event "
-              "WHERE sequence BETWEEN ? AND ? ORDER BY sequence"),
-      mark_(database,
-            "SELECT sequence, timestamp, name, text, hosts, resources, sum, ledger FROM event "
-            "WHERE sequence = ?"),
+      events_(database, fmt::format("SELECT {} FROM event WHERE sequence BETWEEN ? AND ? ORDER BY sequence",
+                                    event_columns)
+                            .c_str()),
+      mark_(database, fmt::format("SELECT {} FROM event WHERE sequence = ?", event_columns).c_str()),
       block_(database, "SELECT hosts, sum FROM event_block WHERE block = ?"),
-      resources_(database, "SELECT text FROM resource_set WHERE id = ?"),
+      document_(database, "SELECT text FROM document WHERE name = ?"),
       newest_(database, "SELECT coalesce(max(sequence), 0) FROM event"),
-      trimmed_(database, "SELECT sequence, timestamp FROM trimmed") {}
+      trimmed_(database, "SELECT sequence, timestamp, sum FROM trimmed") {}
 
 void StoreReader::fail(Sequence sequence, std::string_view what) const {
   throw Error(EBADMSG,
@@ -81,8 +43,13 @@ void StoreReader::fail(Sequence sequence, std::string_view what) const {
 
 StoreReader::Trimmed StoreReader::trimmed() {
   Trimmed trimmed;
-  if (trimmed_.step()) trimmed = {static_cast<Sequence>(trimmed_.integer(0)), trimmed_.time(1)};
+  bool is_whole = true;
+  if (trimmed_.step()) {
+    trimmed = {static_cast<Sequence>(trimmed_.integer(0)), trimmed_.time(1)};
+    is_whole = trimmed_sum(trimmed.sequence, trimmed.timestamp) == trimmed_.integer(2);
+  }
   trimmed_.reset();
+  if (!is_whole) throw damaged_store(database_.path(), "table trimmed");
   return trimmed;
 }
 
@@ -96,14 +63,14 @@ Sequence StoreReader::newest() {
 StoreReader::Mark StoreReader::mark_of(Sequence sequence) {
   const Reset reset{mark_};
   if (!mark_.bind(1, static_cast<std::int64_t>(sequence)).step()) fail(sequence, "missing");
-  const RowText text(mark_);
+  const EventText text(mark_);
   const EventRow row = text.row(mark_);
-  if (row.sum() != mark_.integer(6)) fail(sequence, "it does not match its checksum");
+  if (!text.is_whole(mark_)) fail(sequence, "it does not match its checksum");
   return {row.timestamp, sequence - row.ledger, proto::is_ledger_name(row.name)};
 }
 
 StoreReader::LastTimestamp StoreReader::last_timestamp() {
-  const Snapshot snapshot(database_);
+  const ReadTransaction transaction(database_);
   const Trimmed dropped = trimmed();
   LastTimestamp found{dropped.timestamp, std::nullopt};
   const Sequence last = newest();
@@ -225,7 +192,7 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, Wal
     });
     if (unknown) return {0, std::nullopt, unknown};
   }
-  const Snapshot snapshot(database_);
+  const ReadTransaction transaction(database_);
   const Trimmed dropped = trimmed();
   const Sequence last = newest();
   // The newest event is kept whatever its age.
@@ -254,7 +221,7 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, Wal
 }
 
 Sequence StoreReader::last_until(WallTime at) {
-  const Snapshot snapshot(database_);
+  const ReadTransaction transaction(database_);
   const Trimmed dropped = trimmed();
   const Sequence oldest = dropped.sequence + 1;
   const Sequence last = std::max(newest(), dropped.sequence);
@@ -265,7 +232,7 @@ Sequence StoreReader::last_until(WallTime at) {
 }
 
 WallTime StoreReader::time_of(Sequence sequence) {
-  const Snapshot snapshot(database_);
+  const ReadTransaction transaction(database_);
   const Trimmed dropped = trimmed();
   return sequence == dropped.sequence ? dropped.timestamp : timestamp_of(sequence);
 }
@@ -274,13 +241,8 @@ Sequence StoreReader::dropped() { return trimmed().sequence; }
 
 Sequence StoreReader::last() { return newest(); }
 
-module::RecordedState StoreReader::present() {
-  const Snapshot snapshot(database_);
-  return load_state(database_);
-}
-
 HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit) {
-  const Snapshot snapshot(database_);
+  const ReadTransaction transaction(database_);
   HistoryPage page;
   page.next = from;
   page.has_gap = from <= trimmed().sequence;
@@ -309,12 +271,28 @@ Sequence StoreReader::skip_blocks(const IdSet& hosts, Sequence from, Sequence to
   return std::min(from, to + 1);
 }
 
-std::shared_ptr<const std::string> StoreReader::resources(Sequence sequence, std::int64_t id) {
+bool StoreReader::begins_complete() {
+  Statement first(database_, "SELECT rest IS NOT NULL FROM event WHERE sequence = 1");
+  return first.step() && first.integer(0) != 0;
+}
+
+std::shared_ptr<const std::string> StoreReader::document(const std::string& name) {
   std::shared_ptr<const std::string> text;
-  if (resources_.bind(1, id).step()) text = std::make_shared<const std::string>(resources_.text(0));
-  resources_.reset();
-  if (!text || resource_set_id(*text) != id) fail(sequence, "its resource set");
+  if (document_.bind(1, std::string_view(name)).step())
+    text = std::make_shared<const std::string>(document_.text(0));
+  document_.reset();
+  if (!text || os::sha256(*text) != name)
+    throw damaged_store(database_.path(), fmt::format("document {}", name));
   return text;
+}
+
+std::shared_ptr<const std::string> StoreReader::resources_of(Sequence sequence, const std::string& name) {
+  try {
+    return document(name);
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+    fail(sequence, "its resource set");
+  }
 }
 
 void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to,
@@ -331,10 +309,10 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
     const Sequence block_end = page.next - page.next % block_size + block_size;
     while (page.next <= to && (!hosts || page.next < block_end)) {
       if (!events_.step()) fail(page.next, "missing");
-      RowText text(events_);
+      EventText text(events_);
       const EventRow row = text.row(events_);
       if (row.sequence != page.next) fail(page.next, "missing");
-      if (row.sum() != events_.integer(6)) fail(page.next, "it does not match its checksum");
+      if (!text.is_whole(events_)) fail(page.next, "it does not match its checksum");
       if (!budget.spend(text.text.size() + text.hosts.size())) return;
       const bool of_ledger = proto::is_ledger_name(row.name);
       if (of_ledger && !filter.allocations) {
@@ -342,14 +320,15 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
         page.next = skip_ledger(page.next, to);
         break;
       }
-      const bool concerns =
-          row.name != hidden_name && (!hosts || IdSet::parse(text.hosts).intersects(*hosts));
+      const bool concerns = (filter.hidden || row.name != hidden_name) &&
+                            (!hosts || IdSet::parse(text.hosts).intersects(*hosts));
       if (concerns && !(filter.since && row.timestamp < *filter.since)) {
         const bool defines = row.name == proto::define_name;
         if (!room.admit(text.text.size(), defines)) return;
         LoggedEvent event{row.sequence, row.timestamp, std::move(text.text), defines, nullptr,
                           false,        of_ledger};
-        if (row.resources) event.resources = resources(row.sequence, *row.resources);
+        if (filter.hidden) event.rest = std::move(text.rest);
+        if (text.resources && !filter.hidden) event.resources = resources_of(row.sequence, *text.resources);
         page.events.push_back(std::move(event));
       }
       ++page.next;

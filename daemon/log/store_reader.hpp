@@ -11,7 +11,6 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/module/command.hpp"
 #include "core/time.hpp"
 #include "daemon/log/event_rows.hpp"
 #include "daemon/log/host_ids.hpp"
@@ -46,8 +45,10 @@ class StoreReader {
   /// The last event that is kept, 0 in an empty log.
   [[nodiscard]] Sequence last();
 
-  /// The tables of the present. Throws Error EBADMSG for a row that no daemon writes.
-  [[nodiscard]] module::RecordedState present();
+  /// Whether the log begins with an event from which states follow.
+  [[nodiscard]] bool begins_complete();
+  /// Throws Error EBADMSG if there is no such document, or it is damaged.
+  [[nodiscard]] std::shared_ptr<const std::string> document(const std::string& name);
 
   struct LastTimestamp {
     WallTime timestamp{};
@@ -63,8 +64,6 @@ class StoreReader {
     Sequence sequence = 0;
     WallTime timestamp{};
   };
-  // A transaction, so that one question sees one state of the store.
-  class Snapshot;
   // The rows and bytes that one page may still look at.
   struct Budget {
     std::size_t rows = most_looked_at;
@@ -110,7 +109,8 @@ class StoreReader {
   /// The first sequence at or after `from` whose block may have an event of one of the hosts, as far as the
   /// budget goes.
   [[nodiscard]] Sequence skip_blocks(const text::IdSet& hosts, Sequence from, Sequence to, Budget& budget);
-  [[nodiscard]] std::shared_ptr<const std::string> resources(Sequence sequence, std::int64_t id);
+  /// The R of a definition. Throws Error EBADMSG that names the event.
+  [[nodiscard]] std::shared_ptr<const std::string> resources_of(Sequence sequence, const std::string& name);
   void read(HistoryPage& page, const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
   [[noreturn]] void fail(Sequence sequence, std::string_view what) const;
 
@@ -119,7 +119,7 @@ class StoreReader {
   Statement events_;
   Statement mark_;
   Statement block_;
-  Statement resources_;
+  Statement document_;
   Statement newest_;
   Statement trimmed_;
 };

@@ -8,10 +8,9 @@
 #include <sys/stat.h>
 
 #include "core/error.hpp"
-#include "daemon/log/load_state.hpp"
+#include "daemon/log/store_locks.hpp"
 #include "daemon/log/store_schema.hpp"
-#include "proto/actor_json.hpp"
-#include "proto/event_json.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon::log {
 namespace {
@@ -22,6 +21,41 @@ constexpr std::size_t pages_between_checkpoints = 1000;
 // begins at the wrong moment keeps the log from beginning anew.
 constexpr std::size_t most_log_pages = 4096;
 constexpr std::size_t pages_between_late_checkpoints = 100;
+// With this many, 64 MiB, some program that is not this daemon keeps it from beginning anew.
+constexpr std::size_t large_log_pages = 4 * most_log_pages;
+
+constexpr const char* last_event_query = "SELECT coalesce(max(sequence), 0) FROM event";
+
+Sequence last_event(Database& database) {
+  Statement last(database, last_event_query);
+  last.step();
+  const auto sequence = static_cast<Sequence>(last.integer(0));
+  last.reset();
+  return sequence;
+}
+
+// A lock that takes longer is worth a line.
+constexpr Seconds silent_wait{1};
+constexpr Seconds between_lines{60};
+// How long a start waits for a lock, and an end.
+constexpr Seconds shortest_patience{3};
+
+/// Says who has the lock, after `silent_wait` and each minute.
+class LockLine {
+ public:
+  explicit LockLine(std::string path) : path_(std::move(path)) {}
+  void say(Seconds waited) {
+    if (waited < told_) told_ = Seconds(0);
+    if (waited < silent_wait || (told_ > Seconds(0) && waited - told_ < between_lines)) return;
+    told_ = waited;
+    os::log_warning("{}: {} has locked it: changes wait until it ends its transaction, {:.0f} s so far",
+                    path_, user_of_store(path_, StoreUse::writes), waited.count());
+  }
+
+ private:
+  std::string path_;
+  Seconds told_{0};
+};
 
 std::uintmax_t size_of(const std::string& path) {
   std::error_code missing;
@@ -58,14 +92,16 @@ StoreWriter::Traces::~Traces() {
   if (!had_log_ && size_of(log_path(path_)) == 0) std::filesystem::remove(log_path(path_), ignored);
 }
 
-// FULL: a commit that returned is on disk (one fdatasync of the write-ahead log). A daemon of schema 1 or 2
-// holds the file itself instead of the lock file; it is waited for too.
+// FULL: a commit that returned is on disk (one fdatasync of the write-ahead log).
 StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock, Traces& traces)
     : Database((check_files(path, lock), path)) {
   // Until all is checked, nothing is moved between the files and nothing removed.
   set_tidy_on_close(false);
   try {
-    execute("PRAGMA busy_timeout=2000;");
+    wait_for_locks([line = LockLine(path)](Seconds waited) mutable {
+      line.say(waited);
+      return waited < shortest_patience;
+    });
     check(lock);
     execute(
         "PRAGMA journal_mode=WAL;"
@@ -79,9 +115,8 @@ StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock, Trac
   } catch (const Error& error) {
     if (error.errnum() != EBUSY) throw;
     traces.keep();
-    throw Error(
-        EBUSY,
-        fmt::format("{}: in use by another resourced; stop it, or give this one another --state", path));
+    throw Error(EBUSY, fmt::format("{}: {} has locked it; end that, or give this daemon another --state",
+                                   path, user_of_store(path, StoreUse::writes)));
   }
 }
 
@@ -93,13 +128,9 @@ void StoreWriter::Opened::check(const StateLock& lock) {
   if (head && held_something && is_empty(*this)) {
     throw lost_commits(fmt::format("all {} events are", head->sequence), lock);
   }
-  if (!has_present_sum(*this)) return;
-  PresentSum(*this).verify();
-  if (!head) return;
-  Statement present(*this, "SELECT store, sequence FROM present");
-  present.step();
-  const auto last = static_cast<Sequence>(present.integer(1));
-  if (present.integer(0) != head->store || head->sequence <= last) return;
+  if (!head || is_empty(*this)) return;
+  const Sequence last = last_event(*this);
+  if (store_number(*this) != head->store || head->sequence <= last) return;
   throw lost_commits(fmt::format("the last {} events are", head->sequence - last), lock);
 }
 
@@ -110,61 +141,53 @@ Error StoreWriter::Opened::lost_commits(const std::string& what, const StateLock
                       path(), what, lock.path())};
 }
 
-StoreWriter::DrainStatements::DrainStatements(Database& database, const std::string& table)
-    : put(database, fmt::format("INSERT OR REPLACE INTO {}(host, ordinal, timestamp, reason, actor, until) "
-                                "VALUES (?, ?, ?, ?, ?, ?)",
-                                table)
-                        .c_str()),
-      take(database, fmt::format("DELETE FROM {} WHERE host = ? AND ordinal = ?", table).c_str()),
-      forget(database, fmt::format("DELETE FROM {}", table).c_str()) {}
-
 StoreWriter::StoreWriter(const std::string& path)
     : lock_(path),
       traces_(path),
       database_(path, lock_, traces_),
-      present_(database_),
-      last_sequence_(database_, "SELECT coalesce(max(sequence), 0) FROM event"),
+      last_sequence_(database_, last_event_query),
       last_((load_hosts(database_, hosts_), last_sequence())),
       events_(database_, hosts_, last_),
       snapshots_(database_),
       usage_(database_),
       file_(identify(path)),
       log_file_(identify(log_path(path))),
+      large_log_(large_log_pages),
       trim_find_(database_,
                  "SELECT sequence, timestamp FROM event WHERE sequence < ? ORDER BY sequence LIMIT ?"),
       trim_events_(database_, "DELETE FROM event WHERE sequence <= ?"),
       trim_blocks_(database_, "DELETE FROM event_block WHERE block < ?"),
-      trim_resources_(
-          database_,
-          "DELETE FROM resource_set WHERE last <= ? AND id NOT IN (SELECT resources FROM snapshot)"),
-      put_trimmed_(database_, "INSERT OR REPLACE INTO trimmed(id, sequence, timestamp) VALUES (1, ?, ?)"),
-      drains_(database_, "drain"),
-      scheduled_(database_, "scheduled_drain"),
-      put_property_(database_,
-                    "INSERT OR REPLACE INTO property(name, host, ordinal, present) VALUES (?, ?, ?, ?)"),
-      take_property_(database_, "DELETE FROM property WHERE name = ? AND host = ? AND ordinal = ?"),
-      take_properties_(database_, "DELETE FROM property WHERE host = ? AND ordinal = ?"),
-      forget_properties_(database_, "DELETE FROM property"),
-      put_shrunk_(database_, "INSERT OR IGNORE INTO shrunk(host, ordinal) VALUES (?, ?)"),
-      take_shrunk_(database_, "DELETE FROM shrunk WHERE host = ? AND ordinal = ?"),
-      forget_shrunk_(database_, "DELETE FROM shrunk"),
-      forget_loaded_(database_, "DELETE FROM inventory WHERE method = 'reload'"),
-      put_expiration_(
-          database_,
-          "INSERT OR REPLACE INTO expiration(id, value, configured, timestamp) VALUES (1, ?, ?, ?)"),
-      put_inventory_(database_,
-                     "INSERT OR REPLACE INTO inventory(id, method, text, replaced) VALUES (1, ?, ?, ?)"),
-      put_brokers_(database_, "INSERT OR REPLACE INTO broker(id, hosts) VALUES (1, ?)"),
-      put_allocation_(database_,
-                      "INSERT OR REPLACE INTO allocation(id, resources, ordinals, expiration, note, part) "
-                      "VALUES (?, ?, ?, ?, ?, ?)"),
-      take_allocation_(database_, "DELETE FROM allocation WHERE id = ?"),
-      forget_allocations_(database_, "DELETE FROM allocation") {
-  present_.watch();
-  Statement store(database_, "SELECT store FROM present");
-  store.step();
-  store_id_ = store.integer(0);
-  store.reset();
+      put_trimmed_(database_,
+                   "INSERT OR REPLACE INTO trimmed(id, sequence, timestamp, sum) VALUES (1, ?, ?, ?)") {
+  store_id_ = store_number(database_);
+  wait_for_others();
+}
+
+void StoreWriter::wait_for_others() {
+  database_.wait_for_locks([this, line = LockLine(database_.path()),
+                            ending = Seconds(0)](Seconds waited) mutable {
+    line.say(waited);
+    if (!ends_) {
+      ending = waited;
+      return true;
+    }
+    // Another wait than the one before begins anew.
+    ending = std::min(ending, waited);
+    if (waited - ending < shortest_patience) return true;
+    os::log_error("{}: {} has still locked it: the last changes, which were not answered, are not recorded",
+                  database_.path(), user_of_store(database_.path(), StoreUse::writes));
+    return false;
+  });
+}
+
+std::uint64_t StoreWriter::log_bytes() const noexcept { return size_of(log_path(database_.path())); }
+
+// Readers of this process are waited for, so another one has begun to read and does not end.
+void StoreWriter::watch_log(std::size_t pages) {
+  if (pages < large_log_) return;
+  large_log_ = 2 * pages;
+  os::log_warning("{}-wal has {} MiB and grows, as {} reads the store without an end: end that",
+                  database_.path(), log_bytes() >> 20U, user_of_store(database_.path(), StoreUse::reads));
 }
 
 // The last connection removes the write-ahead log by its name, which may be another store's by now.
@@ -192,13 +215,10 @@ Sequence StoreWriter::last_sequence() {
   return last;
 }
 
-module::RecordedState StoreWriter::load() { return load_state(database_); }
-
 void StoreWriter::commit(const std::vector<Record>& records) {
   const Sequence last = records.back().sequence;
   transaction([&] {
     for (const Record& record : records) write(record);
-    present_.store(last);
   });
   last_ = last;
   if (!is_in_place()) {
@@ -220,13 +240,18 @@ bool StoreWriter::write_past(const SnapshotRow& snapshot, const RollUp* usage) {
 void StoreWriter::checkpoint(const std::function<void(const std::function<void()>&)>& without_readers) {
   const std::size_t pages = database_.log_pages();
   // A commit has begun the log anew.
-  if (pages < log_pages_) log_pages_ = 0;
+  if (pages < log_pages_) {
+    log_pages_ = 0;
+    large_log_ = large_log_pages;
+  }
   const std::size_t between =
       pages < most_log_pages ? pages_between_checkpoints : pages_between_late_checkpoints;
   if (pages - log_pages_ < between) return;
   log_pages_ = pages;
   if (database_.checkpoint() || pages < most_log_pages) return;
-  without_readers([this] { database_.checkpoint(); });
+  bool is_moved = false;
+  without_readers([&] { is_moved = database_.checkpoint(); });
+  if (!is_moved) watch_log(pages);
 }
 
 template <class Work>
@@ -235,13 +260,11 @@ void StoreWriter::transaction(Work work) {
   try {
     work();
     database_.execute("COMMIT");
-    present_.keep();
     if (!traces_.kept()) {
       traces_.keep();
       database_.set_tidy_on_close(true);
     }
   } catch (...) {
-    present_.revert();
     // A full disk may have rolled it back already; there is nothing more to undo then.
     try {
       database_.execute("ROLLBACK");
@@ -268,102 +291,17 @@ std::size_t StoreWriter::trim(WallTime before, std::size_t most, Sequence last) 
     trim_events_.bind(1, sequence).run();
     trim_blocks_.bind(1, (sequence + 1) / static_cast<std::int64_t>(block_size)).run();
     snapshots_.trim(static_cast<Sequence>(sequence));
-    trim_resources_.bind(1, sequence).run();
-    put_trimmed_.bind(1, sequence).bind(2, timestamp).run();
-    present_.store(last_);
+    put_trimmed_.bind(1, sequence)
+        .bind(2, timestamp)
+        .bind(3, trimmed_sum(static_cast<Sequence>(sequence), timestamp))
+        .run();
   });
   return count;
 }
 
 void StoreWriter::write(const Record& record) {
-  events_.write({record.sequence, record.timestamp, record.hidden ? hidden_name : record.name, record.text,
-                 &record.hosts, record.resources.get(), false, record.of_ledger});
+  events_.write(record);
   if (record.snapshot) snapshots_.write(SnapshotRow(record.sequence, *record.snapshot));
-  write_drains(record);
-  write_properties(record);
-  write_allocations(record);
-  if (record.changes.forget_shrunk) forget_shrunk_.run();
-  record.changes.shrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
-    put_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
-    take_properties_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
-  });
-  record.changes.unshrunk.for_each([&](std::string_view host, std::uint32_t ordinal) {
-    take_shrunk_.bind(1, host).bind(2, std::int64_t{ordinal}).run();
-  });
-  if (record.changes.forget_loaded) forget_loaded_.run();
-  if (record.changes.inventory) {
-    put_inventory_.bind(1, proto::method_name(record.changes.inventory->method))
-        .bind(2, std::string_view(record.changes.inventory->text))
-        .bind(3, record.changes.inventory->replaced)
-        .run();
-  }
-  if (record.changes.brokers) {
-    const std::string hosts = record.changes.brokers->encode();
-    put_brokers_.bind(1, std::string_view(hosts)).run();
-  }
-  if (record.changes.expiration) {
-    put_expiration_.bind(1, record.changes.expiration->value)
-        .bind(2, record.changes.expiration->configured)
-        .bind(3, record.changes.expiration->timestamp)
-        .run();
-  }
-}
-
-void StoreWriter::write_drains(const Record& record) {
-  const auto write = [](DrainStatements& table, bool forget, const module::TargetNames& gone,
-                        const std::vector<TableChanges::Drained>& changed) {
-    if (forget) table.forget.run();
-    gone.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      table.take.bind(1, host).bind(2, std::int64_t{ordinal}).run();
-    });
-    for (const TableChanges::Drained& drain : changed) {
-      std::optional<std::string> actor;
-      if (drain.by) actor = proto::encode_actor(*drain.by);
-      drain.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-        table.put.bind(1, host)
-            .bind(2, std::int64_t{ordinal})
-            .bind(3, drain.timestamp)
-            .bind(4, drain.reason)
-            .bind(5, actor)
-            .bind(6, drain.until)
-            .run();
-      });
-    }
-  };
-  const TableChanges& changes = record.changes;
-  write(drains_, changes.forget_drains, changes.undrained, changes.drained);
-  write(scheduled_, changes.forget_scheduled, changes.unscheduled, changes.scheduled);
-}
-
-void StoreWriter::write_allocations(const Record& record) {
-  if (record.changes.forget_allocations) forget_allocations_.run();
-  for (const std::string& id : record.changes.freed) take_allocation_.bind(1, std::string_view(id)).run();
-  for (const TableChanges::Allocated& allocation : record.changes.allocated) {
-    std::optional<std::string> ordinals;
-    if (!allocation.ordinals.empty()) ordinals = fmt::format("{}", fmt::join(allocation.ordinals, ","));
-    put_allocation_.bind(1, std::string_view(allocation.id))
-        .bind(2, std::string_view(*allocation.resources))
-        .bind(3, ordinals)
-        .bind(5, allocation.note)
-        .bind(4, allocation.expiration)
-        .bind(6, std::string_view(allocation.partition))
-        .run();
-  }
-}
-
-void StoreWriter::write_properties(const Record& record) {
-  using Difference = module::PropertyState::Difference;
-  if (record.changes.forget_properties) forget_properties_.run();
-  for (const TableChanges::Property& property : record.changes.properties) {
-    property.targets.for_each([&](std::string_view host, std::uint32_t ordinal) {
-      Statement& statement = property.difference == Difference::same ? take_property_ : put_property_;
-      statement.bind(1, std::string_view(property.name)).bind(2, host).bind(3, std::int64_t{ordinal});
-      if (property.difference != Difference::same) {
-        statement.bind(4, std::int64_t{property.difference == Difference::added});
-      }
-      statement.run();
-    });
-  }
 }
 
 }  // namespace resourced::daemon::log

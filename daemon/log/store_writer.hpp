@@ -1,6 +1,7 @@
-// The statements of the store: write records to rows, and read the rows of the present as core types.
+// The statements of the store that write.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -9,11 +10,9 @@
 
 #include <sys/types.h>
 
-#include "core/module/command.hpp"
 #include "core/time.hpp"
 #include "daemon/log/event_rows.hpp"
 #include "daemon/log/host_ids.hpp"
-#include "daemon/log/present_sum.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/log/snapshot_rows.hpp"
 #include "daemon/log/sqlite.hpp"
@@ -24,10 +23,11 @@ namespace resourced::daemon::log {
 
 class StoreWriter {
  public:
-  /// Opens the database file, locks its directory against another daemon for its lifetime, and checks the
-  /// tables of the present. Throws Error that names the file if it is damaged or has lost commits, and leaves
-  /// it unchanged. A store of the present schema is not changed until the first commit, so a start that is
-  /// refused after this changes none of its files.
+  /// Opens the database file, locks its directory against another daemon for its lifetime, and checks its
+  /// tables. Throws Error that names the file if it is damaged or has lost commits, and leaves it unchanged.
+  /// A store of the present schema is not changed until the first commit, so a start that is refused after
+  /// this changes none of its files. Waits for a lock of another program, as commit() does, but for some
+  /// seconds only: then throws Error EBUSY that names it.
   explicit StoreWriter(const std::string& path);
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
@@ -35,13 +35,13 @@ class StoreWriter {
   StoreWriter(StoreWriter&&) = delete;
   StoreWriter& operator=(StoreWriter&&) = delete;
 
-  [[nodiscard]] module::RecordedState load();
   [[nodiscard]] Sequence last_sequence();
   /// The last event that was committed.
   [[nodiscard]] Sequence last() const noexcept { return last_; }
 
-  /// Writes records as one transaction, which is on disk when this returns. After an Error the object must
-  /// not be used any more. Throws Error ESTALE if the files were removed or replaced.
+  /// Writes records as one transaction, which is on disk when this returns. Waits for a lock of another
+  /// program as for a slow disk, until end_soon(), and logs who has it. After an Error the object must not be
+  /// used any more. Throws Error ESTALE if the files were removed or replaced.
   void commit(const std::vector<Record>& records);
 
   /// Writes a snapshot of a state that the log has led to already and, unless it is null, an extension of the
@@ -54,12 +54,19 @@ class StoreWriter {
   void checkpoint(const std::function<void(const std::function<void()>&)>& without_readers);
 
   /// Drops the oldest events that are older than `before` and not after `last`, at most `most` of them. The
-  /// tables of the present do not change, and the newest event is kept. Returns how many it dropped.
+  /// newest event is kept. Returns how many it dropped.
   std::size_t trim(WallTime before, std::size_t most, Sequence last = all_events);
   static constexpr Sequence all_events = std::numeric_limits<std::int64_t>::max();
 
+  /// A wait for a lock goes on for some seconds only from now on. May be called on another thread.
+  void end_soon() noexcept { ends_ = true; }
+
+  /// The bytes of the write-ahead log on disk. May be called on another thread.
+  [[nodiscard]] std::uint64_t log_bytes() const noexcept;
+
   [[nodiscard]] Database& database() noexcept { return database_; }
   [[nodiscard]] const HostIds& hosts() const noexcept { return hosts_; }
+  [[nodiscard]] const StateLock& lock() const noexcept { return lock_; }
 
  private:
   // The files that opening the database makes beside it. Removes them when the start is refused, after the
@@ -92,14 +99,6 @@ class StoreWriter {
     [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
   };
 
-  // Of a table of drains.
-  struct DrainStatements {
-    DrainStatements(Database& database, const std::string& table);
-    Statement put;
-    Statement take;
-    Statement forget;
-  };
-
   // Identifies a file independently of its name.
   struct Identity {
     dev_t device = 0;
@@ -112,16 +111,15 @@ class StoreWriter {
   template <class Work>
   void transaction(Work work);
   void write(const Record& record);
-  void write_drains(const Record& record);
-  void write_properties(const Record& record);
-  void write_allocations(const Record& record);
+
+  void wait_for_others();
+  void watch_log(std::size_t pages);
 
   StateLock lock_;
   Traces traces_;
   Opened database_;
   HostIds hosts_;
   std::int64_t store_id_ = 0;
-  PresentSum present_;
   Statement last_sequence_;
   Sequence last_ = 0;
   EventRows events_;
@@ -131,27 +129,13 @@ class StoreWriter {
   Identity log_file_;
   /// Pages of the write-ahead log at the last checkpoint.
   std::size_t log_pages_ = 0;
+  /// A write-ahead log of so many pages is worth a line of the daemon's log.
+  std::size_t large_log_;
+  std::atomic<bool> ends_ = false;
   Statement trim_find_;
   Statement trim_events_;
   Statement trim_blocks_;
-  Statement trim_resources_;
   Statement put_trimmed_;
-  DrainStatements drains_;
-  DrainStatements scheduled_;
-  Statement put_property_;
-  Statement take_property_;
-  Statement take_properties_;
-  Statement forget_properties_;
-  Statement put_shrunk_;
-  Statement take_shrunk_;
-  Statement forget_shrunk_;
-  Statement forget_loaded_;
-  Statement put_expiration_;
-  Statement put_inventory_;
-  Statement put_brokers_;
-  Statement put_allocation_;
-  Statement take_allocation_;
-  Statement forget_allocations_;
 };
 
 }  // namespace resourced::daemon::log

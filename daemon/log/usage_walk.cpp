@@ -59,44 +59,33 @@ void UsageWalk::find_states() {
   has_states_ = true;
 }
 
-void UsageWalk::adopt_states() {
-  if (adopt_at_ == 0 || adopt_at_ > at_) return;
-  PastReader::Search found = sources_.past.begin_at(std::exchange(adopt_at_, 0));
-  if (found.is_done()) meter_.adopt(std::move(found.states));
-}
-
 void UsageWalk::read_events() {
   if (next_in_page_ >= page_.events.size()) {
     EventFilter all;
     all.allocations = true;
+    all.hidden = true;
     page_ = sources_.log.page(all, at_ + 1, std::min(last_, at_ + events_per_snapshot), events_per_snapshot);
     if (page_.has_gap) throw Error(ENODATA, "the log was trimmed meanwhile");
     next_in_page_ = 0;
   }
   for (std::size_t work = 0; work < targets_per_step && next_in_page_ < page_.events.size();) {
     const LoggedEvent& logged = page_.events[next_in_page_];
-    // Events that change no states stand between, and a snapshot may be of one of them.
-    if (adopt_at_ != 0 && logged.sequence > adopt_at_) {
-      at_ = adopt_at_;
-      adopt_states();
-    }
-    at_ = logged.sequence - 1;
-    if (const auto event = event_of(logged)) work += meter_.add(*event);
+    const proto::FindDocument find = [&](const std::string& name) {
+      // A trim may have dropped it since the page was read.
+      if (sources_.log.dropped() >= logged.sequence) throw Error(ENODATA, "the log was trimmed meanwhile");
+      return sources_.log.document(name);
+    };
+    work += meter_.add(event_of(logged, find));
     at_ = logged.sequence;
     ++next_in_page_;
-    if (meter_.wants_states() && adopt_at_ == 0) adopt_at_ = sources_.past.snapshot_from(at_);
-    adopt_states();
   }
-  if (next_in_page_ < page_.events.size()) return;
-  at_ = page_.next - 1;
-  adopt_states();
+  if (next_in_page_ >= page_.events.size()) at_ = page_.next - 1;
 }
 
 bool UsageWalk::pass_damage() {
   search_.reset();
   page_ = {};
   next_in_page_ = 0;
-  adopt_at_ = 0;
   Sequence next = has_states_ ? at_ : after_;
   for (next = sources_.past.snapshot_from(next + 1); next != 0 && next <= last_;
        next = sources_.past.snapshot_from(next + 1)) {
@@ -133,13 +122,6 @@ bool ReportSearch::advance() {
   }
 }
 
-Sequence ReportSearch::reachable(Sequence wanted) {
-  const Sequence dropped = sources_.log.dropped();
-  const Sequence base = sources_.past.snapshot_until(wanted);
-  if (base != 0 && base >= dropped) return wanted;
-  return sources_.past.snapshot_from(std::max<Sequence>(dropped, 1));
-}
-
 // A damaged end does not matter to a report of what the log has.
 std::optional<RolledUp> ReportSearch::end_of_roll_ups() {
   try {
@@ -170,7 +152,7 @@ void ReportSearch::begin() {
     }
     // An event at the end counts in the month that begins there.
     last_month_ = module::month_of(rolled_up_->until);
-    first = reachable(rolled_up_->sequence);
+    first = sources_.past.reachable(rolled_up_->sequence);
     if (first == 0) not_recorded();
     // Events after the roll-ups were dropped without them, up to a later time than asked for.
     if (sources_.log.time_of(first) >= question_.until && first > rolled_up_->sequence) {
@@ -182,7 +164,7 @@ void ReportSearch::begin() {
     return;
   }
   const Sequence before = sources_.log.last_until(question_.since);
-  first = reachable(before);
+  first = sources_.past.reachable(before);
   if (first == 0) not_recorded();
   if (first != before) report_.from = std::max(question_.since, sources_.log.time_of(first));
   if (report_.from >= question_.until) not_recorded();
@@ -222,7 +204,7 @@ RollUpSearch::RollUpSearch(const PastSources& sources, Sequence last) : sources_
   result_.before = sources_.usage.sound_end();
   const Sequence dropped = sources_.log.dropped();
   Sequence first = result_.before ? result_.before->sequence : 0;
-  if (!result_.before || first < dropped) first = sources_.past.snapshot_from(std::max<Sequence>(dropped, 1));
+  if (!result_.before || first < dropped) first = sources_.past.reachable(std::max<Sequence>(dropped, 1));
   if (first == 0 || first > last)
     throw Error(EBADMSG, fmt::format("there are no states from which event {} can be reached", last));
   const WallTime from =

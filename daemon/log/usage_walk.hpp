@@ -40,7 +40,6 @@ class UsageWalk {
  private:
   void find_states();
   void read_events();
-  void adopt_states();
   /// Goes on with the next snapshot; false if there is none.
   [[nodiscard]] bool pass_damage();
 
@@ -54,8 +53,6 @@ class UsageWalk {
   Sequence at_ = 0;
   HistoryPage page_;
   std::size_t next_in_page_ = 0;
-  /// The snapshot that the meter waits for; 0 for none.
-  Sequence adopt_at_ = 0;
 };
 
 /// A report, found in steps.
@@ -76,9 +73,6 @@ class ReportSearch {
  private:
   void begin();
   [[nodiscard]] std::optional<RolledUp> end_of_roll_ups();
-  /// This event, or the first one after it, from whose states the events after it can be followed; 0 for
-  /// none.
-  [[nodiscard]] Sequence reachable(Sequence wanted);
   void add_month();
   void add_table(module::Month month, module::UsageTable table);
   [[nodiscard]] bool walk();
@@ -104,7 +98,7 @@ class RollUpSearch {
   [[nodiscard]] bool advance();
   /// After the end.
   [[nodiscard]] const RollUp& result() const noexcept { return result_; }
-  [[nodiscard]] const module::Snapshot& states() { return walk_->meter().states(); }
+  [[nodiscard]] const module::State& states() { return walk_->meter().states(); }
 
  private:
   void add_before(module::Month month, module::UsageTable& table);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -44,7 +45,13 @@ void grant(Rights& rights, config::Role role) {
 
 bool can_read(config::Role role) { return role != config::Role::agent; }
 
-// The rolemask (RFC 12) of a peer with these roles. Only a user whose uid the kernel reports can be an owner.
+Error unbound_host(const Principal& principal, std::string_view host) {
+  return {EPERM, fmt::format("{} is not among the hosts of {}: add it to hosts in its [[access.key]]", host,
+                             principal.name)};
+}
+
+// Returns the rolemask (RFC 12) of a peer with these roles. Only a user whose uid the kernel reports can be
+// an owner.
 std::uint32_t rolemask_of(const config::Roles& roles, bool is_local) {
   const auto has = [&roles](config::Role role) { return std::ranges::find(roles, role) != roles.end(); };
   const bool owns = has(config::Role::owner);
@@ -136,6 +143,7 @@ config::Roles Access::token_roles(Principal& principal, const std::string& diges
 
 Principal Access::judge(const transport::Credentials& credentials) const {
   Principal principal;
+  principal.address = credentials.address;
   config::Roles roles;
   bool is_local = false;
   if (!credentials.key.empty()) {
@@ -149,9 +157,9 @@ Principal Access::judge(const transport::Credentials& credentials) const {
   } else if (!credentials.token.empty()) {
     roles = token_roles(principal, credentials.token);
   } else if (credentials.reads_by_loopback) {
-    // One client for all addresses of loopback, as every user of this machine can take any of them.
+    // Use one name for all loopback addresses, because every user of this machine can use any of them.
     principal.name = "loopback";
-    // So it reads only if all of them may read.
+    // So the peer may read only if all users may.
     const auto reads = [](const config::AccessRule& rule) {
       return std::ranges::any_of(rule.roles, can_read);
     };
@@ -176,10 +184,19 @@ Principal Access::judge(const transport::Credentials& credentials) const {
   return principal;
 }
 
+std::string Principal::origin() const {
+  const bool is_named_so = name.ends_with(address);
+  return is_named_so ? name : fmt::format("{} ({})", address, name);
+}
+
 void Principal::check_speaks_for(std::string_view host) const {
-  if (hosts == nullptr || hosts->find(host)) return;
-  throw Error(EPERM, fmt::format("{} is not among the hosts of {}: add it to hosts in its [[access.key]]",
-                                 host, name));
+  if (hosts != nullptr && !hosts->find(host)) throw unbound_host(*this, host);
+}
+
+void Principal::check_acts_on(const text::Hostlist& changed) const {
+  if (hosts == nullptr) return;
+  const text::HostIndex::Found found = hosts->find(changed, 0, std::numeric_limits<std::size_t>::max());
+  if (!found.unknown.empty()) throw unbound_host(*this, found.unknown.front());
 }
 
 void stamp(const Principal& sender, proto::Message& request) {

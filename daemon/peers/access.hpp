@@ -31,7 +31,7 @@ enum class Right : std::uint8_t {
   own,
 };
 
-/// The role that has this right, for error texts.
+/// Returns the role that has this right, for error texts.
 [[nodiscard]] std::string_view role_for(Right right) noexcept;
 
 class Rights {
@@ -39,7 +39,7 @@ class Rights {
   constexpr Rights() = default;
   constexpr void add(Right right) noexcept { bits_ |= bit(right); }
   [[nodiscard]] constexpr bool has(Right right) const noexcept { return (bits_ & bit(right)) != 0; }
-  /// Whether there is any right besides `none`.
+  /// Whether there is any right except `none`.
   [[nodiscard]] constexpr bool any() const noexcept { return bits_ != bit(Right::none); }
   bool operator==(const Rights&) const = default;
 
@@ -52,40 +52,47 @@ class Rights {
 
 /// The identity of a client.
 struct Principal {
-  /// For logs and quotas: `uid 1000`, `key login1`, `token prometheus`, `address 10.0.0.1`.
+  /// Name for logs and quotas: `uid 1000`, `key login1`, `token prometheus`, `address 10.0.0.1`.
   std::string name;
-  /// The credentials that its requests are stamped with (RFC 3, RFC 12). A peer whose uid the kernel does not
+  /// IP address of the client; empty on a Unix socket.
+  std::string address = {};
+  /// Credentials with which its requests are stamped (RFC 3, RFC 12). A peer whose uid the kernel does not
   /// report has no userid, and never the role owner.
   std::uint32_t userid = proto::userid_unknown;
   std::uint32_t rolemask = proto::role::none;
   Rights rights;
-  /// The actor of its requests where they carry no userid; nothing for a client that has no rights.
+  /// The actor of its requests if they have no userid; unset for a client without rights.
   std::optional<module::Actor> actor = std::nullopt;
-  /// The hosts for which its agents may speak. Null for all.
+  /// Hosts to which its key is bound: its agents may report only these, and its requests may change no other
+  /// target. Null for all.
   std::shared_ptr<const text::HostIndex> hosts = nullptr;
-  /// A client of Flux's own resource module: rights (service::Gate::right_for), form and error texts are
-  /// those of that module. The broker vouches for the credentials in each of its requests.
+  /// Whether the client belongs to a Flux instance: rights (service::Gate::right_for), form and error texts
+  /// are those of Flux's own resource module. The broker vouches for the credentials in each of its requests.
   bool of_instance = false;
 
   [[nodiscard]] bool is_owner() const noexcept { return (rolemask & proto::role::owner) != 0; }
-  /// Throws Error EPERM that names the host and the key if its agents may not speak for the host.
+  /// Returns the origin for people: `ADDRESS (NAME)`, or just its name for a client of this machine.
+  [[nodiscard]] std::string origin() const;
+  /// Throws Error EPERM that names the host and the key if its agents may not report the host.
   void check_speaks_for(std::string_view host) const;
+  /// Throws the same error for the first of these hosts whose targets its requests may not change.
+  void check_acts_on(const text::Hostlist& changed) const;
 };
 
 class Access {
  public:
-  /// `owner` is the uid that runs the daemon. `tokens` are those of HTTP clients.
+  /// Makes the rules; `owner` is the uid that runs the daemon, `tokens` are those of HTTP clients.
   Access(const config::Access& rules, std::uint32_t owner, Tokens tokens = {});
 
   [[nodiscard]] Principal judge(const transport::Credentials& credentials) const;
   /// Whether a public key (Z85) is one of the configured ones.
   [[nodiscard]] bool knows_key(std::string_view key) const { return keys_.contains(std::string(key)); }
-  /// The same with these rules for users of this machine.
+  /// Returns a copy with these rules for users of this machine.
   [[nodiscard]] Access with_rules(std::vector<config::AccessRule> rules) const;
-  /// The same for users with these groups beside their primary ones.
+  /// Returns a copy for users with these groups beside their primary ones.
   [[nodiscard]] Access with_groups(std::shared_ptr<const config::UserGroups> groups) const;
   [[nodiscard]] const std::shared_ptr<const config::UserGroups>& groups() const noexcept { return groups_; }
-  /// How many names in rules the user database lacks.
+  /// Number of names in rules that the user database lacks.
   [[nodiscard]] std::size_t unknown_accounts() const noexcept;
 
  private:
@@ -96,7 +103,7 @@ class Access {
   config::Roles local_;
   config::Roles anonymous_;
   std::vector<config::AccessRule> rules_;
-  /// Null for none.
+  /// Groups of users; null for none.
   std::shared_ptr<const config::UserGroups> groups_;
   struct Key {
     config::AccessKey rule;
@@ -106,15 +113,16 @@ class Access {
   Tokens tokens_;
 };
 
-/// Sets the credentials of a request to those of its connection, as every response carries them. An owner's
-/// request that claims a userid keeps what it claims (RFC 12).
+/// Sets the credentials of a request to those of its connection, which every response carries. An owner's
+/// request that claims a userid keeps it (RFC 12).
 void stamp(const Principal& sender, proto::Message& request);
 
-/// The actor of a stamped request, in the events that it causes: its userid, or else the key or address of
-/// its sender.
+/// Returns the actor of a stamped request, for the events that it causes: its userid, or else the key or
+/// address of its sender.
 [[nodiscard]] std::optional<module::Actor> actor_of(const Principal& sender, const proto::Message& request);
 
-/// The rights of a stamped request: fewer than those of its sender if an owner sends it for another user.
+/// Returns the rights of a stamped request: fewer than those of its sender if an owner sends it for another
+/// user.
 [[nodiscard]] Rights rights_of_request(const Principal& sender, const proto::Message& request);
 
 }  // namespace resourced::daemon::peers

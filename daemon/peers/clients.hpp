@@ -10,21 +10,21 @@
 #include <vector>
 
 #include "daemon/peers/access.hpp"
-#include "daemon/peers/limits.hpp"
+#include "daemon/transport/token_bucket.hpp"
 #include "daemon/transport/transport.hpp"
 
 namespace resourced::daemon::peers {
 
 class Clients {
  public:
-  /// The most responses that wait for one client. They share their payloads where answers are the same.
+  /// Maximum number of responses that wait for one client. Equal answers share their payloads.
   static constexpr std::size_t max_backlog = 4096;
 
   struct Client {
     transport::Transport* transport = nullptr;
     transport::Credentials credentials;
     Principal principal;
-    TokenBucket requests;
+    transport::TokenBucket requests;
     /// Responses that wait for the store.
     std::size_t waiting = 0;
     std::deque<proto::Message> backlog;
@@ -35,21 +35,22 @@ class Clients {
   void remove(proto::ClientId client);
   /// Ends a client's connection and removes it.
   void drop(proto::ClientId client);
-  /// Null for a client that is gone.
+  /// Returns a client; null for one that is gone.
   [[nodiscard]] Client* find(proto::ClientId client);
   [[nodiscard]] std::vector<proto::ClientId> all() const;
   [[nodiscard]] std::size_t size() const noexcept { return clients_.size(); }
 
-  /// Sends a response, now or when there is room. False if the client is gone or was dropped, and so removed.
+  /// Sends a response, now or when there is room. Returns false if the client is gone or was dropped, and so
+  /// removed.
   bool send(proto::ClientId client, proto::Message message);
 
-  /// Sends now or not at all. For streams, which merge what they could not send.
+  /// Sends now or not at all. Used by streams, which merge unsent changes.
   transport::SendResult try_send(proto::ClientId client, const proto::Message& message);
 
   /// Sends queued responses as far as there is room. Returns the clients that turned out to be gone.
   std::vector<proto::ClientId> flush();
 
-  /// The number of queued responses.
+  /// Returns the number of queued responses.
   [[nodiscard]] std::size_t unsent() const;
 
   [[nodiscard]] std::size_t dropped() const noexcept { return dropped_; }

@@ -1,23 +1,22 @@
 #include "daemon/peers/tokens.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
 #include "os/file.hpp"
+#include "os/sha256.hpp"
 
 namespace resourced::daemon::peers {
 namespace {
 
-constexpr std::size_t digest_size = std::size_t{2} * SHA256_DIGEST_LENGTH;
+constexpr std::size_t digest_size = 64;
 constexpr std::size_t max_file = std::size_t{256} << 10;
 constexpr std::size_t max_name = 64;
 
@@ -65,7 +64,7 @@ Token read_line(const std::vector<std::string_view>& words) {
     throw Error(EINVAL, fmt::format("{} is not a name of up to {} letters, digits, '-', '.' and '_'",
                                     text::quoted(words[0]), max_name));
   }
-  if (words[2] == sha256("")) throw Error(EINVAL, "the third word is the hash of an empty token");
+  if (words[2] == os::sha256("")) throw Error(EINVAL, "the third word is the hash of an empty token");
   if (!is_digest(words[2])) {
     throw Error(EINVAL, fmt::format("the third word is not a SHA-256 of {} hexadecimal digits: "
                                     "printf %s \"$TOKEN\" | sha256sum",
@@ -75,15 +74,6 @@ Token read_line(const std::vector<std::string_view>& words) {
 }
 
 }  // namespace
-
-std::string sha256(std::string_view text) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  std::string hex;
-  hex.reserve(digest_size);
-  for (const unsigned char byte : digest) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
 
 Tokens::Tokens(std::string_view text, const std::string& file) {
   for (std::size_t number = 1; !text.empty(); ++number) {
@@ -110,12 +100,8 @@ Tokens::Tokens(std::string_view text, const std::string& file) {
 
 Tokens Tokens::load(const std::string& path) {
   const os::InputFile file(path);
-  const struct stat& status = file.status();
-  if (!S_ISREG(status.st_mode)) throw Error(EINVAL, path + ": is not a regular file");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw Error(EACCES, path + ": other users can read or change it; chmod 600 it");
-  if (status.st_uid != geteuid() && status.st_uid != 0)
-    throw Error(EACCES, path + ": belongs to another user");
+  if (!S_ISREG(file.status().st_mode)) throw Error(EINVAL, path + ": is not a regular file");
+  file.require_secret();
   const auto text = file.read(max_file);
   if (!text) throw Error(EFBIG, fmt::format("{}: has more than {} bytes", path, max_file));
   return {*text, path};
@@ -123,7 +109,7 @@ Tokens Tokens::load(const std::string& path) {
 
 const Token* Tokens::find(std::string_view digest) const {
   if (digest.size() != digest_size) return nullptr;
-  // The time of the look-up depends on the hash of the sent text, which tells nothing of a token.
+  // The look-up is safe: its time depends on the hash of the sent text, which reveals nothing about a token.
   const auto found = by_digest_.find(std::string(digest));
   if (found == by_digest_.end()) return nullptr;
   const Token& token = tokens_[found->second];

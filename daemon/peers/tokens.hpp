@@ -19,21 +19,18 @@ struct Token {
   config::Roles roles;
 };
 
-/// The SHA-256 of a text in lower-case hexadecimal digits.
-[[nodiscard]] std::string sha256(std::string_view text);
-
 class Tokens {
  public:
   static constexpr std::size_t max_tokens = 1000;
 
   Tokens() = default;
-  /// Throws Error EINVAL `FILE:LINE: ...` that quotes no digest.
+  /// Reads the text of a file. Throws Error EINVAL `FILE:LINE: ...` that quotes no digest.
   Tokens(std::string_view text, const std::string& file);
   /// Reads a file. Throws Error that names it: EACCES if anybody but its owner may read or write it, or if
   /// its owner is neither the user of this process nor root; otherwise as os::read_file().
   [[nodiscard]] static Tokens load(const std::string& path);
 
-  /// Null for an unknown digest. The time does not depend on how much of a digest is right.
+  /// Returns a token; null for an unknown digest. The time does not depend on how much of a digest is right.
   [[nodiscard]] const Token* find(std::string_view digest) const;
   [[nodiscard]] const std::vector<Token>& all() const noexcept { return tokens_; }
 

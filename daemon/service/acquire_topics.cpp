@@ -33,7 +33,7 @@ void AcquireTopics::acquire(const Call& call) {
 }
 
 void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& wanted) {
-  // In an instance of Flux the job manager says what is allocated.
+  // In a Flux instance the job manager reports allocations.
   if (wanted.allocations && executor_.module().has_brokers())
     throw Error(EPROTO, "this daemon keeps no allocations");
   const auto holder = subscribers_.add(key);
@@ -43,7 +43,7 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
   origins_[holder] = {executor_.now().wall, wanted.by, wanted.allocations};
   tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
                               wanted.partition ? " of partition " + *wanted.partition : ""));
-  held_();
+  keep_holders();
   std::optional<std::string> allocations;
   if (wanted.allocations) {
     allocations = proto::topics::encode_allocation_list(
@@ -54,7 +54,7 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
 }
 
 void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& position) {
-  // Not as lost: a scheduler that is told so of all its resources would never get them back.
+  // Refuse without an inventory: resources that a scheduler is told are lost never return to it.
   executor_.engine().require_inventory();
   requests_.keep(call, [&](proto::RequestKey key) {
     const auto holder = subscribers_.add(key);
@@ -81,9 +81,25 @@ void AcquireTopics::peers(const Call& call) {
   if (wanted.targets) {
     const module::Module& module = executor_.module();
     peers.unfit.emplace();
+    peers.unfit_since.emplace();
     const text::IdSet ranks = rset::parse_targets(*wanted.targets, module.configured());
-    for (nodes::UnfitNode& node : executor_.engine().nodes().unfit_among(ranks, module))
+    const nodes::Nodes& nodes = executor_.engine().nodes();
+    const engine::Now now = executor_.now();
+    for (nodes::UnfitNode& node : nodes.unfit_among(ranks, module)) {
       peers.unfit->emplace(node.rank, std::move(node.reason));
+      if (node.since) peers.unfit_since->emplace(node.rank, now.wall - (now.steady - *node.since));
+    }
+    for (const auto& [rank, origins] : nodes.rivals().origins()) {
+      if (ranks.contains(rank))
+        peers.unfit->emplace(rank, fmt::format("two agents say that they are this host, from {}", origins));
+    }
+    nodes.without_checks(ranks, module).for_each([&](text::IdSet::Id rank) {
+      peers.unfit->emplace(rank, "health-gate is set, and its agent runs no checks");
+    });
+    peers.boots.emplace();
+    (ranks & peers.agents).for_each([&](text::IdSet::Id rank) {
+      if (std::string boot = nodes.boot_id(rank); !boot.empty()) peers.boots->emplace(rank, std::move(boot));
+    });
   }
   requests_.respond(call, proto::make_payload(proto::topics::encode_peers(peers)));
 }
@@ -108,7 +124,7 @@ void AcquireTopics::for_each_early(Visit visit) {
   }
 }
 
-// One scheduler of each partition waits for the inventory: a second one would be refused once it is there.
+// Lets one scheduler of each partition wait for the inventory: a second one would be refused later.
 void AcquireTopics::check_early(const streams::EarlyScheduler& wanted) {
   for_each_early([&](proto::RequestKey /*key*/, const streams::EarlyScheduler& early) {
     if (early.partition.value_or("") == wanted.partition.value_or(""))
@@ -126,7 +142,7 @@ void AcquireTopics::on_defined() {
   });
 }
 
-// In a Flux instance the broker's log has the lines of Flux's own module and no others.
+// Logs nothing in a Flux instance, as the broker's log has only the lines of Flux's own module.
 void AcquireTopics::tell(const std::optional<module::Actor>& who, const std::string& what) {
   if (executor_.module().has_brokers()) return;
   if (const auto before = lines_.admit()) {
@@ -137,6 +153,10 @@ void AcquireTopics::tell(const std::optional<module::Actor>& who, const std::str
   }
 }
 
+void AcquireTopics::keep_holders() const {
+  if (cluster_.keeps_holders()) cluster_.keep_holders(holders());
+}
+
 void AcquireTopics::release(const streams::Scheduler& scheduler, End end) {
   subscribers_.remove(scheduler.holder);
   if (const auto origin = origins_.find(scheduler.holder); origin != origins_.end()) {
@@ -145,9 +165,9 @@ void AcquireTopics::release(const streams::Scheduler& scheduler, End end) {
   }
   origins_.erase(scheduler.holder);
   executor_.step(engine::Release{scheduler.holder});
-  held_();
-  // Other holders may have gained resources. Flush later, as this may be called within a flush.
-  if (!executor_.engine().acquisition().partitions().empty()) flush_later_();
+  keep_holders();
+  // Other holders may have gained resources. Send their updates later, as this may be called within a flush.
+  if (!executor_.engine().acquisition().partitions().empty()) deferral_.post("resource.acquire", [] {});
 }
 
 }  // namespace resourced::daemon::service

@@ -2,7 +2,6 @@
 // and resource.peers, which lists the holders.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +13,8 @@
 #include "core/time.hpp"
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/answers.hpp"
+#include "daemon/service/cluster_topics.hpp"
+#include "daemon/service/deferral.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/outbox.hpp"
@@ -24,48 +25,48 @@ namespace resourced::daemon::service {
 
 class AcquireTopics {
  public:
-  /// `flush_later` posts a flush of pending updates to the loop. `held` is called when holders() may have
-  /// changed.
+  /// `cluster` keeps the holders for the next leader.
   AcquireTopics(Executor& executor, Requests& requests, Answers& answers, streams::Subscribers& subscribers,
-                std::function<void()> flush_later, std::function<void()> held)
+                ClusterTopics& cluster, Deferral& deferral)
       : executor_(executor),
         requests_(requests),
         answers_(answers),
         subscribers_(subscribers),
-        flush_later_(std::move(flush_later)),
-        held_(std::move(held)) {}
+        cluster_(cluster),
+        deferral_(deferral) {}
 
   void acquire(const Call& call);
   void mute(const Call& call);
   void peers(const Call& call);
-  /// Continues an acquire that an earlier process has served. Throws Error EAGAIN if the inventory is not
-  /// known any more.
+  /// Continues an acquire that an earlier process has served. Throws Error EAGAIN without an inventory.
   void resume(const Call& call, const streams::SchedulerPosition& position);
 
-  /// The inventory is known: the acquires that wait for it get their resources.
+  /// Called when the inventory is known: gives the waiting acquires their resources.
   void on_defined();
-  /// The holders with an identity, and the former ones whose partitions are kept for them.
-  [[nodiscard]] std::vector<module::PartitionHolder> holders() const;
-  /// A scheduler is gone: its resources are free again.
+  /// Keeps the holders that have an identity, and the former holders whose partitions are still reserved, for
+  /// the next leader of a cluster.
+  void keep_holders() const;
+  /// Frees the resources of a scheduler that is gone.
   void release(const streams::Scheduler& scheduler, End end);
 
  private:
+  [[nodiscard]] std::vector<module::PartitionHolder> holders() const;
   /// Visits the acquires that wait for the inventory.
   template <class Visit>
   void for_each_early(Visit visit);
-  /// Throws Error EBUSY if another one of the same partition waits.
+  /// Throws Error EBUSY if another acquire of the same partition waits.
   void check_early(const streams::EarlyScheduler& wanted);
-  /// Acquires for a request. Throws Error if the partition cannot be acquired.
+  /// Acquires the resources for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, const streams::EarlyScheduler& wanted);
 
-  /// Writes a line of the log.
+  /// Logs a line about a scheduler.
   void tell(const std::optional<module::Actor>& who, const std::string& what);
 
-  /// How a holder came to its resources.
+  /// When and by which actor a holder acquired its resources.
   struct Origin {
     WallTime since{};
     std::optional<module::Actor> by;
-    /// It reports its allocations.
+    /// The holder reports its allocations.
     bool reports = false;
   };
 
@@ -73,11 +74,11 @@ class AcquireTopics {
   Requests& requests_;
   Answers& answers_;
   streams::Subscribers& subscribers_;
-  std::function<void()> flush_later_;
-  std::function<void()> held_;
-  /// Of each holder of the engine.
+  ClusterTopics& cluster_;
+  Deferral& deferral_;
+  /// Origins of the engine's holders.
   std::map<engine::HolderId, Origin> origins_;
-  /// Several schedulers may come or go at once.
+  /// Limits lines about schedulers; several may come or go at once.
   peers::RateLimit lines_{{1, 20}};
 };
 

@@ -21,7 +21,7 @@ proto::Payload answer_of(const proto::topics::AgentAnswer& answer) {
 
 }  // namespace
 
-// Its agent has the reason in its own log, on a node that nobody may look at.
+// Logs a refusal here too: the agent logs the reason on a node that nobody may look at.
 void AgentTopics::hello(const Call& call) {
   try {
     admit(call);
@@ -40,15 +40,15 @@ void AgentTopics::admit(const Call& call) {
   call.sender.check_speaks_for(report.hostname);
   requests_.keep(call, [&](proto::RequestKey key) {
     if (!settings.wants(report)) {
-      // Refused before it takes effect: a node must not be drained for cores that its next report will have.
+      // Refuse the report before it takes effect: its node must not be drained for cores that the next has.
       requests_.respond(key, answer_of({.norestrict = settings.norestrict}));
       return requests_.end(key, Error(ENODATA, "another report of this node is wanted"));
     }
     const nodes::AgentId agent = ++last_;
     agents_.emplace(agent, Agent{key, report.hostname});
     requests_.become(key, streams::NodeAgent{agent});
-    executor_.step(
-        engine::AgentHello{agent, static_cast<nodes::ConnectionId>(key.client), std::move(report)});
+    executor_.step(engine::AgentHello{agent, static_cast<nodes::ConnectionId>(key.client), std::move(report),
+                                      call.sender.origin()});
   });
 }
 
@@ -71,7 +71,7 @@ void AgentTopics::beat(const Call& call) {
 void AgentTopics::health(const Call& call) {
   (void)executor_.engine().nodes().watched();
   const proto::topics::AgentHealth health = proto::topics::parse_agent_health(call.object());
-  // One node for each request, as a thousand drains would hold the loop for long.
+  // Accept one node in each request, as a thousand drains would hold the loop for long.
   std::vector<nodes::AgentId> agents;
   const auto add = [&](const streams::Stream& stream) {
     if (const auto* agent = std::get_if<streams::NodeAgent>(&stream)) agents.push_back(agent->agent);
@@ -90,12 +90,6 @@ void AgentTopics::health(const Call& call) {
   requests_.respond(call);
 }
 
-void AgentTopics::discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
-                           std::function<void(const rset::ResourceSet&)> define) {
-  define_ = std::move(define);
-  executor_.step(engine::Discover{settings, std::move(recorded)});
-}
-
 void AgentTopics::tell(const nodes::AgentNews& news) {
   const auto found = agents_.find(news.agent);
   if (found == agents_.end()) return;
@@ -108,13 +102,13 @@ void AgentTopics::tell(const nodes::AgentNews& news) {
   }
 }
 
-void AgentTopics::check_senders(const std::function<const peers::Principal*(proto::ClientId)>& sender) {
+void AgentTopics::check_senders(peers::Clients& clients) {
   std::vector<std::pair<proto::RequestKey, Error>> ended;
   for (const auto& [id, agent] : agents_) {
-    const peers::Principal* const principal = sender(agent.key.client);
-    if (principal == nullptr) continue;
+    const peers::Clients::Client* const known = clients.find(agent.key.client);
+    if (known == nullptr) continue;
     try {
-      principal->check_speaks_for(agent.host);
+      known->principal.check_speaks_for(agent.host);
     } catch (const Error& error) {
       ended.emplace_back(agent.key, error);
     }
@@ -125,7 +119,7 @@ void AgentTopics::check_senders(const std::function<const peers::Principal*(prot
 void AgentTopics::release(const streams::NodeAgent& gone, End end) {
   using AgentEnd = nodes::Nodes::End;
   agents_.erase(gone.agent);
-  // Ignored if the engine has ended the agent itself.
+  // The engine ignores this end if it has ended the agent itself.
   executor_.step(engine::AgentEnd{gone.agent, end == End::cancelled ? AgentEnd::farewell : AgentEnd::lost});
 }
 

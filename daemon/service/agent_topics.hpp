@@ -1,15 +1,13 @@
-// The topics of node agents: passes their reports to the engine and the engine's answers to them. Without
+// The topics of node agents: pass their reports to the engine, and the engine's answers to them. Without
 // agents (monitor.mode static), where every target is always online, these topics are refused.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "core/nodes/nodes.hpp"
-#include "core/rset/resource_set.hpp"
-#include "daemon/peers/access.hpp"
+#include "daemon/peers/clients.hpp"
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
@@ -25,17 +23,11 @@ class AgentTopics {
   void beat(const Call& call);
   void health(const Call& call);
 
-  /// Begins to discover the inventory from the agents' reports. `define` passes the result to the engine.
-  void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
-                std::function<void(const rset::ResourceSet&)> define);
-  /// The inventory that the agents have reported.
-  void on_discovered(const rset::ResourceSet& inventory) const { define_(inventory); }
   /// Sends news from the engine to an agent.
   void tell(const nodes::AgentNews& news);
-  /// Ends the agents that may not speak for their hosts any more. `sender` returns null for a client that is
-  /// gone.
-  void check_senders(const std::function<const peers::Principal*(proto::ClientId)>& sender);
-  /// An agent's request has ended.
+  /// Ends those agents of these clients that may not speak for their hosts any more.
+  void check_senders(peers::Clients& clients);
+  /// Called when the request of an agent has ended.
   void release(const streams::NodeAgent& gone, End end);
 
  private:
@@ -49,7 +41,6 @@ class AgentTopics {
   };
   std::unordered_map<nodes::AgentId, Agent> agents_;
   nodes::AgentId last_ = 0;
-  std::function<void(const rset::ResourceSet&)> define_;
   peers::RateLimit refused_;
 };
 

@@ -25,7 +25,7 @@ std::vector<engine::HolderId> AllocationTopics::holders_of(proto::ClientId clien
 }
 
 void AllocationTopics::alloc(const Call& call) {
-  // In an instance of Flux the job manager says what is allocated.
+  // In a Flux instance the job manager reports allocations.
   if (executor_.module().has_brokers()) throw Error(ENOSYS, "this daemon keeps no allocations");
   executor_.step(engine::Alloc{holders_of(call.client), proto::topics::parse_alloc(call.object())},
                  call.actor());
@@ -35,6 +35,22 @@ void AllocationTopics::alloc(const Call& call) {
 void AllocationTopics::free(const Call& call) {
   executor_.step(engine::Free{holders_of(call.client), proto::topics::parse_free(call.object())},
                  call.actor());
+  requests_.respond(call);
+}
+
+void AllocationTopics::force_free(const Call& call) {
+  module::FreeCommand command = proto::topics::parse_free(call.object());
+  if (call.sender.hosts != nullptr) {
+    for (const std::string& id : command.ids) {
+      const module::Allocation* const allocation = executor_.module().ledger().find(id);
+      if (allocation == nullptr) continue;
+      call.sender.check_acts_on(allocation->resources.nodelist());
+      for (const module::AbsentResources& gone : allocation->absent) {
+        call.sender.check_speaks_for(gone.target.host);
+      }
+    }
+  }
+  executor_.step(module::Command{std::move(command)}, call.actor());
   requests_.respond(call);
 }
 
@@ -48,8 +64,11 @@ void AllocationTopics::list(const Call& call) {
   std::size_t bytes = 0;
   std::size_t looked_at = 0;
   std::optional<std::string> last;
-  auto next = ledger.all().upper_bound(wanted.after);
-  for (; next != ledger.all().end(); ++next) {
+  // If the named targets have few allocations, look at these only.
+  const auto on_targets = targets ? ledger.on(*targets, most_looked_at) : std::nullopt;
+  const module::Ledger::Allocations& all = on_targets ? *on_targets : ledger.all();
+  auto next = all.upper_bound(wanted.after);
+  for (; next != all.end(); ++next) {
     const module::SharedAllocation& allocation = next->second;
     if (++looked_at > most_looked_at || found.size() >= most_listed || bytes >= most_listed_bytes) break;
     last = allocation->id;
@@ -58,7 +77,7 @@ void AllocationTopics::list(const Call& call) {
     bytes += allocation->text->size();
   }
   const std::string list = proto::topics::encode_allocation_list(found, executor_.now().wall);
-  if (next == ledger.all().end()) last.reset();
+  if (next == all.end()) last.reset();
   requests_.respond(call, proto::make_payload(proto::topics::encode_allocations(list, last)));
 }
 

@@ -12,8 +12,8 @@ namespace resourced::daemon::service {
 
 class AllocationTopics {
  public:
-  /// Upper bounds of a response to resource.allocations, which a client asks for in parts, and of the
-  /// allocations that are looked at for it.
+  /// Limits of a response to resource.allocations, which a client requests in parts: allocations and bytes in
+  /// it, and allocations that are looked at for it.
   static constexpr std::size_t most_listed = 500;
   static constexpr std::size_t most_listed_bytes = std::size_t{256} << 10;
   static constexpr std::size_t most_looked_at = 1000;
@@ -22,10 +22,12 @@ class AllocationTopics {
 
   void alloc(const Call& call);
   void free(const Call& call);
+  /// Frees any allocation for an operator; for a key that is bound to hosts, only those on these hosts.
+  void force_free(const Call& call);
   void list(const Call& call);
 
  private:
-  /// The holders of a client's acquires.
+  /// Returns the holders of a client's acquires.
   [[nodiscard]] std::vector<engine::HolderId> holders_of(proto::ClientId client) const;
 
   Executor& executor_;

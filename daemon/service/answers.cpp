@@ -15,7 +15,7 @@ using proto::topics::LogRead;
 
 namespace {
 
-// Upper bound of cached sets of targets.
+// Maximum number of cached sets of targets.
 constexpr std::size_t max_resources = 64;
 
 }  // namespace
@@ -36,10 +36,14 @@ proto::Payload Answers::status() {
   engine_.require_inventory();
   const module::Acquisition& acquisition = engine_.acquisition();
   const nodes::Health& health = engine_.nodes().health();
-  const auto encode = [&] { return proto::topics::encode_status(module_, acquisition, health.unchecked()); };
-  // Changes of health are no events, so version() does not show them.
-  if (health_version_ != health.version()) status_.payload.reset();
-  health_version_ = health.version();
+  const nodes::Rivals& rivals = engine_.nodes().rivals();
+  const auto encode = [&] {
+    return proto::topics::encode_status(module_, acquisition, health.unchecked(), rivals.origins());
+  };
+  // Changes of health and of rivals are no events, so version() does not count them.
+  const std::uint64_t reports = health.version() + rivals.version();
+  if (reports_version_ != reports) status_.payload.reset();
+  reports_version_ = reports;
   if (!acquisition.partitions().empty()) return proto::make_payload(encode());
   return cached(status_, version(), encode);
 }
@@ -52,7 +56,7 @@ proto::Payload Answers::inventory() {
 }
 
 void Answers::require_inventory() const {
-  if (replica_ != nullptr) return replica_->require_states();
+  if (replica_ != nullptr) return replica_->require_state();
   engine_.require_inventory();
 }
 

@@ -1,4 +1,4 @@
-// Answers about the present state, encoded once and shared by all requests until the state changes.
+// Answers with the present state, encoded once and shared by all requests until the state changes.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,20 @@ namespace resourced::daemon::service {
 
 class Answers {
  public:
-  /// `term` is that of the leader of a cluster. The answers are those of the `replica`, if there is one.
+  /// `term` is that of the leader of a cluster. If there is a `replica`, the answers show its state.
   Answers(const engine::Engine& engine, std::optional<proto::topics::Term> term, Replica* replica)
       : engine_(engine), term_(std::move(term)), replica_(replica) {}
 
-  // Each of these throws Error EAGAIN while the inventory is not known, and of a standby as Replica::read()
-  // does.
+  // Each of the following throws Error EAGAIN without an inventory, on a standby as Replica::read() does.
 
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload inventory();
-  /// Also throws as proto::encode_hostlist() does.
+  /// Returns the answer to attr.get of `hostlist`. Also throws as proto::encode_hostlist() does.
   [[nodiscard]] proto::Payload hostlist();
-  /// The inventory for feasibility checks, which run on another thread.
+  /// Returns the inventory for feasibility checks, which run on another thread.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
-  /// The first response to an acquire of these targets. `kept` are those that no other holder keeps,
-  /// `allocations` as encode_acquired() takes them.
+  /// Returns the first response to an acquire of these targets. `kept` are targets that no other holder
+  /// keeps, `allocations` is a list as encode_acquired() takes it.
   [[nodiscard]] proto::Payload acquired(const text::IdSet& targets, const text::IdSet& kept,
                                         const std::optional<std::string>& allocations);
 
@@ -42,14 +41,14 @@ class Answers {
     std::uint64_t version = 0;
     proto::Payload payload;
   };
-  /// The encoded R of a set of targets, kept since the same targets are acquired again and again.
+  /// The encoded R of a set of targets, kept as the same targets are acquired again and again.
   struct Resources {
     std::uint64_t version = 0;
     text::IdSet targets;
     std::string text;
   };
 
-  /// Grows with each change of a state or of the ledger.
+  /// Returns a number that grows with each change of a state or of the ledger.
   [[nodiscard]] std::uint64_t version() const noexcept {
     return module_.state_version() + module_.ledger().version();
   }
@@ -62,7 +61,7 @@ class Answers {
   std::optional<proto::topics::Term> term_;
   Replica* replica_;
   Cached status_;
-  std::uint64_t health_version_ = 0;
+  std::uint64_t reports_version_ = 0;
   Cached inventory_;
   Cached hostlist_;
   std::map<std::string, Resources> resources_;

@@ -35,14 +35,14 @@ bool is_seen(const module::EventBody& body) {
          std::holds_alternative<module::LivelyEvent>(body);
 }
 
-/// Whether the daemon causes such events by itself, and not only as it starts.
+/// Returns whether the daemon causes such events by itself while it runs, not only at its start.
 bool is_of_daemon(const module::EventBody& body) {
   return std::holds_alternative<module::DrainEvent>(body) ||
          std::holds_alternative<module::UndrainEvent>(body) ||
          std::holds_alternative<module::UpdateEvent>(body);
 }
 
-/// ` from 2026-01-01T00:00:00Z until ...`, as far as there are times.
+/// Returns ` from 2026-01-01T00:00:00Z until ...`, with the times that are set.
 std::string times_of(const module::EventBody& body) {
   std::string text;
   const auto add = [&text](std::string_view word, const std::optional<WallTime>& time) {
@@ -82,22 +82,14 @@ std::string text_of(const ChangeLine& line) {
   return text;
 }
 
-std::optional<std::uint64_t> ChangeLog::Budget::admit(SteadyTime now) {
-  if (lines.left(now, rate) < 1) {
-    ++suppressed;
-    return std::nullopt;
-  }
-  lines.take(now, rate, 1);
-  return std::exchange(suppressed, 0);
-}
-
 void ChangeLog::add(const engine::Record& record, SteadyTime now) {
   if (!write_) return;
   if (is_seen(record.event.body)) return see(proto::event_name(record.event.body), record);
   const std::optional<module::Actor>& actor = record.event.by;
   if (!actor && !is_of_daemon(record.event.body)) return;
-  Budget& budget = !actor || std::holds_alternative<module::ByHost>(*actor) ? of_agents_ : of_others_;
-  const auto before = budget.admit(now);
+  peers::RateLimit& lines =
+      !actor || std::holds_alternative<module::ByHost>(*actor) ? of_agents_ : of_others_;
+  const auto before = lines.admit(now);
   if (!before) return;
   ChangeLine line;
   line.event = proto::event_name(record.event.body);
@@ -121,7 +113,7 @@ void ChangeLog::see(std::string_view event, const engine::Record& record) {
 
 void ChangeLog::tell_seen_later() {
   constexpr Seconds together{1};
-  later_(together, [this] { tell_seen(); });
+  deferral_.later(together, [this] { tell_seen(); });
 }
 
 void ChangeLog::tell_seen() {

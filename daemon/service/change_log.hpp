@@ -1,7 +1,7 @@
-// Lines of the daemon's log for changes, once they are in the store: one for each event that somebody, or the
-// daemon itself, has caused. Clients can cause changes without end, so lines are limited, and the next one
-// says how many were left out. What agents tell of a whole cluster within a second is one line: `1865 nodes
-// torpid: cn[...]`. The event log has all of them.
+// Lines of the daemon's log for changes, written once the store has them: one for each event that a client,
+// an agent or the daemon itself has caused. Clients can cause changes without end, so lines are limited, and
+// the next line says how many were left out. Reports of agents about many nodes within a second become one
+// line: `1865 nodes torpid: cn[...]`. The event log has all events.
 #pragma once
 
 #include <cstdint>
@@ -18,51 +18,51 @@
 #include "core/text/hostlist.hpp"
 #include "core/time.hpp"
 #include "daemon/peers/limits.hpp"
+#include "daemon/service/deferral.hpp"
+#include "daemon/transport/token_bucket.hpp"
 
 namespace resourced::daemon::service {
 
-/// Each text is one line of at most json_text::max_printable_line bytes without control characters.
+/// A line of the log. Each text has at most json_text::max_printable_line bytes and no control characters.
 struct ChangeLine {
   /// The line without its author and reason.
   std::string what;
   /// The name of the event.
   std::string event;
-  /// The hosts that it concerns; empty for a change of the whole inventory.
+  /// Hosts of the change; empty for a change of the whole inventory.
   std::string hosts;
-  /// Nothing for the daemon.
+  /// Author of the change; unset for the daemon.
   std::optional<module::Actor> by;
-  /// Empty for none.
+  /// Reason of the change; empty for none.
   std::string reason;
-  /// Whether the line ends with its author.
+  /// Whether the line names its author.
   bool has_author = true;
-  /// How many lines were left out before it.
+  /// Number of lines that were left out before this one.
   std::uint64_t left_out = 0;
 };
 
-/// `drain n3 by alice (uid 1000): bad memory`. Asks the user database, so it is for the thread of the log.
+/// Returns `drain n3 by alice (uid 1000): bad memory`. For the log's thread, as it asks the user database.
 [[nodiscard]] std::string text_of(const ChangeLine& line);
 
-/// `uid 1000`, `key login1`: as the names of clients in the other lines of the log (peers::Principal).
+/// Returns `uid 1000` or `key login1`, as other lines of the log name clients (peers::Principal).
 [[nodiscard]] std::string name_of(const module::Actor& actor);
-/// The same with the name of a user before the number, `alice (uid 1000)`. Asks the user database.
+/// Returns the name of a user before the number, `alice (uid 1000)`; else name_of(). Asks the user database.
 [[nodiscard]] std::string full_name_of(const module::Actor& actor);
 
 class ChangeLog {
  public:
   using Write = std::function<void(const ChangeLine&)>;
-  /// Calls a function after a time.
-  using Later = std::function<void(Seconds, std::function<void()>)>;
 
-  /// `write` writes a line; null where no lines are wanted.
-  ChangeLog(Write write, Later later) : write_(std::move(write)), later_(std::move(later)) {}
+  /// `write` writes a line; null for no lines.
+  ChangeLog(Write write, Deferral& deferral) : write_(std::move(write)), deferral_(deferral) {}
 
-  /// Any event but the allocations and frees of a scheduler.
+  /// Adds the line of an event. Not for allocations and frees of a scheduler.
   void add(const engine::Record& record, SteadyTime now);
   /// Writes the lines of the events up to this one.
   void on_committed(engine::Sequence last);
 
  private:
-  /// Nodes that came online, or the like, since the last line of it.
+  /// Nodes of one kind of event, such as those that came online, since the last line about it.
   struct Seen {
     std::string event;
     text::Hostlist hosts;
@@ -73,23 +73,16 @@ class ChangeLog {
   void tell_seen_later();
   void tell_seen();
 
-  /// A site may drain its nodes one by one within a second, and each of them has its line.
-  static constexpr peers::TokenBucket::Rate rate{10, 1000};
-
-  struct Budget {
-    peers::TokenBucket lines;
-    std::uint64_t suppressed = 0;
-    /// How many lines were left out before this one; nothing if it is to be left out, too.
-    std::optional<std::uint64_t> admit(SteadyTime now);
-  };
+  /// Limit of lines: a site may drain its nodes one by one within a second, each of which has its line.
+  static constexpr transport::TokenBucket::Rate rate{10, 1000};
 
   Write write_;
-  Later later_;
-  /// Agents have one of their own, so that failing nodes do not hide the changes of users.
-  Budget of_agents_;
-  Budget of_others_;
+  Deferral& deferral_;
+  /// Agents have a limit of their own, so that failing nodes do not hide the changes of users.
+  peers::RateLimit of_agents_{rate};
+  peers::RateLimit of_others_{rate};
   std::deque<std::pair<engine::Sequence, ChangeLine>> waiting_;
-  /// In the order of their first events.
+  /// Ordered by their first events.
   std::vector<Seen> seen_;
   engine::Sequence committed_ = 0;
 };

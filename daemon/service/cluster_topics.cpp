@@ -18,47 +18,42 @@ std::string Following::Standing::line() const {
   return fmt::format("{}; its files differ from the leader's: {}", text, fmt::join(differs, ", "));
 }
 
-ClusterTopics::ClusterTopics(Requests& requests, std::optional<Leadership> leadership,
-                             const std::optional<Following>& following,
-                             std::function<void(std::function<void()>)> post)
-    : requests_(requests), leadership_(std::move(leadership)), post_(std::move(post)) {
-  if (leadership_) ask_roster_ = leadership_->ask_roster;
-  if (following) {
-    standing_ = following->standing;
-    ask_roster_ = following->ask_roster;
-  }
-}
-
 ClusterTopics::Role ClusterTopics::role() const {
-  if (leadership_) return Role::leader;
-  if (!standing_) return Role::alone;
-  return standing_().is_in_touch ? Role::standby : Role::no_majority;
+  if (leads()) return Role::leader;
+  if (!follows()) return Role::alone;
+  return following_->standing().is_in_touch ? Role::standby : Role::no_majority;
 }
 
 void ClusterTopics::check(Needs needs) const {
-  if (standing_ && needs != Needs::log) throw proto::topics::standby_refusal(standing_().text);
+  if (follows() && needs != Needs::log) throw proto::topics::standby_refusal(following_->standing().text);
 }
 
 void ClusterTopics::check_event(log::Sequence event, log::Sequence last) const {
-  if (!standing_ || event <= last) return;
+  if (!follows() || event <= last) return;
   throw proto::topics::standby_refusal(
-      fmt::format("{}; it does not have event {} yet", standing_().text, event));
+      fmt::format("{}; it does not have event {} yet", following_->standing().text, event));
 }
 
 std::optional<std::string> ClusterTopics::standing() const {
-  if (leadership_) return fmt::format("leader of epoch {}", leadership_->term.epoch);
-  if (!standing_) return std::nullopt;
-  const Following::Standing standing = standing_();
+  if (leads()) return fmt::format("leader of epoch {}", leadership_->term().epoch);
+  if (!follows()) return std::nullopt;
+  const Following::Standing standing = following_->standing();
   if (!standing.is_in_touch) throw Error(EAGAIN, standing.text);
   return standing.line();
 }
 
 std::vector<std::string> ClusterTopics::differs() const {
-  return standing_ ? standing_().differs : std::vector<std::string>();
+  return follows() ? following_->standing().differs : std::vector<std::string>();
 }
 
 std::optional<proto::topics::Term> ClusterTopics::term() const {
-  return leadership_ ? std::optional(leadership_->term) : std::nullopt;
+  return leads() ? std::optional(leadership_->term()) : std::nullopt;
+}
+
+void ClusterTopics::keep_holders(std::vector<module::PartitionHolder> holders) {
+  if (holders == kept_holders_) return;
+  leadership_->keep_holders(holders);
+  kept_holders_ = std::move(holders);
 }
 
 void ClusterTopics::leader(const Call& call) {
@@ -69,9 +64,9 @@ void ClusterTopics::leader(const Call& call) {
 void ClusterTopics::members(const Call& call) {
   ask(call, [this](proto::RequestKey key, const ::resourced::cluster::Roster& roster) {
     proto::topics::Cluster answer;
-    if (leadership_) {
-      answer.name = leadership_->name;
-      answer.epoch = leadership_->term.epoch;
+    if (leads()) {
+      answer.name = leadership_->name();
+      answer.epoch = leadership_->term().epoch;
     } else if (roster.leader) {
       answer.name = roster.leader->name;
       answer.epoch = static_cast<std::uint64_t>(roster.leader->epoch);
@@ -90,7 +85,7 @@ void ClusterTopics::hand_over(const Call& call) {
   ask(call, [this, name = proto::topics::parse_hand_over(call.optional_object())](
                 proto::RequestKey key, const ::resourced::cluster::Roster& roster) {
     const ::resourced::cluster::Standing& successor =
-        ::resourced::cluster::choose_successor(roster, leadership_->name, name);
+        ::resourced::cluster::choose_successor(roster, leadership_->name(), name);
     requests_.finish(key,
                      proto::make_payload(proto::topics::encode_successor({successor.name, successor.uri})));
     leadership_->hand_over(successor.name);
@@ -98,7 +93,8 @@ void ClusterTopics::hand_over(const Call& call) {
 }
 
 void ClusterTopics::ask(const Call& call, Finish finish) {
-  if (!ask_roster_) throw Error(ENOENT, "this daemon is in no cluster");
+  Membership* const membership = leads() ? static_cast<Membership*>(leadership_) : following_;
+  if (membership == nullptr) throw Error(ENOENT, "this daemon is in no cluster");
   const std::string& who = call.sender.name;
   const auto own = static_cast<std::size_t>(std::ranges::count(questions_, who, &Question::who));
   if (own >= most_of_one || questions_.size() >= most) {
@@ -109,8 +105,8 @@ void ClusterTopics::ask(const Call& call, Finish finish) {
     const std::uint64_t number = ++last_number_;
     questions_.push_back({number, key, who});
     requests_.become(key, streams::ClusterQuery{});
-    ask_roster_([this, number, finish = std::move(finish)](const auto& answer) {
-      post_([this, number, finish, answer] { take(number, answer, finish); });
+    membership->ask_roster([this, number, finish = std::move(finish)](const auto& answer) {
+      deferral_.post("resource.cluster", [this, number, finish, answer] { take(number, answer, finish); });
     });
   });
 }

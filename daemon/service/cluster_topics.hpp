@@ -1,5 +1,4 @@
-// resource.leader, resource.cluster and resource.hand-over: this daemon as the leader or a standby of a
-// cluster.
+// resource.leader, resource.cluster and resource.hand-over, and the role of this daemon in a cluster, if any.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 #include "core/cluster/roster.hpp"
 #include "core/error.hpp"
 #include "core/module/reservations.hpp"
-#include "core/module/snapshot.hpp"
+#include "daemon/service/deferral.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/topics.hpp"
 #include "proto/message.hpp"
@@ -21,85 +20,97 @@
 
 namespace resourced::daemon::service {
 
-/// A daemon that leads a cluster.
-struct Leadership {
-  /// Of this daemon.
-  std::string name;
-  proto::topics::Term term;
-  /// Once this is false another daemon may have taken over: requests are dropped, and nothing is sent that
-  /// was not waiting for its client.
-  std::function<bool()> may_serve;
+/// The membership of this daemon in a cluster.
+class Membership {
+ public:
   using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;
-  /// Asks etcd for the members.
-  std::function<void(TakeRoster)> ask_roster;
-  /// Ends the service after the answers that are on their way, and lets this member lead.
-  std::function<void(const std::string& successor)> hand_over;
-  /// Why nothing can be changed now, as earlier changes are not committed; nothing as long as they are.
-  std::function<std::optional<std::string>()> stalled;
-  /// Keeps the holders of resources for the next leader. Null where nobody wants them.
-  std::function<void(const std::vector<module::PartitionHolder>&)> keep_holders = nullptr;
+
+  Membership() = default;
+  virtual ~Membership() = default;
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+  Membership(Membership&&) = delete;
+  Membership& operator=(Membership&&) = delete;
+
+  /// Asks etcd for the members. The loop calls `take` with the answer.
+  virtual void ask_roster(TakeRoster take) = 0;
 };
 
-/// A daemon of a cluster that another one leads.
-struct Following {
+/// The membership of a leader.
+class Leadership : public Membership {
+ public:
+  /// Returns the name of this daemon.
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual proto::topics::Term term() const = 0;
+  /// Returns whether this daemon may still serve. Once it is false, another daemon may have taken over:
+  /// requests are dropped, and only messages that wait for their clients are sent.
+  [[nodiscard]] virtual bool may_serve() const = 0;
+  /// Ends the service after the answers that are on their way, and lets this member lead.
+  virtual void hand_over(const std::string& successor) = 0;
+  /// Returns why changes are refused now: earlier ones are not committed. Unset while changes are committed.
+  [[nodiscard]] virtual std::optional<std::string> stalled() const = 0;
+  /// Stores the holders of resources for the next leader.
+  virtual void keep_holders(const std::vector<module::PartitionHolder>& /*holders*/) {}
+};
+
+/// The membership of a standby, which another daemon leads.
+class Following : public Membership {
+ public:
   struct Standing {
-    /// `standby`, and who leads, or why it does not know that.
+    /// `standby`, and the leader, or why the leader is not known.
     std::string text;
-    /// It has heard of etcd within the time of its lease, so that its events are recent.
+    /// The standby was in touch with etcd within the time of its lease, so its events are recent.
     bool is_in_touch = false;
-    /// The groups of settings in which its files differ from the leader's, as far as it knows.
+    /// Groups of settings in which the standby's files differ from the leader's, as far as known.
     std::vector<std::string> differs = {};
 
-    /// With the files that differ, for people.
+    /// Returns the text with the files that differ, for people.
     [[nodiscard]] std::string line() const;
   };
-  std::function<Standing()> standing;
-  /// As Leadership has it.
-  std::function<void(Leadership::TakeRoster)> ask_roster;
-  /// The states of its log at the start; nothing if the log does not tell them.
-  std::optional<module::Snapshot> states;
+  [[nodiscard]] virtual Standing standing() const = 0;
 };
 
 class ClusterTopics {
  public:
-  /// Upper bounds of the requests that wait for etcd at the same time: of one uid or key, and of all.
+  /// Maximum number of requests that wait for etcd at the same time: of one uid or key, and of all.
   static constexpr std::size_t most_of_one = 4;
   static constexpr std::size_t most = 64;
 
-  /// A daemon with neither a `leadership` nor `following` is on its own. `post` runs work later, and sends
-  /// its answers.
-  ClusterTopics(Requests& requests, std::optional<Leadership> leadership,
-                const std::optional<Following>& following, std::function<void(std::function<void()>)> post);
+  /// A daemon for which both `leadership` and `following` are null is in no cluster.
+  ClusterTopics(Requests& requests, Leadership* leadership, Following* following, Deferral& deferral)
+      : requests_(requests), leadership_(leadership), following_(following), deferral_(deferral) {}
 
-  [[nodiscard]] bool leads() const noexcept { return leadership_.has_value(); }
-  [[nodiscard]] bool may_serve() const { return !leadership_ || leadership_->may_serve(); }
-  /// As Leadership has it.
+  [[nodiscard]] bool leads() const noexcept { return leadership_ != nullptr; }
+  [[nodiscard]] bool may_serve() const { return leadership_ == nullptr || leadership_->may_serve(); }
+  /// Returns Leadership::stalled() of a leader.
   [[nodiscard]] std::optional<std::string> stalled() const {
-    return leadership_ ? leadership_->stalled() : std::nullopt;
+    return leads() ? leadership_->stalled() : std::nullopt;
   }
-  /// As Leadership has it; nothing for other daemons.
-  void keep_holders(const std::vector<module::PartitionHolder>& holders) const {
-    if (leadership_ && leadership_->keep_holders) leadership_->keep_holders(holders);
-  }
-  /// Of a daemon that leads.
+  /// Returns whether the holders of resources are stored for the next leader.
+  [[nodiscard]] bool keeps_holders() const noexcept { return leads() && !is_shut_down_; }
+  /// Stores the holders unless they are the same as at the last call.
+  void keep_holders(std::vector<module::PartitionHolder> holders);
+  /// Stops storing holders: the releases at this daemon's end must not end the reservations of the holders.
+  void shut_down() noexcept { is_shut_down_ = true; }
+  /// Returns the term of a leader.
   [[nodiscard]] std::optional<proto::topics::Term> term() const;
-  [[nodiscard]] bool follows() const noexcept { return standing_ != nullptr; }
-  /// As Following::Standing has it; empty for other daemons.
+  [[nodiscard]] bool follows() const noexcept { return following_ != nullptr; }
+  /// Returns Following::Standing::differs of a standby; empty for other daemons.
   [[nodiscard]] std::vector<std::string> differs() const;
   enum class Role { alone, leader, standby, no_majority };
   [[nodiscard]] Role role() const;
-  /// Throws Error EHOSTUNREACH with the leader, if a standby does not serve what needs this.
+  /// Throws Error EHOSTUNREACH with the leader if a standby does not serve requests with this need.
   void check(Needs needs) const;
-  /// The same, if a standby whose last event is `last` does not have this event yet.
+  /// Throws the same Error if a standby, whose last event is `last`, does not have this event yet.
   void check_event(log::Sequence event, log::Sequence last) const;
-  /// For resource.ready: what this daemon is, as a line; nothing for one on its own. Throws Error EAGAIN for
-  /// a standby whose events may be old.
+  /// Returns the role of this daemon as a line, for resource.ready; unset for a daemon in no cluster. Throws
+  /// Error EAGAIN for a standby whose events may be old.
   [[nodiscard]] std::optional<std::string> standing() const;
 
   void leader(const Call& call);
   void members(const Call& call);
   void hand_over(const Call& call);
-  /// A request has ended.
+  /// Called when a request has ended.
   void release(proto::RequestKey key);
 
  private:
@@ -116,12 +127,12 @@ class ClusterTopics {
             const Finish& finish);
 
   Requests& requests_;
-  std::optional<Leadership> leadership_;
-  /// Set for a standby.
-  std::function<Following::Standing()> standing_;
-  /// Null for a daemon on its own.
-  std::function<void(Leadership::TakeRoster)> ask_roster_;
-  std::function<void(std::function<void()>)> post_;
+  Leadership* leadership_;
+  Following* following_;
+  Deferral& deferral_;
+  bool is_shut_down_ = false;
+  /// The holders that keep_holders() was last called with.
+  std::optional<std::vector<module::PartitionHolder>> kept_holders_;
   std::vector<Question> questions_;
   std::uint64_t last_number_ = 0;
 };

@@ -12,28 +12,14 @@
 namespace resourced::daemon::service {
 namespace {
 
-// Less is how clocks are set right from time to time.
+// Smaller differences occur when clocks are corrected, and are not logged.
 constexpr Seconds tolerated_ahead{1};
-
-log::Record stored(engine::Record&& record) {
-  return {record.sequence,
-          record.event.timestamp,
-          std::string(proto::event_name(record.event.body)),
-          proto::encode_event(record.event),
-          std::move(record.hosts),
-          std::move(record.resources),
-          std::move(record.changes),
-          record.hidden,
-          record.of_ledger,
-          std::move(record.event.by),
-          std::move(record.snapshot)};
-}
 
 }  // namespace
 
 std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input,
                                                         std::optional<module::Actor> by) {
-  const engine::Now now = now_();
+  const engine::Now now = this->now();
   engine::Effects effects = engine_.step(input, now, std::move(by));
   const bool is_of_scheduler =
       std::holds_alternative<engine::Alloc>(input) || std::holds_alternative<engine::Free>(input);
@@ -44,25 +30,25 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   std::vector<Logged> logged;
   std::vector<log::Record> rows;
   for (engine::Record& record : effects.records) {
-    listeners_.applied(record);
-    if (!is_of_scheduler) listeners_.caused(record);
+    listener_.on_applied(record);
+    if (!is_of_scheduler) listener_.on_caused(record);
     text::IdSet ranks = std::move(record.ranks);
     const auto* definition = std::get_if<module::DefineEvent>(&record.event.body);
     const bool defines = definition != nullptr;
-    if (defines && definition->loaded) listeners_.replaced();
-    log::Record row = stored(std::move(record));
+    if (defines && definition->loaded) listener_.on_replaced();
+    log::Record row = log::make_record(std::move(record));
     if (row.sequence == engine_.applied() && !row.snapshot && log_.wants_snapshot())
-      row.snapshot = std::make_shared<const module::Snapshot>(snapshot_of(engine_.module()));
+      row.snapshot = std::make_shared<const module::State>(engine_.module().state());
     logged.push_back(
         {{row.sequence, row.timestamp, row.text, defines, row.resources, row.hidden, row.of_ledger},
          std::move(ranks)});
     rows.push_back(std::move(row));
   }
   if (!rows.empty()) log_.append_all(std::move(rows));
-  for (Logged& entry : logged) listeners_.logged(std::move(entry.event), std::move(entry.ranks));
+  for (Logged& entry : logged) listener_.on_logged(std::move(entry.event), std::move(entry.ranks));
   for (engine::Update& update : effects.updates)
     outbox_.push(update.after, streams::Update{update.holder, std::move(update.delta)});
-  if (!effects.records.empty() || effects.health_changed) listeners_.changed();
+  if (!effects.records.empty() || effects.health_changed) listener_.on_changed();
   for (const nodes::UnfitNode& node : effects.unfit) {
     if (!node.stays) {
       os::log_warning("{} is drained: {}", node.host, node.reason);
@@ -70,6 +56,19 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
       os::log_warning(
           "{}, which stays drained, does not match the inventory: {} ({} more since the last such line)",
           node.host, node.reason, *before);
+    }
+  }
+  for (const nodes::Rivalry& rivalry : effects.rivalries) {
+    const auto before = rivals_.admit();
+    if (!before) continue;
+    if (rivalry.origins.empty()) {
+      os::log_info("{}: one agent speaks for it again ({} more since the last such line)", rivalry.host,
+                   *before);
+    } else {
+      os::log_warning(
+          "{}: two agents say that they are this host and take turns, from {}: rename one of them; until "
+          "then no report returns the node to service ({} more since the last such line)",
+          rivalry.host, rivalry.origins, *before);
     }
   }
   if (const Seconds ahead = engine_.ahead_of(now.wall); !logged.empty() && ahead > tolerated_ahead) {
@@ -80,7 +79,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
           text::format_duration(ahead), *before);
     }
   }
-  // An agent can say hello again and again.
+  // Limit these lines: an agent can say hello again and again.
   if (!effects.without_checks.empty()) {
     if (const auto before = gated_.admit()) {
       os::log_warning(
@@ -97,8 +96,8 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
           error.what(), *before);
     }
   }
-  for (const nodes::AgentNews& news : effects.agents) listeners_.agent(news);
-  if (effects.discovered) listeners_.discovered(*effects.discovered);
+  for (const nodes::AgentNews& news : effects.agents) listener_.on_agent(news);
+  if (effects.discovered) listener_.on_discovered(*effects.discovered);
   return std::move(effects.acquired);
 }
 

@@ -2,7 +2,6 @@
 // the log, the journal, the outbox.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "core/engine/engine.hpp"
@@ -10,55 +9,60 @@
 #include "daemon/log/event_log.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/peers/limits.hpp"
+#include "daemon/service/program.hpp"
 #include "daemon/streams/outbox.hpp"
 
 namespace resourced::daemon::service {
 
 class Executor {
  public:
-  struct Listeners {
-    /// An event that has been applied. Must not take a step.
-    std::function<void(const engine::Record&)> applied;
-    /// An event for the journal, and the targets that it concerns. Must not take a step.
-    std::function<void(log::LoggedEvent, text::IdSet)> logged;
-    /// Any event except the allocations and frees of a scheduler.
-    std::function<void(const engine::Record&)> caused;
-    /// The state, or the health of nodes, has changed. Called after the log and the outbox have the records
-    /// and updates of the step.
-    std::function<void()> changed;
-    /// News for a node agent.
-    std::function<void(const nodes::AgentNews&)> agent;
-    /// Agents have reported the inventory. Called last, and may take a step.
-    std::function<void(const rset::ResourceSet&)> discovered;
-    /// Another inventory, whose ranks may be other targets, has taken the place of the former one.
-    std::function<void()> replaced;
+  class Listener {
+   public:
+    /// An event has been applied. The listener must not take a step.
+    virtual void on_applied(const engine::Record& record) = 0;
+    /// As on_applied(), but not for allocations and frees of a scheduler.
+    virtual void on_caused(const engine::Record& record) = 0;
+    /// An event goes to the journal, with the targets that it concerns. The listener must not take a step.
+    virtual void on_logged(log::LoggedEvent event, text::IdSet ranks) = 0;
+    /// The state or the health of nodes has changed. The log and the outbox have all of the step by then.
+    virtual void on_changed() = 0;
+    /// The engine has news for a node agent.
+    virtual void on_agent(const nodes::AgentNews& news) = 0;
+    /// Agents have reported the inventory. Called last; the listener may take a step.
+    virtual void on_discovered(const rset::ResourceSet& inventory) = 0;
+    /// A new inventory, whose ranks may be other targets, has replaced the former one.
+    virtual void on_replaced() = 0;
+
+   protected:
+    ~Listener() = default;
   };
-  Executor(log::EventLog& log, streams::Outbox& outbox, std::function<engine::Now()> now, Listeners listeners)
+  Executor(log::EventLog& log, streams::Outbox& outbox, const Program& program, Listener& listener)
       : log_(log),
         outbox_(outbox),
-        now_(std::move(now)),
-        listeners_(std::move(listeners)),
+        program_(program),
+        listener_(listener),
         engine_(log.last_sequence(), log.last_timestamp()) {}
 
-  /// Takes one input, of this actor. Its events are applied when this returns, and durable once
+  /// Takes one input of this actor. Its events are applied when this returns, and durable once
   /// engine().applied() is committed. Returns a value for an engine::Acquire. Throws Error as
-  /// engine::Engine::step(), with nothing changed.
+  /// engine::Engine::step() does, with nothing changed.
   std::optional<engine::Effects::Acquired> step(const engine::Input& input,
                                                 std::optional<module::Actor> by = std::nullopt);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
-  [[nodiscard]] engine::Now now() const { return now_(); }
+  [[nodiscard]] engine::Now now() const { return {program_.wall_now(), program_.steady_now()}; }
   [[nodiscard]] const module::Module& module() const noexcept { return engine_.module(); }
 
  private:
   log::EventLog& log_;
   streams::Outbox& outbox_;
-  std::function<engine::Now()> now_;
-  Listeners listeners_;
+  const Program& program_;
+  Listener& listener_;
   engine::Engine engine_;
   peers::RateLimit refusals_;
   peers::RateLimit gated_;
   peers::RateLimit unfit_;
+  peers::RateLimit rivals_;
   peers::RateLimit ahead_;
 };
 

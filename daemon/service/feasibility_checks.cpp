@@ -37,26 +37,12 @@ const rset::ResourceSet& FeasibilityInventory::acquirable() {
   return resources_;
 }
 
-FeasibilityChecks::FeasibilityChecks(Post post, Answer answer)
-    : post_(std::move(post)), answer_(std::move(answer)) {}
-
-FeasibilityChecks::~FeasibilityChecks() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
-}
-
 FeasibilityChecks::CheckId FeasibilityChecks::add(proto::RequestKey key, const std::string& principal,
                                                   proto::Message request, std::size_t most_values,
                                                   std::shared_ptr<FeasibilityInventory> inventory) {
   auto check = std::make_shared<Check>(
       Check{++last_id_, key, principal, std::move(request), most_values, std::move(inventory)});
   const std::size_t size = check->bytes();
-  const std::lock_guard lock(mutex_);
   const auto line = lines_.find(principal);
   const bool own_full = line != lines_.end() &&
                         (line->second.queue.size() >= max_waiting || line->second.bytes + size > max_bytes);
@@ -70,14 +56,13 @@ FeasibilityChecks::CheckId FeasibilityChecks::add(proto::RequestKey key, const s
   ++waiting_;
   bytes_ += size;
   checks_.emplace(last_id_, std::move(check));
-  wake_.notify_one();
+  check_next();
   return last_id_;
 }
 
 void FeasibilityChecks::start_thread() {
-  if (thread_.joinable()) return;
   try {
-    thread_ = std::thread([this] { work(); });
+    worker_.start();
   } catch (const std::system_error& error) {
     throw Error(EAGAIN, fmt::format("cannot start a thread for feasibility checks: {}", error.what()));
   }
@@ -98,33 +83,30 @@ void FeasibilityChecks::drop(CheckId id) {
   const std::shared_ptr<Check> check = found->second;
   checks_.erase(found);
   check->dropped = true;
-  const std::lock_guard lock(mutex_);
   const auto line = lines_.find(check->principal);
   if (line == lines_.end()) return;
   const auto place = std::ranges::find(line->second.queue, check);
   if (place != line->second.queue.end()) remove(line, place);
 }
 
-std::shared_ptr<FeasibilityChecks::Check> FeasibilityChecks::next() {
-  std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return stopping_ || waiting_ > 0; });
-  if (stopping_) return nullptr;
+void FeasibilityChecks::check_next() {
+  if (is_checking_ || waiting_ == 0) return;
   auto line = lines_.upper_bound(served_);
   if (line == lines_.end()) line = lines_.begin();
   served_ = line->first;
-  std::shared_ptr<Check> check = line->second.queue.front();
+  const std::shared_ptr<Check> check = line->second.queue.front();
   remove(line, line->second.queue.begin());
-  return check;
-}
-
-void FeasibilityChecks::work() {
-  while (const std::shared_ptr<Check> check = next()) {
-    post_([this, check, verdict = judge(check->request, check->most_values, *check->inventory)] {
-      if (check->dropped) return;
-      checks_.erase(check->id);
-      answer_(check->key, verdict);
-    });
-  }
+  is_checking_ = true;
+  worker_.run([this, check] {
+    deferral_.post("feasibility.check",
+                   [this, check, verdict = judge(check->request, check->most_values, *check->inventory)] {
+                     is_checking_ = false;
+                     check_next();
+                     if (check->dropped) return;
+                     checks_.erase(check->id);
+                     verdict ? requests_.fail(check->key, *verdict) : requests_.finish(check->key);
+                   });
+  });
 }
 
 }  // namespace resourced::daemon::service

@@ -1,34 +1,33 @@
-// feasibility.check off the loop: a thread of its own reads and judges the requests, each within a budget of
-// steps. The queue is bounded, and principals are served in turn, so that a principal with many checks delays
-// only itself.
+// Runs feasibility.check off the loop: a thread of its own reads and judges the requests, each within a
+// budget of steps. The queue is bounded, and principals are served in turn, so that a principal with many
+// checks delays only itself.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
+#include "daemon/service/deferral.hpp"
+#include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
+#include "os/thread.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
 
-/// A copy of the inventory. Made by the loop; the checking thread removes the exclusions.
+/// A copy of the inventory. The loop makes it; the checking thread removes the exclusions.
 class FeasibilityInventory {
  public:
   FeasibilityInventory(rset::ResourceSet inventory, text::IdSet excluded)
       : resources_(std::move(inventory)), excluded_(std::move(excluded)) {}
-  /// The inventory less exclusions. Always to be called by the same thread.
+  /// Returns the inventory without excluded targets. Always call it on the same thread.
   [[nodiscard]] const rset::ResourceSet& acquirable();
 
  private:
@@ -40,22 +39,19 @@ class FeasibilityChecks {
  public:
   using CheckId = streams::CheckId;
 
-  /// Bound of the steps of one check: some tenths of a second.
+  /// Maximum number of steps of one check, some tenths of a second.
   static constexpr std::uint64_t steps = 20'000'000;
-  /// Upper bounds of the checks that wait and of their bytes, of one principal and of all.
+  /// Limits of the waiting checks and their bytes: of one principal, and of all.
   static constexpr std::size_t max_waiting = 1024;
   static constexpr std::size_t max_bytes = std::size_t{16} << 20;
   static constexpr std::size_t max_waiting_of_all = 4096;
   static constexpr std::size_t max_bytes_of_all = std::size_t{64} << 20;
 
-  /// Runs a function on the loop; may be called from any thread.
-  using Post = std::function<void(std::function<void()>)>;
-  /// Called by the loop, without an error if the request is feasible. EINVAL: not feasible or not a jobspec;
-  /// EPROTO: an invalid payload; ETIMEDOUT: beyond the budget of steps.
-  using Answer = std::function<void(proto::RequestKey, const std::optional<Error>&)>;
-  FeasibilityChecks(Post post, Answer answer);
-  /// Waits for the check that is under way.
-  ~FeasibilityChecks();
+  /// Answers the `requests`: with success if they are feasible, else with Error EINVAL (not feasible or not a
+  /// jobspec), EPROTO (invalid payload) or ETIMEDOUT (beyond the budget of steps).
+  FeasibilityChecks(Requests& requests, Deferral& deferral) : requests_(requests), deferral_(deferral) {}
+  /// Waits for the running check.
+  ~FeasibilityChecks() = default;
   FeasibilityChecks(const FeasibilityChecks&) = delete;
   FeasibilityChecks& operator=(const FeasibilityChecks&) = delete;
   FeasibilityChecks(FeasibilityChecks&&) = delete;
@@ -76,7 +72,6 @@ class FeasibilityChecks {
     proto::Message request;
     std::size_t most_values = 0;
     std::shared_ptr<FeasibilityInventory> inventory;
-    /// Used by the thread of the loop only.
     bool dropped = false;
     [[nodiscard]] std::size_t bytes() const noexcept { return request.payload ? request.payload->size() : 0; }
   };
@@ -86,29 +81,24 @@ class FeasibilityChecks {
     std::size_t bytes = 0;
   };
 
-  /// Requires the mutex.
   void start_thread();
-  void work();
-  /// The next check, or null at the end.
-  std::shared_ptr<Check> next();
-  /// Requires the mutex.
+  /// Passes the next check to the thread, unless the thread has one.
+  void check_next();
   void remove(std::map<std::string, Line>::iterator line, const Queue::iterator& check);
 
-  Post post_;
-  Answer answer_;
-  /// Checks without an answer yet. Used by the thread of the loop only.
+  Requests& requests_;
+  Deferral& deferral_;
+  /// Checks that are not answered yet.
   std::map<CheckId, std::shared_ptr<Check>> checks_;
   CheckId last_id_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
   std::map<std::string, Line> lines_;
   /// The principal that was served last.
   std::string served_;
   std::size_t waiting_ = 0;
   std::size_t bytes_ = 0;
-  bool stopping_ = false;
-  std::thread thread_;
+  bool is_checking_ = false;
+  os::Worker worker_;
 };
 
 }  // namespace resourced::daemon::service

@@ -1,7 +1,8 @@
-// feasibility.check (RFC 27): a jobspec is checked by a thread, as that can be expensive.
+// feasibility.check (RFC 27). A thread checks the jobspec, as that can be expensive.
 #pragma once
 
 #include "daemon/service/answers.hpp"
+#include "daemon/service/deferral.hpp"
 #include "daemon/service/feasibility_checks.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/registry.hpp"
@@ -10,10 +11,11 @@ namespace resourced::daemon::service {
 
 class FeasibilityTopics {
  public:
-  FeasibilityTopics(Requests& requests, Answers& answers, FeasibilityChecks::Post post);
+  FeasibilityTopics(Requests& requests, Answers& answers, Deferral& deferral)
+      : requests_(requests), answers_(answers), checks_(requests, deferral) {}
 
   void check(const Call& call);
-  /// The request of a check has ended: drops the check.
+  /// Drops the check of a request that has ended.
   void release(const streams::FeasibilityCheck& dropped) { checks_.drop(dropped.check); }
 
  private:

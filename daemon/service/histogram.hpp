@@ -1,4 +1,4 @@
-// A histogram as Prometheus has it: how many values are at most each bound, their number and their sum.
+// A histogram as Prometheus defines it: numbers of values up to each bound, their number and their sum.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace resourced::daemon::service {
 
 class Histogram {
  public:
-  /// Upper bounds in ascending order, without infinity. They must outlive this.
+  /// `bounds` are upper bounds in ascending order, without infinity. They must outlive this object.
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size() + 1) {}
 
   void add(double value) {
@@ -24,7 +24,7 @@ class Histogram {
   void add(Seconds time) { add(std::max(time.count(), 0.0)); }
 
   [[nodiscard]] std::span<const double> bounds() const noexcept { return bounds_; }
-  /// How many values are above the bound before and at most this bound; the last one is for values above all.
+  /// Returns the number of values from the previous bound up to each bound; the last is above all bounds.
   [[nodiscard]] const std::vector<std::uint64_t>& counts() const noexcept { return counts_; }
   [[nodiscard]] double sum() const noexcept { return sum_; }
 

@@ -4,13 +4,13 @@
 #include <exception>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/text/node_name.hpp"
 #include "os/file.hpp"
+#include "os/thread.hpp"
 
 namespace resourced::daemon::service {
 
@@ -18,8 +18,8 @@ using rset::ResourceSet;
 
 struct InventoryFile::Link {
   std::mutex mutex;
-  /// Empty once the InventoryFile is destroyed: the result is dropped then.
-  Post post;
+  /// Null once the InventoryFile is destroyed, which drops the result.
+  Deferral* deferral;
   std::size_t threads = 0;
 };
 
@@ -42,7 +42,7 @@ InventoryFile::Result InventoryFile::read_inventory(const std::string& path) {
 
 namespace {
 
-/// Runs on a thread, whose exceptions would end the daemon.
+/// Turns exceptions into an Error: on this thread they would end the daemon.
 InventoryFile::Result result_of(const InventoryFile::Read& read, const std::string& path) {
   try {
     return read(path);
@@ -55,13 +55,14 @@ InventoryFile::Result result_of(const InventoryFile::Read& read, const std::stri
 
 }  // namespace
 
-InventoryFile::InventoryFile(Post post, Read read) : link_(std::make_shared<Link>()), read_(std::move(read)) {
-  link_->post = std::move(post);
+InventoryFile::InventoryFile(Deferral& deferral, Read read)
+    : link_(std::make_shared<Link>()), read_(std::move(read)) {
+  link_->deferral = &deferral;
 }
 
 InventoryFile::~InventoryFile() {
   const std::lock_guard lock(link_->mutex);
-  link_->post = nullptr;
+  link_->deferral = nullptr;
 }
 
 void InventoryFile::read(const std::string& path, Done done, const Read& read) {
@@ -71,17 +72,17 @@ void InventoryFile::read(const std::string& path, Done done, const Read& read) {
   }
   const std::uint64_t number = last_ + 1;
   try {
-    // Not joined, as it may never end.
-    std::thread([this, link = link_, read, path, number, done = std::move(done)]() mutable {
+    // The thread is detached, as the read may never return.
+    os::start_thread([this, link = link_, read, path, number, done = std::move(done)]() mutable {
       auto result = std::make_shared<Result>(result_of(read, path));
       const std::lock_guard ended(link->mutex);
       --link->threads;
-      if (!link->post) return;
-      link->post([this, number, done = std::move(done), result] {
+      if (link->deferral == nullptr) return;
+      link->deferral->post("resource.reload", [this, number, done = std::move(done), result] {
         if (number != last_ || !std::exchange(busy_, false)) return;
         done(std::move(*result));
       });
-    }).detach();
+    });
   } catch (const std::system_error& error) {
     throw Error(EAGAIN, fmt::format("{}: cannot start a thread to read it: {}", path, error.what()));
   }

@@ -12,50 +12,49 @@
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "daemon/service/deferral.hpp"
 
 namespace resourced::daemon::service {
 
 class InventoryFile {
  public:
-  /// Runs a function on the loop; may be called from any thread.
-  using Post = std::function<void(std::function<void()>)>;
   using Result = std::variant<rset::ResourceSet, Error>;
   using Done = std::function<void(Result)>;
-  /// Reads the file at a path; called by a thread of its own.
+  /// Reads the file at a path. Called on a thread of its own.
   using Read = std::function<Result(const std::string&)>;
-  /// The most files that are being read, dropped ones included.
+  /// Maximum number of files that are being read, dropped ones included.
   static constexpr std::size_t max_threads = 4;
 
-  explicit InventoryFile(Post post, Read read = read_inventory);
-  /// Does not wait for a file that is being read; its result is dropped.
+  explicit InventoryFile(Deferral& deferral, Read read = read_inventory);
+  /// Does not wait for a file that is being read, and drops its result.
   ~InventoryFile();
   InventoryFile(const InventoryFile&) = delete;
   InventoryFile& operator=(const InventoryFile&) = delete;
   InventoryFile(InventoryFile&&) = delete;
   InventoryFile& operator=(InventoryFile&&) = delete;
 
-  /// Whether a file is being read whose result is still wanted.
+  /// Returns whether a file is being read and its result is still wanted.
   [[nodiscard]] bool busy() const noexcept { return busy_; }
-  /// `done` is called by the loop, with an R that has targets, or an Error that names the file: the errno of
-  /// the system, EINVAL if the path is not a regular file or the text not an R, EFBIG if it is too large.
-  /// Requires !busy(). Throws Error EBUSY while max_threads files are being read, EAGAIN when the system has
-  /// no thread for it now.
+  /// Reads a file. The loop calls `done` with an R that has targets, or an Error that names the file: the
+  /// errno of the system, EINVAL if the path is not a regular file or the text not an R, EFBIG if it is too
+  /// large. Requires !busy(). Throws Error EBUSY while max_threads files are being read, EAGAIN when the
+  /// system has no thread for it now.
   void read(const std::string& path, Done done) { read(path, std::move(done), read_); }
-  /// The same, but reads with `read` instead of the function of the constructor.
+  /// Reads a file with `read` instead of the constructor's function, otherwise as above.
   void read(const std::string& path, Done done, const Read& read);
   /// Drops the result of the file that is being read.
   void drop() noexcept { busy_ = false; }
 
  private:
-  /// Reads and parses a file: the default `read`.
+  /// The default `read`: reads and parses a file.
   static Result read_inventory(const std::string& path);
 
   struct Link;
-  /// Shared with the thread, which may outlive this.
+  /// Shared with the thread, which may outlive this object.
   std::shared_ptr<Link> link_;
   Read read_;
   bool busy_ = false;
-  /// The number of the last file; results of earlier ones are dropped.
+  /// Number of the last file; results of earlier files are dropped.
   std::uint64_t last_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The job manager of a Flux instance, as requests that wait for targets see it: it knows where jobs run.
+// The job manager of a Flux instance as requests that wait for targets use it: it knows where jobs run.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace resourced::daemon::service {
 
-/// Where jobs run.
+/// An answer of the job manager about the targets where jobs run.
 struct JobAnswer {
-  /// It is new enough for the calls of JobManager::follow() up to this one.
+  /// The last call of JobManager::follow() for which the answer is new enough.
   std::uint64_t inquiry = 0;
-  /// Nothing if the job manager cannot tell.
+  /// Targets with jobs; unset if the job manager cannot tell.
   std::optional<text::IdSet> allocated;
-  /// Why it cannot tell.
+  /// Why the job manager cannot tell.
   std::string why;
 };
 
-/// Its answers go to Service::on_jobs(), from the loop.
+/// The job manager. Its answers go to Service::on_jobs(), from the loop.
 class JobManager {
  public:
   JobManager() = default;
@@ -29,11 +29,11 @@ class JobManager {
   JobManager(JobManager&&) = delete;
   JobManager& operator=(JobManager&&) = delete;
 
-  /// Asks where jobs run, and from here on asks anew whenever a job has freed targets for which
-  /// Service::awaits_jobs(). First it lets the scheduler read what it was sent, so that it gives no drained
-  /// target to a job after the inquiry. Returns the number of this call.
+  /// Asks where jobs run, and from then on asks again whenever a job has freed targets for which
+  /// Service::awaits_jobs() is true. First it lets the scheduler read the messages sent to it, so that the
+  /// scheduler gives no drained target to a job after the inquiry. Returns the number of this call.
   virtual std::uint64_t follow() = 0;
-  /// Does not ask anew any more.
+  /// Stops asking again.
   virtual void stop() = 0;
 };
 

@@ -10,25 +10,23 @@
 
 namespace resourced::daemon::service {
 
-JournalTopics::JournalTopics(std::function<const rset::ResourceSet&()> targets,
-                             std::function<void(log::Sequence)> check_after, Requests& requests,
-                             streams::Outbox& outbox, log::EventLog& log, std::size_t most,
-                             transport::LoopHolds& holds, std::function<SteadyTime()> uptime, Later later)
-    : targets_(std::move(targets)),
-      check_after_(std::move(check_after)),
+JournalTopics::JournalTopics(const Known& known, Requests& requests, streams::Outbox& outbox,
+                             log::EventLog& log, std::size_t most, transport::LoopHolds& holds,
+                             const Program& program, Deferral& deferral)
+    : known_(known),
       requests_(requests),
       holds_(holds),
-      uptime_(std::move(uptime)),
-      later_(std::move(later)),
+      program_(program),
+      deferral_(deferral),
       journal_(outbox, requests.registry(), log, most,
-               [this] { later_(Seconds(0), [this] { on_room(); }); }) {}
+               [this] { deferral_.later(Seconds(0), [this] { on_room(); }); }) {}
 
 void JournalTopics::follow(const Call& call, const std::optional<streams::JournalPosition>& position) {
   proto::topics::JournalRequest wanted = proto::topics::parse_journal(call.optional_object());
-  if (wanted.after) check_after_(*wanted.after);
+  if (wanted.after) known_.require(*wanted.after);
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::ConsumerId consumer =
-        journal_.add(key, std::move(wanted), targets_(), call.sender.name, position);
+        journal_.add(key, std::move(wanted), known_.targets(), call.sender.name, position);
     requests_.become(key, streams::JournalConsumer{consumer});
   });
   requests_.count_served(call);
@@ -47,7 +45,7 @@ void JournalTopics::flush() {
 
 void JournalTopics::serve() {
   const transport::LoopHold hold(&holds_, "journal");
-  const SteadyTime begun = uptime_();
+  const SteadyTime begun = program_.steady_now();
   Seconds pause = pace_.pause(begun);
   if (pause == Seconds(0)) {
     const streams::Journal::Slice slice = journal_.serve();
@@ -56,13 +54,13 @@ void JournalTopics::serve() {
       if (error.errnum() == EBADMSG) on_damaged_log(error);
       requests_.end(key, error);
     }
-    const SteadyTime now = uptime_();
+    const SteadyTime now = program_.steady_now();
     pace_.spent(now, now - begun, slice.bytes);
     if (!slice.more) return;
     pause = pace_.pause(now);
   }
   is_due_ = true;
-  later_(pause, [this] {
+  deferral_.later(pause, [this] {
     is_due_ = false;
     serve();
   });

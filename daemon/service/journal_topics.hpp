@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
-#include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/log/event_log.hpp"
 #include "daemon/peers/limits.hpp"
+#include "daemon/service/deferral.hpp"
+#include "daemon/service/known.hpp"
+#include "daemon/service/program.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/journal.hpp"
 #include "daemon/streams/journal_pace.hpp"
@@ -20,19 +21,12 @@ namespace resourced::daemon::service {
 
 class JournalTopics {
  public:
-  /// Runs a function on the loop after a time, unless the loop has ended by then. With a time of 0 it may be
-  /// called from any thread.
-  using Later = std::function<void(Seconds, std::function<void()>)>;
-
-  /// `targets` returns those that a request can name, `check_after` throws if a journal cannot go on after
-  /// this event, `most` is journal-max, `uptime` the steady time.
-  JournalTopics(std::function<const rset::ResourceSet&()> targets,
-                std::function<void(log::Sequence)> check_after, Requests& requests, streams::Outbox& outbox,
-                log::EventLog& log, std::size_t most, transport::LoopHolds& holds,
-                std::function<SteadyTime()> uptime, Later later);
+  /// `most` is journal-max.
+  JournalTopics(const Known& known, Requests& requests, streams::Outbox& outbox, log::EventLog& log,
+                std::size_t most, transport::LoopHolds& holds, const Program& program, Deferral& deferral);
 
   void journal(const Call& call) { follow(call, std::nullopt); }
-  /// The same for a consumer that an earlier process has served.
+  /// Serves a consumer as journal() does, from the position that it reached in an earlier process.
   void resume(const Call& call, const streams::JournalPosition& position) { follow(call, position); }
 
   void set_most(std::size_t most) { journal_.set_most(most); }
@@ -40,36 +34,35 @@ class JournalTopics {
   [[nodiscard]] std::size_t consumers() const noexcept { return journal_.consumers(); }
   [[nodiscard]] std::uint64_t lag() const noexcept { return journal_.lag(); }
 
-  /// An event was applied, which concerns these targets.
+  /// Adds an event that was applied, with the targets that it concerns.
   void append(log::LoggedEvent event, text::IdSet ranks) {
     journal_.append(std::move(event), std::move(ranks));
   }
-  /// All events up to this one are on disk.
+  /// Called when all events up to this one are on disk.
   void on_committed(log::Sequence last);
-  /// A client whose transport was full may have room again.
+  /// Called when a client whose transport was full may have room again.
   void on_writable();
-  /// Another request than one for the journal was served.
-  void served_another() { pace_.served_another(uptime_()); }
+  /// Called when a request other than for the journal was served.
+  void served_another() { pace_.served_another(program_.steady_now()); }
   /// Serves the consumers, now or as soon as it is their turn.
   void flush();
-  /// A consumer is gone.
+  /// Removes a consumer that is gone.
   void release(const streams::JournalConsumer& gone) { journal_.remove(gone.consumer); }
 
  private:
   void follow(const Call& call, const std::optional<streams::JournalPosition>& position);
   void serve();
-  /// A journal ended because the log on disk is damaged.
+  /// Called when a journal ended because the log on disk is damaged.
   void on_damaged_log(const Error& error);
-  /// A consumer without credit may have room again.
+  /// Called when a consumer without credit may have room again.
   void on_room();
 
-  std::function<const rset::ResourceSet&()> targets_;
-  std::function<void(log::Sequence)> check_after_;
+  const Known& known_;
   Requests& requests_;
   transport::LoopHolds& holds_;
-  std::function<SteadyTime()> uptime_;
-  // Declared before the journal: its credit may call it from other threads until the journal is destroyed.
-  Later later_;
+  const Program& program_;
+  /// Also called from other threads, by the journal's credit.
+  Deferral& deferral_;
   streams::Journal journal_;
   streams::JournalPace pace_;
   /// The next slice is scheduled.

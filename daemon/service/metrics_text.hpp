@@ -1,4 +1,4 @@
-// The text exposition format of Prometheus, version 0.0.4.
+// Writes the text exposition format of Prometheus, version 0.0.4.
 #pragma once
 
 #include <initializer_list>
@@ -14,16 +14,16 @@ class MetricsText {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  /// Begins a metric: its samples follow. `type` is `counter`, `gauge` or `histogram`.
+  /// Begins a metric, whose samples follow. `type` is `counter`, `gauge` or `histogram`.
   void begin(std::string_view name, std::string_view type, std::string_view help);
   void sample(double value, Labels labels = {});
   void sample(const Histogram& histogram);
-  /// A metric with one sample.
+  /// Adds a metric with one sample.
   void one(std::string_view name, std::string_view type, std::string_view help, double value) {
     begin(name, type, help);
     sample(value);
   }
-  /// Adds the value of a label, with escapes.
+  /// Appends the value of a label, with escapes.
   static void append_value(std::string& out, std::string_view value);
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

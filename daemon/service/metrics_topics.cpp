@@ -35,11 +35,10 @@ constexpr std::array<double, 11> request_bounds{0.00001, 0.00003, 0.0001, 0.0003
 constexpr std::array<double, 11> commit_bounds{0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
 constexpr std::array<double, 10> batch_bounds{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
 
-// An answer takes a tenth of a millisecond of the loop, and with all targets some milliseconds: it is kept
-// for a while.
+// An answer is kept for this time: it takes the loop 0.1 ms, and with all targets some milliseconds.
 constexpr Seconds lifetime{0.1};
 
-// Beyond that the disk hangs: clients wait for answers.
+// If a commit takes longer the disk hangs, while clients wait for answers.
 constexpr Seconds longest_commit{5};
 
 double seconds_of(const timeval& time) {
@@ -70,7 +69,7 @@ std::optional<Memory> memory() {
   return Memory{static_cast<double>(total) * page, static_cast<double>(resident) * page};
 }
 
-// The names of a target's states, with commas between.
+// Returns the names of a target's states, separated by commas.
 std::string state_names(std::uint8_t flags) {
   std::string text;
   for (std::size_t i = 0; i < NodeCounts::states; ++i) {
@@ -89,15 +88,16 @@ proto::Payload payload_of(const std::string& text) {
 
 MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
                              const Gate& gate, const JournalTopics& journal, const ClusterTopics& cluster,
-                             std::function<SteadyTime()> uptime, std::function<log::Sequence()> last_event)
+                             const streams::LongestWait& waits, const Known& known, const log::EventLog& log)
     : executor_(executor),
       requests_(requests),
       stats_(stats),
       gate_(gate),
       journal_(journal),
       cluster_(cluster),
-      uptime_(std::move(uptime)),
-      last_event_(std::move(last_event)),
+      waits_(waits),
+      known_(known),
+      log_(log),
       started_(executor.now().wall),
       nodes_(executor.module(), executor.engine().acquisition()),
       requests_taken_(request_bounds),
@@ -105,7 +105,7 @@ MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const
       events_of_commits_(batch_bounds) {}
 
 void MetricsTopics::on_applied(const engine::Record& record) {
-  pending_.push_back({record.sequence, uptime_()});
+  pending_.push_back({record.sequence, uptime()});
   nodes_.add(record);
 }
 
@@ -113,7 +113,7 @@ void MetricsTopics::on_committed(log::Sequence last) {
   const auto end =
       std::ranges::find_if(pending_, [last](const Pending& event) { return event.sequence > last; });
   if (end == pending_.begin()) return;
-  commits_taken_.add(uptime_() - pending_.front().since);
+  commits_taken_.add(uptime() - pending_.front().since);
   events_of_commits_.add(static_cast<double>(end - pending_.begin()));
   pending_.erase(pending_.begin(), end);
 }
@@ -124,10 +124,9 @@ void MetricsTopics::ready(const Call& call) {
     return requests_.respond(call, payload_of(*standing + "\n"));
   executor_.engine().require_inventory();
   if (const auto why = cluster_.stalled()) throw Error(EAGAIN, *why);
-  if (!pending_.empty()) {
-    const Seconds waited = uptime_() - pending_.front().since;
-    if (waited > longest_commit)
-      throw Error(EIO, fmt::format("the store has not written an event for {:.0f} s", waited.count()));
+  if (const auto since = uncommitted_since(); since && uptime() - *since > longest_commit) {
+    throw Error(EIO,
+                fmt::format("the store has not written an event for {:.0f} s", (uptime() - *since).count()));
   }
   requests_.respond(call, standing ? payload_of(*standing + "\n") : nullptr);
 }
@@ -136,9 +135,9 @@ void MetricsTopics::metrics(const Call& call) {
   const proto::topics::MetricsRequest request = proto::topics::parse_metrics_request(call.optional_object());
   constexpr Seconds lifetime_with_nodes{1};
   Answer& answer = request.nodes ? with_nodes_ : without_nodes_;
-  const SteadyTime now = uptime_();
+  const SteadyTime now = uptime();
   if (!answer.payload || now - answer.since >= (request.nodes ? lifetime_with_nodes : lifetime)) {
-    // A standby has these from the leader alone: in a sum over all daemons they would count twice.
+    // Leave out metrics that a standby has from the leader: a sum over all daemons would count them twice.
     const std::string text = encode(!cluster_.follows());
     answer = {payload_of(request.nodes ? text + all_nodes() : text), now};
   }
@@ -146,7 +145,7 @@ void MetricsTopics::metrics(const Call& call) {
 }
 
 proto::Payload MetricsTopics::without_states() {
-  const SteadyTime now = uptime_();
+  const SteadyTime now = uptime();
   if (!without_states_.payload || now - without_states_.since >= lifetime)
     without_states_ = {payload_of(encode(false)), now};
   return without_states_.payload;
@@ -184,7 +183,7 @@ void MetricsTopics::add_cluster(MetricsText& text) const {
   for (const std::string_view group : ::resourced::cluster::file_groups)
     text.sample(std::ranges::count(differs, group) > 0 ? 1 : 0, {{"group", group}});
   text.one("resourced_log_events", gauge, "The last event of the log that this daemon knows.",
-           static_cast<double>(last_event_()));
+           static_cast<double>(known_.told_event()));
   text.one("resourced_log_ahead_seconds", gauge, "How far the last event is ahead of the clock.",
            to_number(executor_.engine().ahead_of(executor_.now().wall)));
 }
@@ -247,6 +246,8 @@ void MetricsTopics::add_requests(MetricsText& text) const {
   text.one("resourced_access_unknown_accounts", gauge,
            "Users and groups that access rules name and that do not exist on this machine.",
            static_cast<double>(gate_.access().unknown_accounts()));
+  text.one("resourced_store_wal_bytes", gauge, "The write-ahead log of the store on disk.",
+           static_cast<double>(log_.counters().log_bytes));
   text.one("resourced_log_lines_dropped_total", counter,
            "Lines of the daemon's log that were left out, as nobody read those before them.",
            static_cast<double>(os::log_lines_dropped()));
@@ -261,6 +262,10 @@ void MetricsTopics::add_streams(MetricsText& text) const {
   text.sample(commits_taken_);
   text.begin("resourced_batch_events", histogram, "Events of a commit.");
   text.sample(events_of_commits_);
+  text.one("resourced_response_wait_longest_seconds", gauge,
+           "The longest time that a response has waited for a commit, of those sent in the last one or two "
+           "minutes.",
+           to_number(waits_.recent(uptime())));
   text.one("resourced_journal_consumers", gauge, "Streams of the journal.",
            static_cast<double>(journal_.consumers()));
   text.one("resourced_journal_lag_events", gauge,
@@ -280,8 +285,8 @@ void MetricsTopics::add_process(MetricsText& text) const {
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
     text.one("process_max_fds", gauge, "Largest number of file descriptors.",
              static_cast<double>(limit.rlim_cur));
-  // The size of this directory is the number of descriptors since Linux 6.2. To list it would take as long as
-  // there are clients.
+  // The size of this directory is the number of descriptors since Linux 6.2. Listing it would take time in
+  // proportion to the clients.
   struct stat status {};
   if (stat("/proc/self/fd", &status) == 0 && status.st_size > 0)
     text.one("process_open_fds", gauge, "Open file descriptors (since Linux 6.2).",
@@ -296,8 +301,8 @@ std::string MetricsTopics::all_nodes() {
   executor_.module().inventory().nodelist().for_each([&](const auto& host) { hosts.emplace_back(host); });
   std::map<std::uint8_t, std::string> names;
   auto host = hosts.begin();
-  // Host names and names of states need no escapes. By hand, as there may be many.
-  nodes_.for_each([&](text::IdSet::Id /*rank*/, std::string_view partition, std::uint8_t flags) {
+  // Append the text directly, as there may be many lines; names of hosts and states need no escapes.
+  nodes_.for_each([&](std::string_view partition, std::uint8_t flags) {
     const auto known = names.find(flags);
     const std::string& states = known == names.end() ? names[flags] = state_names(flags) : known->second;
     lines.append("resourced_node_info{host=\"").append(*host++).append("\",partition=\"");

@@ -1,11 +1,10 @@
-// resource.metrics, the daemon's metrics in the format of Prometheus, and resource.ready. The counts follow
-// what happens, so an answer costs by partitions, states and topics; only one with all targets costs by
-// their number. Answers are kept for a tenth of a second, and those with all targets for a second.
+// resource.metrics, the daemon's metrics in the format of Prometheus, and resource.ready. Counts are updated
+// with each event, so an answer costs by partitions, states and topics; only an answer with all targets costs
+// by their number. Answers are kept for a tenth of a second, and those with all targets for a second.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -16,6 +15,7 @@
 #include "daemon/service/executor.hpp"
 #include "daemon/service/histogram.hpp"
 #include "daemon/service/journal_topics.hpp"
+#include "daemon/service/known.hpp"
 #include "daemon/service/metrics_text.hpp"
 #include "daemon/service/node_counts.hpp"
 #include "daemon/service/requests.hpp"
@@ -26,22 +26,25 @@ namespace resourced::daemon::service {
 
 class MetricsTopics {
  public:
-  /// `uptime` is the steady time, `last_event` the last event that this daemon knows.
   MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats, const Gate& gate,
-                const JournalTopics& journal, const ClusterTopics& cluster,
-                std::function<SteadyTime()> uptime, std::function<log::Sequence()> last_event);
+                const JournalTopics& journal, const ClusterTopics& cluster, const streams::LongestWait& waits,
+                const Known& known, const log::EventLog& log);
 
-  /// An event has been applied and goes to the log.
+  /// Called when an event has been applied and goes to the log.
   void on_applied(const engine::Record& record);
   void on_committed(log::Sequence last);
-  /// The loop has served a request.
+  /// Returns when the oldest event was applied that the log has not committed yet.
+  [[nodiscard]] std::optional<SteadyTime> uncommitted_since() const {
+    return pending_.empty() ? std::nullopt : std::optional(pending_.front().since);
+  }
+  /// Counts the time that the loop took to serve a request.
   void on_request(Seconds time) { requests_taken_.add(time); }
 
   void metrics(const Call& call);
-  /// The answer to resource.metrics without what the applied events have changed.
+  /// Returns the answer to resource.metrics without metrics that show applied events.
   [[nodiscard]] proto::Payload without_states();
-  /// Throws Error EAGAIN if the inventory is not known, for a standby whose events may be old, or for a
-  /// leader whose log commits nothing, EIO if the store takes too long.
+  /// Answers resource.ready. Throws Error EAGAIN if the inventory is not known, for a standby whose events
+  /// may be old, or for a leader whose log commits nothing, EIO if the store takes too long.
   void ready(const Call& call);
 
  private:
@@ -50,6 +53,7 @@ class MetricsTopics {
   void add_schedulers(MetricsText& text) const;
   void add_requests(MetricsText& text) const;
   void add_streams(MetricsText& text) const;
+  [[nodiscard]] SteadyTime uptime() const { return executor_.now().steady; }
   [[nodiscard]] std::string encode(bool with_states);
   [[nodiscard]] std::string all_nodes();
   void add_cluster(MetricsText& text) const;
@@ -61,8 +65,9 @@ class MetricsTopics {
   const Gate& gate_;
   const JournalTopics& journal_;
   const ClusterTopics& cluster_;
-  std::function<SteadyTime()> uptime_;
-  std::function<log::Sequence()> last_event_;
+  const streams::LongestWait& waits_;
+  const Known& known_;
+  const log::EventLog& log_;
   WallTime started_;
   NodeCounts nodes_;
   Histogram requests_taken_;
@@ -74,7 +79,7 @@ class MetricsTopics {
     SteadyTime since;
   };
   std::deque<Pending> pending_;
-  /// The last answers, which are sent again for a while.
+  /// The last answers, which are reused for a while.
   struct Answer {
     proto::Payload payload;
     SteadyTime since{};

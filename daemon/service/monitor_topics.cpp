@@ -64,7 +64,7 @@ void MonitorTopics::on_changed() {
   if (waitups_.empty()) return;
   const module::Module& module = executor_.module();
   for (const proto::RequestKey key : waitups_.take(module.online().count())) requests_.finish(key);
-  // Another R, or one that has shrunk, may have fewer targets than are waited for.
+  // A new or shrunk R may have fewer targets than a request waits for.
   for (const proto::RequestKey key : waitups_.take_above(module.addressable().ranks().count())) {
     requests_.fail(key, out_of_range());
   }

@@ -17,12 +17,12 @@ namespace resourced::daemon::service {
 /// Requests that wait until a given number of targets is online.
 class Waitups {
  public:
-  /// The most requests that wait at the same time, of all clients.
+  /// Maximum number of requests of all clients that wait at the same time.
   static constexpr std::size_t max_waiting = 1024;
 
-  /// Throws Error EBUSY when too many wait.
+  /// Adds a request that waits for this number. Throws Error EBUSY when too many wait.
   void add(proto::RequestKey request, std::size_t online);
-  /// Removes a request that waits for this number. Ignores one that does not.
+  /// Removes a request that waits for this number. Ignores any other request.
   void remove(proto::RequestKey request, std::size_t online);
   /// Removes and returns the requests that wait for exactly this number.
   [[nodiscard]] std::vector<proto::RequestKey> take(std::size_t online);
@@ -42,10 +42,10 @@ class MonitorTopics {
   void waitup(const Call& call);
   void force_down(const Call& call);
 
-  /// The state has changed: answers the requests that wait for as many targets as are online now, and refuses
-  /// those that wait for more than there are.
+  /// Called when the state has changed: answers requests that wait for the present number of online targets,
+  /// and refuses those that wait for more targets than exist.
   void on_changed();
-  /// A request has ended.
+  /// Removes a request that has ended.
   void release(proto::RequestKey key, const streams::Waitup& waitup) { waitups_.remove(key, waitup.online); }
 
  private:

@@ -8,10 +8,10 @@
 namespace resourced::daemon::service {
 namespace {
 
-// From a flap to a repair of a month.
+// Bounds from a flap to a repair of a month.
 constexpr std::array<double, 12> down_bounds{1,     10,    60,    300,    1800,   3600,
                                              14400, 43200, 86400, 259200, 604800, 2592000};
-// Jobs rarely run longer than some days.
+// Bounds up to a week, as jobs rarely run longer than some days.
 constexpr std::array<double, 11> draining_bounds{1,     10,    60,    300,    1800,  3600,
                                                  14400, 43200, 86400, 259200, 604800};
 
@@ -22,7 +22,11 @@ bool has(std::uint8_t flags, NodeCounts::State state) { return (flags & bit(stat
 }  // namespace
 
 NodeCounts::NodeCounts(const module::Module& module, const module::Acquisition& acquisition)
-    : module_(module), acquisition_(acquisition), unavailable_(down_bounds), draining_(draining_bounds) {}
+    : module_(module), acquisition_(acquisition), unavailable_(down_bounds), draining_(draining_bounds) {
+  // Start series at 0: if one began with its first event, increase() of Prometheus would miss that event.
+  for (const char* name : {"drain", "undrain", "online", "offline", "torpid", "lively", "shrink"})
+    transitions_.emplace(name, 0);
+}
 
 NodeCounts::Node& NodeCounts::Nodes::operator[](text::IdSet::Id rank) {
   const text::IdSet::Id number = rank / page_size;
@@ -42,7 +46,7 @@ void NodeCounts::add(const engine::Record& record) {
     const auto found = transitions_.find(name);
     (found == transitions_.end() ? transitions_[std::string(name)] : found->second) += count;
   }
-  // The ranks of another inventory may be other targets.
+  // Forget the nodes, as the ranks of another inventory may be other targets.
   if (std::holds_alternative<module::DefineEvent>(record.event.body)) {
     nodes_.forget();
     inventory_version_ = ~std::uint64_t{0};
@@ -57,7 +61,7 @@ void NodeCounts::add(const engine::Record& record) {
 }
 
 void NodeCounts::hold(const rset::ResourceSet& resources, bool adds) {
-  // Unsigned arithmetic wraps, as in count().
+  // Unsigned arithmetic wraps, so a subtraction adds the two's complement, as in count().
   const auto change = [adds](std::uint32_t& held, std::size_t count) {
     held += adds ? static_cast<std::uint32_t>(count) : ~static_cast<std::uint32_t>(count) + 1;
   };
@@ -75,7 +79,7 @@ void NodeCounts::hold(const rset::ResourceSet& resources, bool adds) {
   }
 }
 
-// Each update is a version of the inventory. The module may already be at a later one, of the same step.
+// Counts one version of the inventory for each update. The module may be at a later one of the same step.
 void NodeCounts::follow(const module::UpdateEvent& update) {
   ++inventory_version_;
   update.shrink.for_each([&](text::IdSet::Id rank) {
@@ -87,12 +91,12 @@ void NodeCounts::follow(const module::UpdateEvent& update) {
   text::IdSet moved;
   for (const auto& [name, ranks] : update.property_add) moved |= ranks;
   for (const auto& [name, ranks] : update.property_remove) moved |= ranks;
-  moved.for_each([&](text::IdSet::Id rank) { place(rank, 0); });
-  for (std::size_t i = 0; i < acquisition_.partitions().size(); ++i) {
-    (acquisition_.partitions()[i].targets & moved).for_each([&](text::IdSet::Id rank) {
-      place(rank, static_cast<std::uint32_t>(i + 1));
-    });
-  }
+  moved.for_each([&](text::IdSet::Id rank) { place(rank, part_of(rank)); });
+}
+
+std::uint32_t NodeCounts::part_of(text::IdSet::Id rank) const {
+  const auto partition = acquisition_.partition_of(rank);
+  return partition ? static_cast<std::uint32_t>(*partition + 1) : 0;
 }
 
 void NodeCounts::place(text::IdSet::Id rank, std::uint32_t part) {
@@ -119,7 +123,7 @@ void NodeCounts::recount(WallTime now) {
     const auto gpus = static_cast<std::uint32_t>(group.gpus.count());
     group.ranks.for_each([&](text::IdSet::Id rank) {
       Node& node = nodes_[rank];
-      node.part = 0;
+      node.part = part_of(rank);
       node.cores = cores;
       node.gpus = gpus;
       node.held_cores = node.held_gpus = 0;
@@ -130,11 +134,6 @@ void NodeCounts::recount(WallTime now) {
     (holding & ranks).for_each([&](text::IdSet::Id rank) { ++nodes_[rank].held_cores; });
   for (const auto& [number, holding] : held.gpus)
     (holding & ranks).for_each([&](text::IdSet::Id rank) { ++nodes_[rank].held_gpus; });
-  for (std::size_t i = 0; i < acquisition_.partitions().size(); ++i) {
-    (acquisition_.partitions()[i].targets & ranks).for_each([&](text::IdSet::Id rank) {
-      nodes_[rank].part = static_cast<std::uint32_t>(i + 1);
-    });
-  }
   ranks.for_each([&](text::IdSet::Id rank) {
     Node& node = nodes_[rank];
     count(node, true);
@@ -154,7 +153,7 @@ void NodeCounts::refresh(const text::IdSet& ranks, WallTime now) {
                                                                 {offline, known - module_.online()},
                                                                 {torpid, known & module_.torpid()},
                                                                 {excluded, known & module_.excluded()}}};
-  // A pass for each state goes through its set, which is faster than to ask each set for each target.
+  // A pass over the set of each state is faster than a look-up of each target in each set.
   known.for_each([&](text::IdSet::Id rank) { nodes_[rank].next = 0; });
   for (const auto& [state, set] : sets) {
     const std::uint8_t flag = bit(state);
@@ -194,14 +193,6 @@ void NodeCounts::count(const Node& node, bool adds) {
       change(part.of[i], node.cores, node.gpus);
     }
   }
-}
-
-void NodeCounts::for_each(const Visit& visit) {
-  (void)parts();
-  module_.inventory().ranks().for_each([&](text::IdSet::Id rank) {
-    const Node& node = nodes_[rank];
-    visit(rank, parts_[node.part].partition, node.flags);
-  });
 }
 
 }  // namespace resourced::daemon::service

@@ -1,12 +1,11 @@
-// Counts of nodes, cores and gpus by partition and state, and how long nodes were unavailable or draining.
-// They follow the events: an event costs by the targets that it concerns, and a reader pays for partitions
-// and states only. A definition of the inventory counts all targets anew.
+// Counts nodes, cores and gpus by partition and state, and measures how long nodes were unavailable or
+// draining. Each event updates the counts of its targets only, and a reader pays for partitions and states
+// only. A definition of the inventory counts all targets anew.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,46 +36,51 @@ class NodeCounts {
     std::uint64_t gpus = 0;
   };
   struct Part {
-    std::string partition;  ///< "" for targets in none
+    std::string partition;  ///< "" for targets in no partition
     Counts all;
-    /// Cores and gpus in the state `allocated` are those that are allocated, of the other states all of a
-    /// node.
+    /// Cores and gpus: in the state `allocated` those that are allocated, in other states all of the node.
     std::array<Counts, states> of;
   };
 
   NodeCounts(const module::Module& module, const module::Acquisition& acquisition);
 
-  /// An event that has been applied.
+  /// Counts an event that has been applied.
   void add(const engine::Record& record);
 
-  /// The targets in no partition first.
+  /// Returns the counts by partition, first those of the targets in no partition.
   [[nodiscard]] const std::vector<Part>& parts();
-  /// How many targets had an event, by its name; a drain of eight targets is eight.
+  /// Returns how many targets had an event, by its name; a drain of eight targets counts as eight.
   [[nodiscard]] const std::map<std::string, std::uint64_t, std::less<>>& transitions() const noexcept {
     return transitions_;
   }
-  /// Times of targets that are available again; and of drained ones from the drain until nothing was
-  /// allocated there. For what was so at the start of the daemon they begin there.
+  /// Times until unavailable targets were available again, and from a drain of an allocated target until
+  /// nothing was allocated there. They begin at the start of the daemon at the earliest.
   [[nodiscard]] const Histogram& unavailable() const noexcept { return unavailable_; }
   [[nodiscard]] const Histogram& drained_after() const noexcept { return draining_; }
 
-  using Visit = std::function<void(text::IdSet::Id rank, std::string_view partition, std::uint8_t flags)>;
-  /// Each target, in the order of ranks. Costs by the number of targets.
-  void for_each(const Visit& visit);
+  /// Calls visit(partition, flags) for each target, in the order of ranks. Costs by the number of targets.
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    (void)parts();
+    module_.inventory().ranks().for_each([&](text::IdSet::Id rank) {
+      const Node& node = nodes_[rank];
+      visit(std::string_view(parts_[node.part].partition), node.flags);
+    });
+  }
 
  private:
   struct Node {
     std::uint8_t flags = 0;
-    /// Where refresh() collects the flags.
+    /// Flags that refresh() collects.
     std::uint8_t next = 0;
     bool is_known = false;
     std::uint32_t part = 0;
     std::uint32_t cores = 0;
     std::uint32_t gpus = 0;
-    /// The cores and gpus that are allocated.
+    /// Number of allocated cores and gpus.
     std::uint32_t held_cores = 0;
     std::uint32_t held_gpus = 0;
-    /// When it became unavailable, and when it began to drain; meaningful while it is so.
+    /// Times when the node became unavailable and began to drain; meaningful in these states only.
     WallTime down_since{};
     WallTime draining_since{};
   };
@@ -98,12 +102,14 @@ class NodeCounts {
   };
 
   void recount(WallTime now);
-  /// Takes in a change of the inventory, by the targets that it concerns.
+  /// Follows a change of the inventory for the targets that it concerns.
   void follow(const module::UpdateEvent& update);
   void place(text::IdSet::Id rank, std::uint32_t part);
-  /// Takes in resources that an allocation holds from now on, or holds no longer.
+  /// Returns the index in parts_ of a target's partition.
+  [[nodiscard]] std::uint32_t part_of(text::IdSet::Id rank) const;
+  /// Adds or removes the resources of an allocation.
   void hold(const rset::ResourceSet& resources, bool adds);
-  /// Takes in the present states of these targets.
+  /// Reads the present states of these targets.
   void refresh(const text::IdSet& ranks, WallTime now);
   void take_next(Node& node, WallTime now);
   void count(const Node& node, bool adds);

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "core/module/usage.hpp"
 #include "core/module/usage_meter.hpp"
 #include "daemon/streams/registry.hpp"
@@ -19,8 +19,8 @@
 
 namespace resourced::daemon::service {
 
-void PastTopics::keep(const Call& call, bool is_report,
-                      const std::function<void(IsAbandoned, std::function<void(log::EventLog::Past)>)>& ask) {
+template <class Ask>
+void PastTopics::keep(const Call& call, bool is_report, const Ask& ask) {
   const std::string& who = call.sender.name;
   const auto same = [is_report](const Question& question) { return question.is_report == is_report; };
   const auto all = static_cast<std::size_t>(std::ranges::count_if(questions_, same));
@@ -35,35 +35,38 @@ void PastTopics::keep(const Call& call, bool is_report,
     auto is_abandoned = std::make_shared<std::atomic<bool>>(false);
     questions_.push_back({number, key, who, is_abandoned, is_report});
     requests_.become(key, streams::PastQuery{});
-    ask(std::move(is_abandoned),
-        [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
+    ask(number, std::move(is_abandoned));
   });
 }
 
 void PastTopics::status_at(const Call& call) {
   const WallTime at = proto::topics::parse_status_at(call.object());
-  keep(call, false, [&](IsAbandoned is_abandoned, std::function<void(log::EventLog::Past)> answer) {
+  // Allow for a difference between the clocks of client and daemon. The log is ahead of both if a clock was.
+  constexpr Seconds skew{60};
+  if (at > std::max(now(), executor_.engine().applied_at()) + skew)
+    throw Error(EINVAL, "at is in the future, of which nothing is known");
+  keep(call, false, [&](std::uint64_t number, IsAbandoned is_abandoned) {
     log_.read_past(
         {at, std::move(is_abandoned)},
-        [at](const module::Snapshot& snapshot, log::Sequence /*last*/) {
+        [at](const module::State& snapshot, log::Sequence /*last*/) {
           return proto::topics::encode_status_at(snapshot, at);
         },
-        std::move(answer));
+        [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
   });
 }
 
 void PastTopics::report(const Call& call) {
   using proto::topics::ReportBy;
   const proto::topics::ReportRequest request = proto::topics::parse_report_request(call.object());
-  const WallTime until = std::min(request.until.value_or(now_()), now_());
+  const WallTime until = std::min(request.until.value_or(now()), now());
   if (request.since >= until) throw Error(EINVAL, "since must be before until, and before now");
   const module::UsageMeter::By by{request.by == ReportBy::host, request.by == ReportBy::property,
                                   request.by == ReportBy::month};
-  keep(call, true, [&](IsAbandoned is_abandoned, std::function<void(log::EventLog::Past)> answer) {
+  keep(call, true, [&](std::uint64_t number, IsAbandoned is_abandoned) {
     log_.read_usage(
         {request.since, until, by, std::move(is_abandoned)},
         [request](const module::UsageReport& found) { return proto::topics::encode_report(found, request); },
-        std::move(answer));
+        [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
   });
 }
 

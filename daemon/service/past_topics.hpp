@@ -1,14 +1,12 @@
-// resource.status-at, the states as they were at a time, and resource.report, how long they were so. The
-// reading thread of the log finds and encodes both.
+// resource.status-at, the states at a past time, and resource.report, how long states lasted. The reading
+// thread of the log finds and encodes both.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/time.hpp"
@@ -21,44 +19,45 @@ namespace resourced::daemon::service {
 
 class PastTopics {
  public:
-  /// Upper bounds of the questions that wait at the same time: of one uid or key, and of all. Each takes the
+  /// Maximum number of questions that wait at the same time: of one uid or key, and of all. Each takes the
   /// reading thread some tens of milliseconds, and other readers of the log have their turn in between.
   static constexpr std::size_t most_of_one = 4;
   static constexpr std::size_t most = 32;
 
-  /// The same for reports, each of which takes seconds and some hundred bytes for each target. Reports let
-  /// questions go first.
+  /// The same limits for reports, each of which takes seconds, and some hundred bytes for each target.
+  /// Reports let questions go first.
   static constexpr std::size_t most_reports_of_one = 1;
   static constexpr std::size_t most_reports = 2;
 
-  PastTopics(Requests& requests, log::EventLog& log, std::function<WallTime()> now)
-      : requests_(requests), log_(log), now_(std::move(now)) {}
+  PastTopics(const Executor& executor, Requests& requests, log::EventLog& log)
+      : executor_(executor), requests_(requests), log_(log) {}
 
   void status_at(const Call& call);
   void report(const Call& call);
-  /// A request has ended.
+  /// Called when a request has ended.
   void release(proto::RequestKey key);
 
  private:
   struct Question {
     std::uint64_t number = 0;
     proto::RequestKey key;
-    /// The uid or key of its client.
+    /// The uid or key of the client.
     std::string who;
-    /// The request has ended. The question counts until the log has noticed.
+    /// Set when the request has ended. The question counts until the log has noticed.
     std::shared_ptr<std::atomic<bool>> is_abandoned;
     bool is_report = false;
   };
 
   using IsAbandoned = std::shared_ptr<std::atomic<bool>>;
-  /// Keeps a request, and calls `ask` with the function that answers it.
-  void keep(const Call& call, bool is_report,
-            const std::function<void(IsAbandoned, std::function<void(log::EventLog::Past)>)>& ask);
+  /// Keeps a request, and calls `ask` with the number of its question.
+  template <class Ask>
+  void keep(const Call& call, bool is_report, const Ask& ask);
+  [[nodiscard]] WallTime now() const { return executor_.now().wall; }
   void answer(std::uint64_t number, log::EventLog::Past past);
 
+  const Executor& executor_;
   Requests& requests_;
   log::EventLog& log_;
-  std::function<WallTime()> now_;
   std::vector<Question> questions_;
   std::uint64_t last_number_ = 0;
 };

@@ -52,12 +52,28 @@ void QueryTopics::user_names(const Call& call) {
 }
 
 void QueryTopics::stats(const Call& call) {
-  requests_.respond(call, proto::make_payload(stats_.encode(gauges_(), holds_.longest())));
+  requests_.respond(
+      call, proto::make_payload(stats_.encode(gauges(), counted_.holds.longest(), counted_.waits.longest())));
+}
+
+Stats::Gauges QueryTopics::gauges() const {
+  const log::EventLog::Counters log = counted_.log.counters();
+  Stats::Gauges gauges;
+  gauges.events = counted_.known.told_event();
+  gauges.commits = log.commits;
+  gauges.committed_events = log.events;
+  gauges.clients = counted_.clients.size();
+  gauges.dropped_clients = counted_.clients.dropped();
+  gauges.subscribers = executor_.engine().acquisition().holders();
+  gauges.merged_deltas = counted_.subscribers.merged();
+  gauges.journal_consumers = counted_.journal.consumers();
+  return gauges;
 }
 
 void QueryTopics::clear_stats(const Call& call) {
-  stats_.clear(gauges_());
-  holds_.clear();
+  stats_.clear(gauges());
+  counted_.holds.clear();
+  counted_.waits.clear();
   requests_.respond(call);
 }
 

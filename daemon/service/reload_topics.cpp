@@ -11,20 +11,10 @@
 
 namespace resourced::daemon::service {
 
-ReloadTopics::ReloadTopics(const Executor& executor, Requests& requests, Gate& gate, Reload reload, Load load,
-                           InventoryFile::Read topologies, InventoryFile::Post post)
-    : executor_(executor),
-      requests_(requests),
-      gate_(gate),
-      reload_(std::move(reload)),
-      load_(std::move(load)),
-      topologies_(std::move(topologies)),
-      file_(std::move(post)) {}
-
 void ReloadTopics::reload(const Call& call) {
   const proto::topics::ReloadRequest wanted = proto::topics::parse_reload(call.optional_object());
   if (!wanted.path) {
-    reload_(call.actor());
+    program_.reload(call.actor());
     return requests_.respond(call);
   }
   gate_.check_right(call.sender, call.request, peers::Right::own);
@@ -36,9 +26,8 @@ void ReloadTopics::reload(const Call& call) {
   }
   if (file_.busy()) throw Error(EBUSY, "another R is being loaded");
   requests_.keep(call, [&](proto::RequestKey key) {
-    const auto done = [this, key, load = Wanted{*wanted.path, wanted.force, call.actor()}](auto result) {
-      on_file(key, load, std::move(result));
-    };
+    const auto done = [this, key, load = Wanted{*wanted.path, wanted.force, call.actor()}](
+                          const auto& result) { on_file(key, load, result); };
     if (wanted.xml) {
       file_.read(*wanted.path, done, topologies_);
     } else {
@@ -58,12 +47,12 @@ void ReloadTopics::check_loadable() const {
   }
 }
 
-void ReloadTopics::on_file(proto::RequestKey key, const Wanted& wanted, InventoryFile::Result result) {
+void ReloadTopics::on_file(proto::RequestKey key, const Wanted& wanted, const InventoryFile::Result& result) {
   try {
     if (const auto* error = std::get_if<Error>(&result)) throw Error(*error);
-    // A scheduler may have acquired while the file was read.
+    // Check again, as a scheduler may have acquired while the file was read.
     check_loadable();
-    load_(std::get<rset::ResourceSet>(std::move(result)), wanted.path, wanted.force, wanted.by);
+    program_.load(std::get<rset::ResourceSet>(result), wanted.path, wanted.force, wanted.by);
     requests_.finish(key);
   } catch (const Error& error) {
     requests_.fail(key, error);

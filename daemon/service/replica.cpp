@@ -17,9 +17,14 @@ using proto::topics::LogRead;
 
 namespace {
 
-std::optional<module::Event> event_of(const log::Record& record) {
-  return log::event_of({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
-                        record.resources, record.hidden, record.of_ledger});
+module::Event event_of(const log::Record& record) {
+  return log::event_of({record.sequence, record.timestamp, record.text, false, nullptr, record.hidden,
+                        record.of_ledger, record.rest},
+                       [&](const std::string& name) {
+                         const auto found = record.documents.find(name);
+                         if (found == record.documents.end()) throw Error(EBADMSG, "a document is missing");
+                         return found->second;
+                       });
 }
 
 bool changes_inventory(const module::EventBody& event) {
@@ -30,35 +35,29 @@ bool changes_inventory(const module::EventBody& event) {
 
 }  // namespace
 
-Replica::Replica(std::optional<module::Snapshot> states, log::Sequence last)
-    : is_known_(states.has_value()), last_(last) {
-  if (states) states_ = std::move(*states);
-}
-
 text::IdSet Replica::take(const log::Record& record) {
   last_ = record.sequence;
   const std::uint64_t inventory = inventory_version_;
   text::IdSet ranks;
   try {
-    if (const auto event = event_of(record)) {
-      ranks = engine::concerned(event->body);
-      if (changes_inventory(event->body)) ++inventory_version_;
-      if (is_known_ && !record.snapshot) module::fold(*event, states_);
-    }
+    const module::Event event = event_of(record);
+    ranks = engine::concerned(event.body);
+    if (changes_inventory(event.body)) ++inventory_version_;
+    if (is_known_ && !record.snapshot) (void)module::apply(state_, event);
   } catch (const Error& error) {
     if (std::exchange(is_known_, false)) {
       os::log_error("event {} of the leader cannot be applied, so the state is not known here: {}",
                     record.sequence, error.what());
     }
-    states_ = {};
+    state_ = {};
     ++inventory_version_;
   }
   if (record.snapshot) {
-    states_ = *record.snapshot;
+    state_ = *record.snapshot;
     ++inventory_version_;
     is_known_ = true;
   }
-  // The list of hosts has no sequence.
+  // Keep the list of hosts while the inventory stays the same: unlike the other answers it has no sequence.
   proto::Payload hostlist = answers_.at(static_cast<std::size_t>(LogRead::hostlist));
   answers_.fill(nullptr);
   if (inventory == inventory_version_)
@@ -66,14 +65,14 @@ text::IdSet Replica::take(const log::Record& record) {
   return ranks;
 }
 
-void Replica::require_states() const {
-  if (!is_known_) throw Error(EAGAIN, "the inventory is not known yet");
+void Replica::require_state() const {
+  if (!is_known_ || !state_.defined) throw Error(EAGAIN, "the inventory is not known yet");
 }
 
 proto::Payload Replica::read(LogRead what) {
-  require_states();
+  require_state();
   proto::Payload& answer = answers_.at(static_cast<std::size_t>(what));
-  if (!answer) answer = proto::make_payload(proto::topics::encode_log_read(what, states_, last_));
+  if (!answer) answer = proto::make_payload(proto::topics::encode_log_read(what, state_, last_));
   return answer;
 }
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "daemon/service/known.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
@@ -13,17 +14,6 @@ using proto::RequestKey;
 Error normal_end(std::string_view topic, const std::string& text) {
   return {topic == "resource.journal" ? ENODATA : ECANCELED, text};
 }
-
-Requests::Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-                   StalledAnswers& stalled, std::function<log::Sequence()> last_event, Stats& stats,
-                   Release release)
-    : registry_(registry),
-      clients_(clients),
-      outbox_(outbox),
-      stalled_(stalled),
-      last_event_(std::move(last_event)),
-      stats_(stats),
-      release_(std::move(release)) {}
 
 void Requests::respond(proto::ClientId client, const Message& request, proto::Payload payload) {
   stats_.succeeded(request.topic);
@@ -38,17 +28,11 @@ void Requests::refuse(proto::ClientId client, const Message& request, const Erro
 
 void Requests::push(proto::ClientId client, Message response) {
   if (stalled_.is_on() && stalled_.take(client, response)) return;
-  outbox_.push(last_event_(), streams::Response{client, std::move(response)});
+  outbox_.push(known_.last_event(), {client, std::move(response)}, program_.steady_now());
 }
 
-void Requests::keep(const Call& call, const std::function<void(RequestKey)>& begin) {
-  const RequestKey key = registry_.add(call.client, call.request);
-  try {
-    begin(key);
-  } catch (const Error&) {
-    if (const auto entry = registry_.take(key)) release_(key, entry->stream, End::lost);
-    throw;
-  }
+void Requests::drop(RequestKey key) {
+  if (const auto entry = registry_.take(key)) owner_.release(key, entry->stream, End::lost);
 }
 
 void Requests::respond(RequestKey key, proto::Payload payload) {
@@ -66,7 +50,7 @@ void Requests::fail(RequestKey key, const Error& error) {
 void Requests::end(RequestKey key, const Error& error) {
   const auto entry = registry_.take(key);
   if (!entry) return;
-  release_(key, entry->stream, End::lost);
+  owner_.release(key, entry->stream, End::lost);
   refuse(key.client, entry->request, error);
 }
 
@@ -74,7 +58,7 @@ void Requests::cancel(const Call& call) {
   const auto cancelled = registry_.take_cancelled(call.client, call.request);
   if (!cancelled) return;
   const Message& request = cancelled->request;
-  release_({call.client, request.matchtag}, cancelled->stream, End::cancelled);
+  owner_.release({call.client, request.matchtag}, cancelled->stream, End::cancelled);
   Error end = normal_end(request.topic, "the request was cancelled");
   if (call.sender.of_instance) end = Error(ENODATA, end.what());
   refuse(call.client, request, end);
@@ -82,7 +66,7 @@ void Requests::cancel(const Call& call) {
 
 void Requests::forget(proto::ClientId client) {
   for (const auto& [request, stream] : registry_.take_client(client)) {
-    release_({client, request.matchtag}, stream, End::lost);
+    owner_.release({client, request.matchtag}, stream, End::lost);
   }
 }
 

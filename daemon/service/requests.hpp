@@ -3,15 +3,14 @@
 // the request ends.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
-#include "daemon/log/records.hpp"
 #include "daemon/peers/clients.hpp"
+#include "daemon/service/program.hpp"
 #include "daemon/service/stalled_answers.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
@@ -21,23 +20,39 @@
 
 namespace resourced::daemon::service {
 
+class Known;
+
 /// Why a kept request has ended.
 enum class End {
-  /// Its client has cancelled it.
+  /// The client has cancelled the request.
   cancelled,
-  /// Its client is gone, or the daemon ends it.
+  /// The client is gone, or the daemon ends the request.
   lost,
 };
 
 class Requests {
  public:
-  /// Releases what a request holds that was taken out of the registry.
-  using Release = std::function<void(proto::RequestKey, const streams::Stream&, End)>;
+  class Owner {
+   public:
+    /// Releases what a request holds that was taken out of the registry.
+    virtual void release(proto::RequestKey key, const streams::Stream& stream, End end) = 0;
 
-  /// `registry` has the kept requests; nothing else changes it. `last_event` returns the last event that an
-  /// answer may tell of: answers leave once the log has it.
+   protected:
+    ~Owner() = default;
+  };
+
+  /// Only this object changes `registry`, which has the kept requests. Answers leave once the log has the
+  /// last event that is `known`.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-           StalledAnswers& stalled, std::function<log::Sequence()> last_event, Stats& stats, Release release);
+           StalledAnswers& stalled, const Known& known, const Program& program, Stats& stats, Owner& owner)
+      : registry_(registry),
+        clients_(clients),
+        outbox_(outbox),
+        stalled_(stalled),
+        known_(known),
+        program_(program),
+        stats_(stats),
+        owner_(owner) {}
 
   /// Answers a request that is not kept.
   void respond(const Call& call, proto::Payload payload = nullptr) {
@@ -48,20 +63,29 @@ class Requests {
   /// Keeps a request until it is ended. `begin` is called with its key, and sets by become() what the request
   /// waits for or holds. If it throws an Error, the request is removed, what it holds is released, and the
   /// Error is passed on. Throws Error EPROTO if the matchtag is in use or the request wants no response.
-  void keep(const Call& call, const std::function<void(proto::RequestKey)>& begin);
+  template <class Begin>
+  void keep(const Call& call, const Begin& begin) {
+    const proto::RequestKey key = registry_.add(call.client, call.request);
+    try {
+      begin(key);
+    } catch (const Error&) {
+      drop(key);
+      throw;
+    }
+  }
   void become(proto::RequestKey key, const streams::Stream& stream) { registry_.set(key, stream); }
-  /// Counts a request as served whose responses do not go through respond().
+  /// Counts a request as served if its responses do not go through respond().
   void count_served(const Call& call) { stats_.succeeded(call.request.topic); }
 
-  /// For kept requests, by their keys; unknown keys are ignored. Sends a response that may not be the last:
+  /// Sends a response to a kept request, not its last. As finish(), fail() and end(), ignores an unknown key.
   void respond(proto::RequestKey key, proto::Payload payload);
-  /// Sends the last response of a request that holds nothing any more.
+  /// Sends the last response to a kept request that holds nothing any more.
   void finish(proto::RequestKey key, proto::Payload payload = nullptr);
   void fail(proto::RequestKey key, const Error& error);
-  /// Releases what the request holds, and then fails it.
+  /// Releases what a kept request holds, and fails the request.
   void end(proto::RequestKey key, const Error& error);
 
-  /// Ends the request that a cancellation names, if there is one, with normal_end(); for a client of an
+  /// Ends the request that a cancellation names, if there is one, with normal_end(), or for a client of an
   /// instance with ENODATA.
   void cancel(const Call& call);
   /// Ends all requests of a client, without responses.
@@ -74,18 +98,21 @@ class Requests {
  private:
   void respond(proto::ClientId client, const proto::Message& request, proto::Payload payload);
   void push(proto::ClientId client, proto::Message response);
+  /// Removes a request without a response, and releases what it holds.
+  void drop(proto::RequestKey key);
 
   streams::Registry& registry_;
   peers::Clients& clients_;
   streams::Outbox& outbox_;
   StalledAnswers& stalled_;
-  std::function<log::Sequence()> last_event_;
+  const Known& known_;
+  const Program& program_;
   Stats& stats_;
-  Release release_;
+  Owner& owner_;
 };
 
-/// The Error that ends a request in good order. Flux's consumers of the journal take only ENODATA for its
-/// end; RFC 28 ends an acquire with ECANCELED.
+/// Returns the Error that ends a request in good order. Flux's consumers of the journal take only ENODATA for
+/// its end; RFC 28 ends an acquire with ECANCELED.
 [[nodiscard]] Error normal_end(std::string_view topic, const std::string& text);
 
 }  // namespace resourced::daemon::service

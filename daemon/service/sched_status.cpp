@@ -25,16 +25,6 @@ std::string joined(const proto::topics::SchedStatusText& text, const ResourceSet
 
 }  // namespace
 
-SchedStatus::~SchedStatus() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
-}
-
 SchedStatus::Version SchedStatus::version() const {
   const module::Module& module = executor_.module();
   return {module.state_version(), module.ledger().version(),
@@ -78,7 +68,7 @@ void SchedStatus::serve_waiting() {
 
 void SchedStatus::encode() {
   const module::Module& module = executor_.module();
-  // In an instance of Flux the job manager reports about all targets.
+  // In a Flux instance the job manager reports about all targets.
   std::optional<text::IdSet> reported;
   if (!module.has_brokers()) reported = executor_.engine().acquisition().reported();
   ResourceSet allocated;
@@ -93,41 +83,23 @@ void SchedStatus::encode() {
 }
 
 bool SchedStatus::start() {
-  if (!thread_.joinable()) {
-    try {
-      thread_ = std::thread([this] { work(); });
-    } catch (const std::system_error&) {
-      return false;
-    }
+  try {
+    worker_.start();
+  } catch (const std::system_error&) {
+    return false;
   }
   const module::Module& module = executor_.module();
-  std::function<void()> next =
+  worker_.run(
       [this, held = module.ledger().held(), inventory = module.inventory(), targets = module.acquirable(),
        text = proto::topics::encode_sched_status(module, executor_.engine().acquisition().reported())] {
-        post_([this, payload = proto::make_payload(joined(text, held.within(inventory.copy_ranks(targets)),
-                                                          inventory))] { on_encoded(payload); });
-      };
+        deferral_.post(
+            "resource.sched-status",
+            [this, payload = proto::make_payload(joined(text, held.within(inventory.copy_ranks(targets)),
+                                                        inventory))] { on_encoded(payload); });
+      });
   under_way_ = version();
   served_ = std::exchange(waiting_, {});
-  {
-    const std::lock_guard lock(mutex_);
-    work_ = std::move(next);
-  }
-  wake_.notify_one();
   return true;
-}
-
-void SchedStatus::work() {
-  while (true) {
-    std::function<void()> next;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stopping_ || work_; });
-      if (stopping_) return;
-      next = std::exchange(work_, nullptr);
-    }
-    next();
-  }
 }
 
 void SchedStatus::on_encoded(proto::Payload payload) {

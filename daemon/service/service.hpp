@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -19,28 +20,21 @@
 #include "daemon/peers/access.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/peers/limits.hpp"
-#include "daemon/service/acquire_topics.hpp"
-#include "daemon/service/agent_topics.hpp"
-#include "daemon/service/allocation_topics.hpp"
 #include "daemon/service/answers.hpp"
 #include "daemon/service/change_log.hpp"
 #include "daemon/service/cluster_topics.hpp"
+#include "daemon/service/deferral.hpp"
 #include "daemon/service/executor.hpp"
-#include "daemon/service/feasibility_topics.hpp"
+#include "daemon/service/groups.hpp"
+#include "daemon/service/inventory_file.hpp"
 #include "daemon/service/job_manager.hpp"
-#include "daemon/service/journal_topics.hpp"
-#include "daemon/service/metrics_topics.hpp"
-#include "daemon/service/monitor_topics.hpp"
-#include "daemon/service/past_topics.hpp"
-#include "daemon/service/query_topics.hpp"
-#include "daemon/service/reload_topics.hpp"
+#include "daemon/service/known.hpp"
+#include "daemon/service/program.hpp"
 #include "daemon/service/replica.hpp"
 #include "daemon/service/requests.hpp"
-#include "daemon/service/sched_status.hpp"
 #include "daemon/service/stalled_answers.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
-#include "daemon/service/wait_topics.hpp"
 #include "daemon/streams/outbox.hpp"
 #include "daemon/streams/position.hpp"
 #include "daemon/streams/registry.hpp"
@@ -49,7 +43,11 @@
 
 namespace resourced::daemon::service {
 
-class Service final : public transport::Listener {
+class Service final : public transport::Listener,
+                      private Deferral,
+                      private Executor::Listener,
+                      private Requests::Owner,
+                      private streams::Outbox::Listener {
  public:
   struct Settings {
     /// The answer to config.get.
@@ -57,28 +55,22 @@ class Service final : public transport::Listener {
     std::size_t journal_max = 100000;
     peers::Access access;
     config::Limits limits;
-    /// The steady time.
-    std::function<SteadyTime()> uptime;
-    /// How node agents are watched; nothing where every target is online always.
-    std::optional<nodes::Settings> agents;
-    /// Asks for on_time() at that time. A later call takes the place of an earlier one.
-    std::function<void(SteadyTime)> wake_at;
-    ReloadTopics::Reload reload;
-    ReloadTopics::Load load;
-    JournalTopics::Later later;
+    /// Settings for the watch of node agents; unset where every target is always online.
+    std::optional<nodes::Settings> agents = std::nullopt;
     /// Reads a directory with the topologies of all nodes, for resource.reload with `xml`, on a thread of its
-    /// own. Null where this is refused.
+    /// own. Null where such a reload is refused.
     InventoryFile::Read read_topologies = nullptr;
-    /// Writes a line of the daemon's log for a change. Null where the changes are logged otherwise.
+    /// Writes a line of the daemon's log for a change. Null where changes are logged in another way.
     ChangeLog::Write write_change = nullptr;
-    /// A user of this machine connects, who may have no role. Null where nobody wants to know.
-    std::function<void(std::uint32_t uid)> on_user = nullptr;
-    /// Nothing for a daemon on its own.
-    std::optional<Leadership> leadership = std::nullopt;
-    /// For a standby, whose engine takes no steps: it serves what its log tells.
-    std::optional<Following> following = std::nullopt;
+    /// Null for a daemon in no cluster, and for a standby.
+    Leadership* leadership = nullptr;
+    /// Set for a standby, whose engine takes no steps: it serves the state of its log. Else null.
+    Following* following = nullptr;
+    /// The state of a standby's log at the start.
+    module::State state = {};
   };
-  Service(log::EventLog& log, std::function<WallTime()> now, Settings settings);
+  /// The `log` and the `program` must outlive this object.
+  Service(log::EventLog& log, Program& program, Settings settings);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
   /// Takes an input of the start or the configuration. Its effects are sent with those of the next request.
@@ -89,36 +81,39 @@ class Service final : public transport::Listener {
   /// the work under the name of the source.
   void take(const engine::Input& input, std::string_view source);
 
-  void set_configuration(std::string configuration) { query_.set_configuration(std::move(configuration)); }
-  void set_journal_max(std::size_t most) { journal_.set_most(most); }
-  /// Ends kept requests whose clients have lost the right for them, and disconnects clients without any
-  /// right.
+  void set_configuration(std::string configuration) {
+    groups_.query.set_configuration(std::move(configuration));
+  }
+  void set_journal_max(std::size_t most) { groups_.journal.set_most(most); }
+  /// Sets the rules of access. Ends kept requests whose clients have lost the right for them, and disconnects
+  /// clients without any right.
   void set_access(const peers::Access& access);
-  /// The same with other rules for users of this machine, and their groups beside the primary ones, which a
-  /// later set_access() keeps.
+  /// Sets the rules for users of this machine, as set_access() does, and the users' groups beside the primary
+  /// ones, which a later set_access() keeps.
   void set_access_rules(std::vector<config::AccessRule> rules, config::UserGroups groups);
   void set_limits(const config::Limits& limits);
   void set_agents(const nodes::Settings& settings);
-  /// Begins to discover the inventory from the agents' reports. `define` passes the result to the engine.
-  void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded,
-                std::function<void(const rset::ResourceSet&)> define);
-  /// Sets the hosts for which the discovery does not wait. Without a discovery it has no effect.
+  /// Begins to discover the inventory from the agents' reports. The result goes to Program::on_discovered().
+  void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded);
+  /// Sets the hosts for which the discovery does not wait. Has no effect without a discovery.
   void exclude_from_discovery(const text::Hostlist& hosts);
-  /// Sets the R that sched-status shows as allocated; nothing is shown as an empty R. The answer adds the
-  /// properties that the targets have in the inventory.
+  /// Sets the R that sched-status shows as allocated; if unset, it shows the allocations of the ledger. The
+  /// answer adds the properties that the targets have in the inventory.
   void set_allocated(std::optional<rset::ResourceSet> resources) {
-    sched_status_.set_allocated(std::move(resources));
+    groups_.sched_status.set_allocated(std::move(resources));
   }
-  /// The job manager of the instance that is served, for requests that wait; null once it is gone.
+  /// Sets the job manager of the instance that is served, for requests that wait; null once it is gone.
   void set_job_manager(JobManager* jobs);
   void on_jobs(JobAnswer answer);
-  /// Whether a request waits until jobs have freed any of these targets.
-  [[nodiscard]] bool awaits_jobs(const text::IdSet& targets) { return wait_.awaits_jobs(targets); }
-  /// The engine has an inventory, from its start or by discovery: serves the acquires that wait for it.
+  /// Returns whether a request waits until jobs have freed any of these targets.
+  [[nodiscard]] bool awaits_jobs(const text::IdSet& targets) { return groups_.wait.awaits_jobs(targets); }
+  /// Called when the engine has an inventory, from its start or by discovery: serves the waiting acquires.
   void on_defined();
-  /// Whether a client has any right.
+  /// Returns whether a client has any right.
   [[nodiscard]] bool welcomes(const transport::Credentials& credentials) const;
   [[nodiscard]] bool may_read(const transport::Credentials& credentials) const;
+  /// Returns the users of this machine that have open connections.
+  [[nodiscard]] std::set<std::uint32_t> connected_users();
   [[nodiscard]] const config::Limits& limits() const noexcept { return gate_.limits(); }
   [[nodiscard]] bool knows_key(std::string_view key) const { return gate_.access().knows_key(key); }
 
@@ -130,87 +125,88 @@ class Service final : public transport::Listener {
   void on_malformed(const std::string& reason) override;
   void on_refused(const std::string& reason) override;
 
-  /// For a standby: the next event of the leader. To be called before the store gets it.
+  /// Takes the next event of the leader on a standby. Call it before the store gets the event.
   void follow(const log::Record& record);
-  /// The store has this event and all before it on disk.
+  /// Called when the store has this event and all before it on disk.
   void on_committed(log::Sequence last);
-  /// The time of the last Settings::wake_at() has come.
+  /// Called at the time of the last Program::wake_at().
   void on_time();
-  /// The store has answered a question.
+  /// Called when the store has answered a question.
   void on_answered();
   using Position = std::variant<streams::SchedulerPosition, streams::JournalPosition>;
   /// Continues a stream that an earlier process has served, a resource.acquire or resource.journal, at the
   /// position that it had reached. For transports whose clients outlive this process.
   void on_resumed(proto::ClientId client, const proto::Message& message, const Position& position);
-  /// Measures how long single pieces of work occupy the loop; transports add theirs.
+  /// Returns the measurement of how long single pieces of work hold the loop. Transports add theirs.
   [[nodiscard]] transport::LoopHolds& holds() noexcept { return holds_; }
 
-  /// The store commits nothing more: clients whose responses wait for it get this error instead.
+  /// Called when the store commits nothing more: clients whose responses wait for it get this error instead.
   void on_store_failed(const Error& error);
   /// Ends all kept requests with normal_end().
   void shut_down();
-  /// The same for the clients of one transport.
+  /// Ends the kept requests of one transport's clients with normal_end().
   void end_requests(const transport::Transport& transport);
-  /// Ends the streams of schedulers with this error, and releases their resources: of all, or of all but the
-  /// clients of one transport.
+  /// Ends the streams of schedulers with this error, and releases their resources. Spares the clients of the
+  /// transport `except` if it is set.
   void end_schedulers(const Error& error, const transport::Transport* except = nullptr);
-  /// Whether a client has no pending request, and no response waits for it.
+  /// Returns whether a client has no pending request, and no response waits for it.
   [[nodiscard]] bool is_idle(proto::ClientId client);
-  /// The number of responses that are queued for clients.
+  /// Returns the number of responses that are queued for clients.
   [[nodiscard]] std::size_t unsent() const { return clients_.unsent(); }
 
  private:
-  friend class Topics;
+  /// Limits of log lines about clients, by kind.
+  struct Lines {
+    peers::RateLimit malformed;
+    peers::RateLimit refused;
+    peers::RateLimit cut_off;
+  };
 
-  /// Ends the kept requests of the clients that `is_meant` is true for.
-  void end_requests(const std::function<bool(proto::ClientId)>& is_meant);
+  // Calls from the topics and the parts that they share.
+  void later(Seconds pause, std::function<void()> work) override;
+  void post(std::string_view name, std::function<void()> work) override;
+  void on_applied(const engine::Record& record) override { groups_.metrics.on_applied(record); }
+  void on_caused(const engine::Record& record) override { changes_.add(record, program_.steady_now()); }
+  void on_logged(log::LoggedEvent event, text::IdSet ranks) override {
+    groups_.journal.append(std::move(event), std::move(ranks));
+  }
+  void on_changed() override;
+  void on_agent(const nodes::AgentNews& news) override { groups_.agents.tell(news); }
+  void on_discovered(const rset::ResourceSet& inventory) override { program_.on_discovered(inventory); }
+  void on_replaced() override { groups_.wait.on_replaced(); }
+  void on_update(log::Sequence after, const streams::Update& update) override {
+    subscribers_.update(after, update.holder, update.delta);
+  }
+  void on_unreachable(proto::ClientId client) override { requests_.forget(client); }
+  void release(proto::RequestKey key, const streams::Stream& stream, End end) override;
+
+  [[nodiscard]] Groups make_groups(log::EventLog& log, Settings& settings);
+  /// Ends the kept requests of the clients of one transport, or of all clients if it is null.
+  void end_requests(const transport::Transport* transport);
 
   /// Calls the handler of a request, or refuses the request. A stream with a position continues there.
   void dispatch(proto::ClientId client, const peers::Principal& sender, const proto::Message& request,
                 const Position* position = nullptr);
-  void cancel(const Call& call) { requests_.cancel(call); }
-  void disconnect(const Call& call) { requests_.forget(call.client); }
 
-  /// Tells Settings::on_user of a client that is a user of this machine.
+  /// Tells the program about a client if it is a user of this machine.
   void tell_user(const transport::Credentials& credentials) const;
-  /// Refuses a request that is beyond a limit.
+  /// Refuses a request beyond a limit.
   void turn_away(proto::ClientId client, const proto::Message& request, const Error& error);
   /// Disconnects a client.
   void cut_off(proto::ClientId client, std::string_view why);
-  /// Releases what an ended request holds.
-  void release(proto::RequestKey key, const streams::Stream& stream, End end);
   void flush();
-  /// Called after everything that may have changed the state: sends what can be sent, and sets the timer.
+  /// Sends what can be sent, and sets the timer. Called after everything that may have changed the state.
   void settle();
-  /// Has on_time() called when the engine has something due.
+  /// Arranges the call of on_time() for the time when the engine has something due.
   void schedule();
-  /// Keeps the holders of resources for the next leader.
-  void keep_holders();
   /// Logs from time to time what the discovery waits for.
   void tell_discovery_later();
-  /// Answers what waits for a log that commits nothing, and need not.
+  /// Checks whether the log commits nothing, and then sends the answers that need not wait for it.
   void look_for_stall();
-  /// Returns a function by which another thread runs work on the loop, measured in holds() by this name.
-  [[nodiscard]] std::function<void(std::function<void()>)> poster(std::string_view name);
-  [[nodiscard]] Stats::Gauges gauges() const;
-  /// The targets that a request can name.
-  [[nodiscard]] const rset::ResourceSet& targets() const {
-    return replica_ ? replica_->inventory() : executor_.module().addressable();
-  }
-  /// The last event that this daemon knows.
-  [[nodiscard]] log::Sequence last_event() const { return replica_ ? replica_->last() : engine().applied(); }
-  /// The last event that may be told in an answer that does not wait for the log.
-  [[nodiscard]] log::Sequence told_event() const {
-    return cluster_.leads() ? outbox_.committed() : last_event();
-  }
 
-  std::function<SteadyTime()> uptime_;
-  JournalTopics::Later later_;
-  std::function<void(std::uint32_t)> on_user_;
-  std::function<void(SteadyTime)> wake_at_;
-  /// The time of the pending Settings::wake_at().
+  Program& program_;
+  /// The time of the pending Program::wake_at().
   std::optional<SteadyTime> awake_at_;
-  log::EventLog& log_;
   Stats stats_;
   transport::LoopHolds holds_;
   Gate gate_;
@@ -220,34 +216,18 @@ class Service final : public transport::Listener {
   streams::Outbox outbox_;
   Executor executor_;
   StalledAnswers stalled_;
-  /// look_for_stall() will be called in a moment.
+  /// A call of look_for_stall() is scheduled.
   bool looks_for_stall_ = false;
-  bool is_shut_down_ = false;
-  /// What keep_holders() has last passed on.
-  std::optional<std::vector<module::PartitionHolder>> kept_holders_;
+  Known known_;
   Requests requests_;
   streams::Subscribers subscribers_;
   ClusterTopics cluster_;
-  /// Present in a standby.
+  /// Set on a standby.
   std::optional<Replica> replica_;
   Answers answers_;
-  peers::RateLimit malformed_;
-  peers::RateLimit refusals_;
-  peers::RateLimit cuts_;
-
-  AcquireTopics acquire_;
-  AllocationTopics allocations_;
-  JournalTopics journal_;
-  AgentTopics agents_;
-  MonitorTopics monitor_;
-  WaitTopics wait_;
-  QueryTopics query_;
-  PastTopics past_;
-  MetricsTopics metrics_;
-  // Declared last, so that their threads end before the other members are destroyed.
-  SchedStatus sched_status_;
-  FeasibilityTopics feasibility_;
-  ReloadTopics reload_;
+  Lines lines_;
+  /// Declared last, as threads of its members use the other members.
+  Groups groups_;
 };
 
 }  // namespace resourced::daemon::service

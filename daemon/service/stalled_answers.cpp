@@ -18,10 +18,10 @@ using proto::topics::LogRead;
 
 namespace {
 
-/// After the last event of any log: the year 9999.
+/// A time after the last event of any log: the year 9999.
 constexpr WallTime end_of_log = wall_time(253402300799);
 
-/// Nothing for resource.metrics.
+/// Returns the read of the log that answers a topic; nothing for resource.metrics.
 std::optional<LogRead> read_of(std::string_view topic) {
   if (topic == "resource.status") return LogRead::status;
   if (topic == "resource.sched-status") return LogRead::sched_status;
@@ -75,7 +75,7 @@ void StalledAnswers::ask(LogRead what) {
   read.is_asked = true;
   log_.read_past(
       {end_of_log, std::make_shared<std::atomic<bool>>(false)},
-      [what](const module::Snapshot& states, log::Sequence last) {
+      [what](const module::State& states, log::Sequence last) {
         return proto::topics::encode_log_read(what, states, last);
       },
       [this, &read](log::EventLog::Past past) { on_read(read, std::move(past)); });
@@ -83,9 +83,9 @@ void StalledAnswers::ask(LogRead what) {
 
 void StalledAnswers::on_read(Read& read, log::EventLog::Past past) {
   read.is_asked = false;
-  // Such an event would be in the log of this daemon alone.
+  // The read must not have an uncommitted event, which only this daemon's log would have.
   RESOURCED_INVARIANT(past.sequence <= outbox_.committed());
-  // As a standby says it that knows no inventory yet: a log without events has no states.
+  // A log without events has no states: answer as a standby does that does not know the inventory yet.
   if (past.failure && past.failure->errnum() == ENODATA)
     past.failure = Error(EAGAIN, "the inventory is not known yet");
   if (!past.failure) {

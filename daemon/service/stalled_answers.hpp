@@ -1,6 +1,6 @@
-// The answers of a leader while its log commits nothing, because etcd does not confirm a commit. All other
-// answers wait in the outbox until the leader gives up; these leave at once. They tell of no event that is
-// not committed: a read of the present state is answered from the store, as by a standby
+// The answers that a leader can give while its log commits nothing, because etcd does not confirm a commit.
+// Other answers wait in the outbox until the leader gives up; these leave at once. They reveal no event that
+// is not committed: a read of the present state is answered from the store, as by a standby
 // (proto/topics/logged_state.hpp).
 #pragma once
 
@@ -21,25 +21,25 @@ namespace resourced::daemon::service {
 class StalledAnswers {
  public:
   /// `metrics` makes the answer to resource.metrics without states of nodes. `gone` is called with clients
-  /// that turn out to be gone.
+  /// that are found to be gone.
   StalledAnswers(streams::Outbox& outbox, peers::Clients& clients, log::EventLog& log,
                  std::function<proto::Payload()> metrics, std::function<void(proto::ClientId)> gone)
       : outbox_(outbox), clients_(clients), log_(log), metrics_(std::move(metrics)), gone_(std::move(gone)) {}
 
   [[nodiscard]] bool is_on() const noexcept { return is_on_; }
-  /// The log commits nothing at present: takes over the responses that wait in the outbox and need not.
+  /// Called when the log commits nothing: takes over responses in the outbox that need not wait for it.
   void begin();
-  /// The log goes on.
+  /// Called when the log commits again.
   void end() { is_on_ = false; }
-  /// Sends a response, or the one that replaces it, before those that wait. Returns false, and does nothing,
-  /// for one that has to wait.
+  /// Sends a response, or its replacement, before those that wait. Returns false, and does nothing, for a
+  /// response that has to wait.
   [[nodiscard]] bool take(proto::ClientId client, proto::Message& response);
 
  private:
   /// One kind of read. Its requests wait for the reading thread, which is asked once for all of them.
   struct Read {
     proto::Payload payload;
-    /// The event that the payload is true at.
+    /// The last event in the payload's state.
     log::Sequence sequence = 0;
     bool is_asked = false;
     std::vector<streams::Response> waiting;
@@ -56,7 +56,7 @@ class StalledAnswers {
   std::function<proto::Payload()> metrics_;
   std::function<void(proto::ClientId)> gone_;
   bool is_on_ = false;
-  /// By LogRead.
+  /// Reads by LogRead.
   std::array<Read, proto::topics::log_reads> reads_;
 };
 

@@ -11,7 +11,7 @@
 namespace resourced::daemon::service {
 namespace {
 
-// Resident memory in bytes, 0 if the kernel does not report it.
+// Returns the resident memory in bytes, or 0 if the kernel does not report it.
 std::uint64_t resident_memory() {
   struct Close {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }
@@ -30,7 +30,8 @@ void Stats::clear(const Gauges& gauges) {
   cleared_ = gauges;
 }
 
-std::string Stats::encode(const Gauges& gauges, const transport::LoopHolds::Longest& hold) const {
+std::string Stats::encode(const Gauges& gauges, const transport::LoopHolds::Longest& hold,
+                          const streams::LongestWait::Wait& wait) const {
   proto::topics::StatsAnswer answer;
   for (const auto& [topic, outcomes] : outcomes_)
     answer.requests[topic] = {outcomes.succeeded, outcomes.failed};
@@ -48,8 +49,9 @@ std::string Stats::encode(const Gauges& gauges, const transport::LoopHolds::Long
   answer.refused_connections = refused_connections_;
   answer.denied_requests = denied_;
   answer.limited_requests = limited_;
-  const double milliseconds = std::chrono::duration<double, std::milli>(hold.time).count();
-  answer.longest_hold = {hold.name, milliseconds};
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  answer.longest_hold = {hold.name, Milliseconds(hold.time).count()};
+  answer.longest_wait = {wait.topic, Milliseconds(wait.time).count()};
   answer.memory = resident_memory();
   return proto::topics::encode_stats(answer);
 }

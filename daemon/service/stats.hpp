@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/streams/longest_wait.hpp"
 #include "daemon/transport/loop_hold.hpp"
 
 namespace resourced::daemon::service {
@@ -16,9 +17,9 @@ class Stats {
   void failed(std::string_view topic) { ++outcomes_[std::string(topic)].failed; }
   void dropped_frame() noexcept { ++dropped_frames_; }
   void refused_connection() noexcept { ++refused_connections_; }
-  /// A request whose sender does not have the role that it requires.
+  /// Counts a request whose sender does not have the role that it requires.
   void denied() noexcept { ++denied_; }
-  /// A request beyond a limit.
+  /// Counts a request beyond a limit.
   void limited() noexcept { ++limited_; }
 
   /// Counters of other parts of the daemon.
@@ -32,15 +33,15 @@ class Stats {
     std::uint64_t merged_deltas = 0;
     std::size_t journal_consumers = 0;
   };
-  /// One JSON object. The longest hold of the loop is in milliseconds there.
-  [[nodiscard]] std::string encode(const Gauges& gauges,
-                                   const transport::LoopHolds::Longest& hold = {}) const;
+  /// Returns the counters as JSON. The longest hold of the loop and wait of a response are in milliseconds.
+  [[nodiscard]] std::string encode(const Gauges& gauges, const transport::LoopHolds::Longest& hold,
+                                   const streams::LongestWait::Wait& wait) const;
   /// Calls visit(topic, succeeded, failed) for each topic that was requested.
   template <class Visit>
   void for_each_topic(const Visit& visit) const {
     for (const auto& [topic, outcomes] : outcomes_) visit(topic, outcomes.succeeded, outcomes.failed);
   }
-  /// Resets all counters to 0, those of other parts included.
+  /// Resets all counters to 0, also those of other parts.
   void clear(const Gauges& gauges);
 
  private:

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "daemon/service/service.hpp"
+#include "daemon/service/groups.hpp"
 #include "os/log.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
@@ -20,142 +20,303 @@ namespace resourced::daemon::service {
 namespace {
 
 constexpr std::size_t kib = 1024;
-constexpr Bound small{16 * kib, 0, proto::max_request_values};
-constexpr Bound large{1024 * kib, 0, proto::max_request_values};
-// The payload of a ping is sent back.
-constexpr Bound echoed{64 * kib, 0, proto::topics::max_ping_values};
-// Enough to name every host, with names of the usual length; ranges take less.
-constexpr Bound named_hosts{64 * kib, 8, proto::max_request_values};
-// An R with a thousand ranks and hosts that are named one by one; ranges take less. Its work follows the
-// bytes.
-constexpr Bound ledger{16 * kib, 0, proto::topics::max_ledger_values};
-// Parsed on the thread of FeasibilityChecks.
-constexpr Bound jobspec{1024 * kib, 0, proto::topics::max_feasibility_values};
+constexpr Bound large{.bytes = 1024 * kib};
+// Limits of a ping, whose payload is sent back.
+constexpr Bound echoed{.bytes = 64 * kib, .values = proto::topics::max_ping_values};
+// Limits that allow a payload to name every host, with names of the usual length; ranges take less.
+constexpr Bound named_hosts{.bytes = 64 * kib, .bytes_a_target = 8};
+// Limits that allow an R with a thousand ranks and hosts named one by one; ranges take less. The work grows
+// with the bytes.
+constexpr Bound ledger{.bytes = 16 * kib, .values = proto::topics::max_ledger_values};
+// Limits of a jobspec, which the thread of FeasibilityChecks parses.
+constexpr Bound jobspec{.bytes = 1024 * kib, .values = proto::topics::max_feasibility_values};
+
+// Calls the handler in a group of topics.
+template <auto Group, auto Handler>
+void call(Groups& groups, const Call& call) {
+  (groups.*Group.*Handler)(call);
+}
+
+template <auto Handler>
+void of_cluster(Groups& groups, const Call& call) {
+  (groups.cluster.*Handler)(call);
+}
+
+// Handles a request that is one command to the engine: `Parse` makes the command from the payload.
+template <auto Parse, class Input = module::Command>
+void command(Groups& groups, const Call& call) {
+  auto parsed = Parse(call.object());
+  if constexpr (requires { parsed.targets; }) {
+    if (call.sender.hosts != nullptr)
+      call.sender.check_acts_on(groups.executor.module().hosts_named(parsed.targets));
+  }
+  groups.executor.step(Input{std::move(parsed)}, call.actor());
+  groups.requests.respond(call);
+}
+
+void cancel(Groups& groups, const Call& call) { groups.requests.cancel(call); }
+
+void disconnect(Groups& groups, const Call& call) { groups.requests.forget(call.client); }
+
+using peers::Right;
+
+constexpr auto topics = std::to_array<Topic>({
+    {.name = "resource.acquire",
+     .handle = call<&Groups::acquire, &AcquireTopics::acquire>,
+     .right = Right::schedule,
+     .answer = Answer::stream},
+    {.name = "resource.acquire-cancel",
+     .handle = cancel,
+     .answer = Answer::none,
+     .needs = Needs::log,
+     .stalled = Stalled::served},
+    {.name = "resource.alloc",
+     .handle = call<&Groups::allocations, &AllocationTopics::alloc>,
+     .right = Right::schedule,
+     .bound = ledger,
+     .needs = Needs::commits,
+     .in_instance = false},
+    {.name = "resource.free",
+     .handle = call<&Groups::allocations, &AllocationTopics::free>,
+     .right = Right::schedule,
+     .bound = ledger,
+     .needs = Needs::commits,
+     .in_instance = false},
+    {.name = "resource.force-free",
+     .handle = call<&Groups::allocations, &AllocationTopics::force_free>,
+     .right = Right::operate,
+     .bound = ledger,
+     .needs = Needs::commits,
+     .names_targets = true,
+     .in_instance = false},
+    {.name = "resource.allocations",
+     .handle = call<&Groups::allocations, &AllocationTopics::list>,
+     .right = Right::read,
+     .bound = named_hosts,
+     .stalled = Stalled::refused,
+     .in_instance = false},
+    {.name = "resource.acquire-mute",
+     .handle = call<&Groups::acquire, &AcquireTopics::mute>,
+     .right = Right::operate,
+     .bound = large},
+    {.name = "resource.peers",
+     .handle = call<&Groups::acquire, &AcquireTopics::peers>,
+     .right = Right::read,
+     .bound = named_hosts,
+     .stalled = Stalled::refused,
+     .in_instance = false},
+    {.name = "resource.journal",
+     .handle = call<&Groups::journal, &JournalTopics::journal>,
+     .right = Right::read,
+     .answer = Answer::stream,
+     .bound = named_hosts,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .right_in_instance = Right::own},
+    {.name = "resource.journal-cancel",
+     .handle = cancel,
+     .answer = Answer::none,
+     .needs = Needs::log,
+     .stalled = Stalled::served},
+    {.name = "resource.agent",
+     .handle = call<&Groups::agents, &AgentTopics::hello>,
+     .right = Right::report,
+     .answer = Answer::stream,
+     .in_instance = false},
+    {.name = "resource.agent-cancel",
+     .handle = cancel,
+     .answer = Answer::none,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "resource.agent-beat",
+     .handle = call<&Groups::agents, &AgentTopics::beat>,
+     .right = Right::report,
+     .in_instance = false},
+    {.name = "resource.agent-health",
+     .handle = call<&Groups::agents, &AgentTopics::health>,
+     .right = Right::report,
+     .in_instance = false},
+    {.name = "resource.disconnect",
+     .handle = disconnect,
+     .answer = Answer::none,
+     .needs = Needs::log,
+     .stalled = Stalled::served},
+    {.name = "resource.drain",
+     .handle = command<proto::topics::parse_drain>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits,
+     .names_targets = true},
+    {.name = "resource.undrain",
+     .handle = command<proto::topics::parse_undrain>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits,
+     .names_targets = true},
+    {.name = "resource.property",
+     .handle = command<proto::topics::parse_property>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits,
+     .names_targets = true},
+    {.name = "resource.expiration",
+     .handle = command<proto::topics::parse_expiration, engine::SetExpiration>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits},
+    {.name = "resource.expiration-update",
+     .handle = command<proto::topics::parse_expiration, engine::SetExpiration>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits},
+    {.name = "resource.shrink",
+     .handle = command<proto::topics::parse_shrink>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits,
+     .names_targets = true,
+     .in_instance = false},
+    {.name = "resource.unshrink",
+     .handle = command<proto::topics::parse_unshrink>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits,
+     .names_targets = true,
+     .in_instance = false},
+    {.name = "resource.monitor-waitup",
+     .handle = call<&Groups::monitor, &MonitorTopics::waitup>,
+     .right = Right::own,
+     .answer = Answer::later,
+     .bound = large},
+    {.name = "resource.monitor-force-down",
+     .handle = call<&Groups::monitor, &MonitorTopics::force_down>,
+     .right = Right::own,
+     .bound = large,
+     .needs = Needs::commits},
+    {.name = "resource.wait",
+     .handle = call<&Groups::wait, &WaitTopics::wait>,
+     .right = Right::read,
+     .answer = Answer::later,
+     .bound = named_hosts},
+    {.name = "resource.wait-cancel",
+     .handle = cancel,
+     .answer = Answer::none,
+     .needs = Needs::log,
+     .stalled = Stalled::served},
+    {.name = "feasibility.check",
+     .handle = call<&Groups::feasibility, &FeasibilityTopics::check>,
+     .right = Right::read,
+     .answer = Answer::later,
+     .bound = jobspec,
+     .needs = Needs::log,
+     .stalled = Stalled::refused},
+    {.name = "resource.reload",
+     .handle = call<&Groups::reload, &ReloadTopics::reload>,
+     .right = Right::operate,
+     .answer = Answer::later,
+     .bound = large,
+     .needs = Needs::commits},
+    {.name = "resource.status",
+     .handle = call<&Groups::query, &QueryTopics::status>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::from_log},
+    {.name = "resource.status-at",
+     .handle = call<&Groups::past, &PastTopics::status_at>,
+     .right = Right::read,
+     .answer = Answer::later,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "resource.report",
+     .handle = call<&Groups::past, &PastTopics::report>,
+     .right = Right::read,
+     .answer = Answer::later,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "resource.sched-status",
+     .handle = call<&Groups::sched_status, &SchedStatus::ask>,
+     .right = Right::read,
+     .answer = Answer::later,
+     .needs = Needs::log,
+     .stalled = Stalled::from_log},
+    {.name = "resource.get",
+     .handle = call<&Groups::query, &QueryTopics::inventory>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::from_log,
+     .right_in_instance = Right::own},
+    {.name = "resource.stats-get",
+     .handle = call<&Groups::query, &QueryTopics::stats>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .right_in_instance = Right::none},
+    {.name = "resource.stats-clear",
+     .handle = call<&Groups::query, &QueryTopics::clear_stats>,
+     .right = Right::own,
+     .bound = large,
+     .needs = Needs::log,
+     .stalled = Stalled::served},
+    {.name = "resource.metrics",
+     .handle = call<&Groups::metrics, &MetricsTopics::metrics>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::from_log,
+     .in_instance = false},
+    {.name = "resource.ready",
+     .handle = call<&Groups::metrics, &MetricsTopics::ready>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "resource.leader",
+     .handle = of_cluster<&ClusterTopics::leader>,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "resource.cluster",
+     .handle = of_cluster<&ClusterTopics::members>,
+     .right = Right::read,
+     .answer = Answer::later,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "resource.hand-over",
+     .handle = of_cluster<&ClusterTopics::hand_over>,
+     .right = Right::operate,
+     .answer = Answer::later,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "resource.ping",
+     .handle = call<&Groups::query, &QueryTopics::ping>,
+     .right = Right::read,
+     .bound = echoed,
+     .needs = Needs::log,
+     .stalled = Stalled::served},
+    {.name = "config.get",
+     .handle = call<&Groups::query, &QueryTopics::configuration>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::served},
+    {.name = "resource.user-names",
+     .handle = call<&Groups::query, &QueryTopics::user_names>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::served,
+     .in_instance = false},
+    {.name = "attr.get",
+     .handle = call<&Groups::query, &QueryTopics::attribute>,
+     .right = Right::read,
+     .needs = Needs::log,
+     .stalled = Stalled::from_log},
+});
 
 }  // namespace
 
-template <auto Group, auto Handler>
-void Topics::call(Service& service, const Call& call) {
-  (service.*Group.*Handler)(call);
-}
-
-template <auto Parse, class Input = module::Command>
-void Topics::command(Service& service, const Call& call) {
-  service.executor_.step(Input{Parse(call.object())}, call.actor());
-  service.requests_.respond(call);
-}
-
-std::span<const Topic> Topics::all() noexcept {
-  using peers::Right;
-  using S = Service;
-  using Acquire = AcquireTopics;
-  using Agent = AgentTopics;
-  using Allocation = AllocationTopics;
-  using Cluster = ClusterTopics;
-  using Journal = JournalTopics;
-  using Metrics = MetricsTopics;
-  using Monitor = MonitorTopics;
-  using Past = PastTopics;
-  using Query = QueryTopics;
-  using Wait = WaitTopics;
-  constexpr auto cancel = [](Service& service, const Call& call) { service.cancel(call); };
-  constexpr auto disconnect = [](Service& service, const Call& call) { service.disconnect(call); };
-  constexpr std::optional<Right> as_usual;
-  constexpr bool in_instance = true;
-  constexpr bool not_in_instance = false;
-  constexpr Needs leader = Needs::leader;
-  constexpr Needs change = Needs::commits;
-  constexpr Needs log = Needs::log;
-  constexpr Stalled refused = Stalled::refused;
-  constexpr Stalled served = Stalled::served;
-  constexpr Stalled from_log = Stalled::from_log;
-  static constexpr auto topics = std::to_array<Topic>({
-      {"resource.acquire", Right::schedule, Answer::stream, small, call<&S::acquire_, &Acquire::acquire>},
-      {"resource.acquire-cancel", Right::none, Answer::once, small, cancel, as_usual, in_instance, log,
-       served},
-      {"resource.alloc", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::alloc>,
-       as_usual, not_in_instance, change},
-      {"resource.free", Right::schedule, Answer::once, ledger, call<&S::allocations_, &Allocation::free>,
-       as_usual, not_in_instance, change},
-      {"resource.force-free", Right::operate, Answer::once, ledger, command<proto::topics::parse_free>,
-       as_usual, not_in_instance, change},
-      {"resource.allocations", Right::read, Answer::once, named_hosts,
-       call<&S::allocations_, &Allocation::list>, as_usual, not_in_instance, leader, refused},
-      {"resource.acquire-mute", Right::operate, Answer::once, large, call<&S::acquire_, &Acquire::mute>},
-      {"resource.peers", Right::read, Answer::once, named_hosts, call<&S::acquire_, &Acquire::peers>,
-       as_usual, not_in_instance, leader, refused},
-      {"resource.journal", Right::read, Answer::stream, named_hosts, call<&S::journal_, &Journal::journal>,
-       Right::own, in_instance, log, served},
-      {"resource.journal-cancel", Right::none, Answer::once, small, cancel, as_usual, in_instance, log,
-       served},
-      {"resource.agent", Right::report, Answer::stream, small, call<&S::agents_, &Agent::hello>, as_usual,
-       not_in_instance},
-      {"resource.agent-cancel", Right::none, Answer::once, small, cancel, as_usual, not_in_instance, log,
-       served},
-      {"resource.agent-beat", Right::report, Answer::once, small, call<&S::agents_, &Agent::beat>, as_usual,
-       not_in_instance},
-      {"resource.agent-health", Right::report, Answer::once, small, call<&S::agents_, &Agent::health>,
-       as_usual, not_in_instance},
-      {"resource.disconnect", Right::none, Answer::once, small, disconnect, as_usual, in_instance, log,
-       served},
-      {"resource.drain", Right::operate, Answer::once, large, command<proto::topics::parse_drain>, as_usual,
-       in_instance, change},
-      {"resource.undrain", Right::operate, Answer::once, large, command<proto::topics::parse_undrain>,
-       as_usual, in_instance, change},
-      {"resource.property", Right::operate, Answer::once, large, command<proto::topics::parse_property>,
-       as_usual, in_instance, change},
-      {"resource.expiration", Right::operate, Answer::once, large,
-       command<proto::topics::parse_expiration, engine::SetExpiration>, as_usual, in_instance, change},
-      {"resource.expiration-update", Right::operate, Answer::once, large,
-       command<proto::topics::parse_expiration, engine::SetExpiration>, as_usual, in_instance, change},
-      {"resource.shrink", Right::operate, Answer::once, large, command<proto::topics::parse_shrink>, as_usual,
-       not_in_instance, change},
-      {"resource.unshrink", Right::operate, Answer::once, large, command<proto::topics::parse_unshrink>,
-       as_usual, not_in_instance, change},
-      {"resource.monitor-waitup", Right::own, Answer::later, large, call<&S::monitor_, &Monitor::waitup>},
-      {"resource.monitor-force-down", Right::own, Answer::once, large,
-       call<&S::monitor_, &Monitor::force_down>, as_usual, in_instance, change},
-      {"resource.wait", Right::read, Answer::later, named_hosts, call<&S::wait_, &Wait::wait>},
-      {"resource.wait-cancel", Right::none, Answer::once, small, cancel, as_usual, in_instance, log, served},
-      {"feasibility.check", Right::read, Answer::later, jobspec,
-       call<&S::feasibility_, &FeasibilityTopics::check>, as_usual, in_instance, log, refused},
-      {"resource.reload", Right::operate, Answer::later, large, call<&S::reload_, &ReloadTopics::reload>,
-       as_usual, in_instance, change},
-      {"resource.status", Right::read, Answer::once, small, call<&S::query_, &Query::status>, as_usual,
-       in_instance, log, from_log},
-      {"resource.status-at", Right::read, Answer::later, small, call<&S::past_, &Past::status_at>, as_usual,
-       not_in_instance, log, served},
-      {"resource.report", Right::read, Answer::later, small, call<&S::past_, &Past::report>, as_usual,
-       not_in_instance, log, served},
-      {"resource.sched-status", Right::read, Answer::later, small, call<&S::sched_status_, &SchedStatus::ask>,
-       as_usual, in_instance, log, from_log},
-      {"resource.get", Right::read, Answer::once, small, call<&S::query_, &Query::inventory>, Right::own,
-       in_instance, log, from_log},
-      {"resource.stats-get", Right::read, Answer::once, small, call<&S::query_, &Query::stats>, Right::none,
-       in_instance, log, served},
-      {"resource.stats-clear", Right::own, Answer::once, large, call<&S::query_, &Query::clear_stats>,
-       as_usual, in_instance, log, served},
-      {"resource.metrics", Right::read, Answer::once, small, call<&S::metrics_, &Metrics::metrics>, as_usual,
-       not_in_instance, log, from_log},
-      {"resource.ready", Right::read, Answer::once, small, call<&S::metrics_, &Metrics::ready>, as_usual,
-       not_in_instance, log, served},
-      {"resource.leader", Right::none, Answer::once, small, call<&S::cluster_, &Cluster::leader>, as_usual,
-       not_in_instance, log, served},
-      {"resource.cluster", Right::read, Answer::later, small, call<&S::cluster_, &Cluster::members>, as_usual,
-       not_in_instance, log, served},
-      {"resource.hand-over", Right::operate, Answer::later, small, call<&S::cluster_, &Cluster::hand_over>,
-       as_usual, not_in_instance, leader, served},
-      {"resource.ping", Right::read, Answer::once, echoed, call<&S::query_, &Query::ping>, as_usual,
-       in_instance, log, served},
-      {"config.get", Right::read, Answer::once, small, call<&S::query_, &Query::configuration>, as_usual,
-       in_instance, log, served},
-      {"resource.user-names", Right::read, Answer::once, small, call<&S::query_, &Query::user_names>,
-       as_usual, not_in_instance, log, served},
-      {"attr.get", Right::read, Answer::once, small, call<&S::query_, &Query::attribute>, as_usual,
-       in_instance, log, from_log},
-  });
-  return topics;
-}
+std::span<const Topic> Topics::all() noexcept { return topics; }
 
 const Topic* Topics::find(std::string_view name) noexcept {
   const auto found = std::ranges::find(all(), name, &Topic::name);
@@ -171,7 +332,7 @@ nlohmann::json Call::optional_object() const {
 peers::Right Gate::right_for(const Topic& topic, const peers::Principal& sender) noexcept {
   using peers::Right;
   if (!sender.of_instance) return topic.right;
-  if (topic.in_instance) return *topic.in_instance;
+  if (topic.right_in_instance) return *topic.right_in_instance;
   return topic.right == Right::none || topic.right == Right::read ? topic.right : Right::own;
 }
 
@@ -181,6 +342,16 @@ Error Gate::denial(std::string_view topic, peers::Right right, const peers::Prin
                                               : "Request rejected due to insufficient privilege"};
   }
   return {EPERM, fmt::format("{} requires the role {}", topic, peers::role_for(right))};
+}
+
+std::optional<Error> Gate::unbound(const Topic& topic, const peers::Principal& sender) {
+  const bool changes = topic.right == peers::Right::operate || topic.right == peers::Right::schedule ||
+                       topic.right == peers::Right::own;
+  if (sender.hosts == nullptr || topic.names_targets || !changes) return std::nullopt;
+  return Error(EPERM,
+               fmt::format("{} concerns more than single hosts, and {} is bound to those that hosts in its "
+                           "[[access.key]] names",
+                           topic.name, sender.name));
 }
 
 Error Gate::unknown(std::string_view topic, const peers::Principal& sender) {
@@ -193,7 +364,7 @@ std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const p
   if (client.principal.of_instance) return std::nullopt;
   const auto rate = static_cast<double>(limits_.requests_per_second);
   const double left = client.requests.take(now, {rate, rate}, 1);
-  // A debt of one second's requests: the client keeps sending although it is refused.
+  // A debt of more than one second's requests shows that the client keeps sending although it is refused.
   if (left < -rate) return Refusal{Error(EBUSY, "it keeps exceeding limits.requests-per-second"), true};
   if (left < 0) {
     return Refusal{
@@ -206,15 +377,23 @@ std::optional<Gate::Refusal> Gate::admit(peers::Clients::Client& client, const p
   return std::nullopt;
 }
 
-void Gate::check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right) {
-  if (right == peers::Right::none || peers::rights_of_request(sender, request).has(right)) return;
+void Gate::deny(const peers::Principal& sender, const proto::Message& request, const Error& error) {
   stats_.denied();
   if (const auto before = denials_.admit()) {
     // The principal of every sender of an instance is its owner, so log the user of the request.
     const std::string name = sender.of_instance ? fmt::format("uid {}", request.userid) : sender.name;
     os::log_warning("denied {} to {} ({} more since the last such line)", request.topic, name, *before);
   }
-  throw denial(request.topic, right, sender);
+  throw error;
+}
+
+void Gate::check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right) {
+  if (right == peers::Right::none || peers::rights_of_request(sender, request).has(right)) return;
+  deny(sender, request, denial(request.topic, right, sender));
+}
+
+void Gate::check_bound(const peers::Principal& sender, const proto::Message& request, const Topic& topic) {
+  if (const std::optional<Error> beyond = unbound(topic, sender)) deny(sender, request, *beyond);
 }
 
 void Gate::check_form(const proto::Message& request, const Topic& topic, const peers::Principal& sender,

@@ -22,66 +22,78 @@
 
 namespace resourced::daemon::service {
 
-class Service;
 struct Call;
+struct Groups;
 
 /// When a request of a topic gets its last response.
 enum class Answer {
-  /// By its handler.
+  /// The handler sends it.
   once,
-  /// When its condition is met. Until then resource.disconnect can end it.
+  /// Never: the request ends other requests, and these get their last responses.
+  none,
+  /// When the condition of the request is met. Until then resource.disconnect can end it.
   later,
-  /// When the stream is ended. The request must have the streaming flag.
+  /// When the stream ends. The request must have the streaming flag.
   stream,
 };
 
-/// Bounds of a payload, as parsing takes time and memory in proportion to its bytes and its JSON values.
+/// Limits of a payload, as parsing takes time and memory in proportion to its bytes and its JSON values.
 struct Bound {
-  std::size_t bytes;
-  /// Added for each target of the inventory.
-  std::size_t bytes_a_target;
-  /// Arrays and objects included.
-  std::size_t values;
+  std::size_t bytes = 0;
+  /// Further bytes for each target of the inventory.
+  std::size_t bytes_a_target = 0;
+  /// Maximum number of JSON values, arrays and objects included.
+  std::size_t values = proto::max_request_values;
 };
 
-/// What a request needs of a cluster.
+/// The limits of most payloads.
+inline constexpr Bound small{.bytes = std::size_t{16} << 10};
+
+/// The daemon of a cluster that a request needs.
 enum class Needs {
-  /// The daemon that leads: others refuse it.
+  /// A daemon that leads or is in no cluster: standbys refuse the request.
   leader,
-  /// A leader whose log commits, as the request changes what the log has.
+  /// A leader whose log commits, as the request changes the log.
   commits,
   /// Any daemon that has the log.
   log,
 };
 
-/// What a leader does with a request while its log commits nothing. Nobody may see the events that wait for
+/// Treatment of a request by a leader whose log commits nothing. No client may see the events that wait for
 /// the commit, as it can fail.
 enum class Stalled : std::uint8_t {
-  /// The answer can tell of them: it waits.
+  /// The answer can reveal such an event, so it waits.
   waits,
-  /// So it can, and nobody should wait for it: EAGAIN.
+  /// The answer can reveal such an event, but no client should wait for it: EAGAIN.
   refused,
-  /// The answer tells of none of them, and leaves at once.
+  /// The answer reveals no such event, and leaves at once.
   served,
-  /// The answer is made of the committed state, and leaves at once.
+  /// The answer is made from the committed state, and leaves at once.
   from_log,
 };
 
 struct Topic {
   std::string_view name;
-  peers::Right right;
-  Answer answer;
-  Bound bound;
-  void (*handle)(Service& service, const Call& call);
-  /// The right in a Flux instance, if it is an exception to the rule of Gate::right_for(): `none` and `read`
-  /// stay, any other right becomes `own`.
-  std::optional<peers::Right> in_instance = std::nullopt;
-  /// False for a topic of this project's own that has no meaning in an instance of Flux.
-  bool served_in_instance = true;
+  void (*handle)(Groups& groups, const Call& call) = nullptr;
+  peers::Right right = peers::Right::none;
+  Answer answer = Answer::once;
+  Bound bound = small;
   Needs needs = Needs::leader;
   Stalled stalled = Stalled::waits;
+  /// The topic changes only the targets that its payload names, so a key that is bound to hosts may send it.
+  /// The handler checks the targets.
+  bool names_targets = false;
+  /// False for a topic of this project that has no meaning in a Flux instance.
+  bool in_instance = true;
+  /// The right in a Flux instance, if it is an exception to the rule of Gate::right_for(): `none` and `read`
+  /// stay, any other right becomes `own`.
+  std::optional<peers::Right> right_in_instance = std::nullopt;
 
-  /// Whether such a request is turned away while the log commits nothing.
+  /// Returns whether a request of this topic may be pending after its handler.
+  [[nodiscard]] constexpr bool is_kept() const noexcept {
+    return answer == Answer::later || answer == Answer::stream;
+  }
+  /// Returns whether a request of this topic is turned away while the log commits nothing.
   [[nodiscard]] constexpr bool needs_commits() const noexcept {
     return needs == Needs::commits || stalled == Stalled::refused;
   }
@@ -95,27 +107,19 @@ struct Call {
   const peers::Principal& sender;
   const Topic& topic;
 
-  /// The payload, bounded by the topic. Throws Error EPROTO as proto::parse_object() and
+  /// Returns the payload, bounded by the topic. Throws Error EPROTO as proto::parse_object() and
   /// proto::parse_optional_object() do.
   [[nodiscard]] nlohmann::json object() const;
   [[nodiscard]] nlohmann::json optional_object() const;
-  /// The actor of the events that the request causes.
+  /// Returns the actor of the events that the request causes.
   [[nodiscard]] std::optional<module::Actor> actor() const { return peers::actor_of(sender, request); }
 };
 
 class Topics {
  public:
   [[nodiscard]] static std::span<const Topic> all() noexcept;
-  /// Null for a topic that is not served.
+  /// Returns the row of a topic, or null if it is not served.
   [[nodiscard]] static const Topic* find(std::string_view name) noexcept;
-
- private:
-  /// The handler in a group of topics.
-  template <auto Group, auto Handler>
-  static void call(Service& service, const Call& call);
-  /// The handler of a request that is one command to the engine: `Parse` makes the command of the payload.
-  template <auto Parse, class Input>
-  static void command(Service& service, const Call& call);
 };
 
 /// Checks requests before their handlers.
@@ -129,37 +133,44 @@ class Gate {
   [[nodiscard]] const peers::Access& access() const noexcept { return access_; }
   [[nodiscard]] const config::Limits& limits() const noexcept { return limits_; }
 
-  /// A request beyond a limit of its client.
+  /// The refusal of a request beyond a limit of its client.
   struct Refusal {
     Error error;
     /// The client keeps sending in spite of refusals: disconnect it without an answer.
     bool is_flood;
   };
   /// Counts a request of a client against its limits. `kept` is the number of its requests in the registry.
-  /// The clients of an instance have none, as its modules are among them, and the broker has limits for
-  /// users.
+  /// Clients of an instance have no limits here, as its modules are among them, and the broker limits users.
   [[nodiscard]] std::optional<Refusal> admit(peers::Clients::Client& client, const proto::Message& request,
                                              std::size_t kept, SteadyTime now) const;
 
   [[nodiscard]] static bool serves(const Topic& topic, const peers::Principal& sender) noexcept {
-    return !sender.of_instance || topic.served_in_instance;
+    return !sender.of_instance || topic.in_instance;
   }
-  /// The right that a request of this topic requires.
+  /// Returns the right that a request of this topic requires.
   [[nodiscard]] static peers::Right right_for(const Topic& topic, const peers::Principal& sender) noexcept;
-  /// The Error for a sender without it.
+  /// Returns the Error for a sender without this right.
   [[nodiscard]] static Error denial(std::string_view topic, peers::Right right,
                                     const peers::Principal& sender);
-  /// The Error for a topic that is not served.
+  /// Returns the Error for a sender whose key is bound to hosts, if the topic changes more than the targets
+  /// that a request names; nothing for others.
+  [[nodiscard]] static std::optional<Error> unbound(const Topic& topic, const peers::Principal& sender);
+  /// Returns the Error for a topic that is not served.
   [[nodiscard]] static Error unknown(std::string_view topic, const peers::Principal& sender);
 
-  /// Throws Error EPERM if the request does not have the right, and logs it.
+  /// Throws Error EPERM, and logs it, if the sender of the request does not have the right.
   void check_right(const peers::Principal& sender, const proto::Message& request, peers::Right right);
-  /// Throws Error EMSGSIZE for a payload above the bound of its topic with so many `targets`, EPROTO if the
-  /// topic streams and the request has no streaming flag. Flux also serves an acquire without it.
+  /// Throws the Error of unbound(), if there is one, and logs it.
+  void check_bound(const peers::Principal& sender, const proto::Message& request, const Topic& topic);
+  /// Throws Error EMSGSIZE for a payload above the limit of its topic with this number of `targets`, EPROTO
+  /// if the topic streams and the request has no streaming flag. An acquire in a Flux instance needs no flag,
+  /// as in Flux.
   static void check_form(const proto::Message& request, const Topic& topic, const peers::Principal& sender,
                          std::size_t targets);
 
  private:
+  [[noreturn]] void deny(const peers::Principal& sender, const proto::Message& request, const Error& error);
+
   peers::Access access_;
   config::Limits limits_;
   Stats& stats_;

@@ -4,13 +4,13 @@
 #include <exception>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "os/thread.hpp"
 #include "os/user_name.hpp"
 
 namespace resourced::daemon::service {
@@ -46,7 +46,7 @@ std::map<std::uint32_t, std::string> UserNames::find(const text::IdSet& ids, Ste
   });
   if (link_->wanted.empty() || link_->is_asking) return names;
   try {
-    std::thread([link = link_, ask = ask_, now] {
+    os::start_thread([link = link_, ask = ask_, now] {
       std::unique_lock asking(link->mutex);
       while (!link->wanted.empty()) {
         const std::uint32_t uid = *link->wanted.begin();
@@ -57,10 +57,10 @@ std::map<std::uint32_t, std::string> UserNames::find(const text::IdSet& ids, Ste
         link->known[uid] = {std::move(name), now};
       }
       link->is_asking = false;
-    }).detach();
+    });
     link_->is_asking = true;
   } catch (const std::exception&) {
-    // The system has no thread now: the next question may find one.
+    // If the system has no thread now, the next question may find one.
   }
   return names;
 }

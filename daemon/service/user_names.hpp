@@ -1,6 +1,5 @@
-// Names of users by uid, as the user database of this machine has them. It may be a server that does not
-// answer for long, so it is asked on a thread that nobody waits for: a name is known some time after it was
-// first asked for.
+// Names of users by uid from the user database of this machine. The database may be a server that does not
+// answer for long, so a detached thread asks it: a name is known some time after it was first asked for.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +18,20 @@ namespace resourced::daemon::service {
 class UserNames {
  public:
   using Ask = std::function<std::optional<std::string>(std::uint32_t)>;
-  /// The most uids of one question.
+  /// Maximum number of uids of one question.
   static constexpr std::size_t most = 1024;
 
-  /// `ask` asks the user database of this machine where it is null.
+  /// A null `ask` stands for the user database of this machine.
   explicit UserNames(Ask ask = nullptr);
 
-  /// The names of these users that are known now, and at most ten minutes old. Others are asked for. Throws
-  /// Error EINVAL for more than `most`.
+  /// Returns the names of these users that are known now, and at most ten minutes old; asks for the others.
+  /// Throws Error EINVAL for more than `most`.
   [[nodiscard]] std::map<std::uint32_t, std::string> find(const text::IdSet& ids, SteadyTime now);
 
  private:
   struct Link;
   Ask ask_;
-  /// Shared with the thread, which may outlive this.
+  /// Shared with the thread, which may outlive this object.
   std::shared_ptr<Link> link_;
 };
 

@@ -23,7 +23,7 @@ module::WaitedState WaitTopics::state() const {
 
 bool WaitTopics::depends_on_jobs(const module::Wait& wait) const {
   if (wait.condition == WaitCondition::ready) return false;
-  // Met at once.
+  // A `reported` condition that assumes idle targets is met at once.
   if (wait.condition == WaitCondition::reported && wait.unreported == Unreported::assume_idle) return false;
   return executor_.module().has_brokers();
 }
@@ -49,7 +49,7 @@ void WaitTopics::wait(const Call& call) {
     if (present.meets(wait)) return requests_.respond(call);
   }
   requests_.keep(call, [&](proto::RequestKey key) {
-    // All senders of an instance have its owner's name.
+    // Name the user of the request, as all senders of an instance have its owner's name.
     add(key, wait, call.sender.of_instance ? fmt::format("uid {}", call.request.userid) : call.sender.name);
     requests_.become(key, streams::StateWait{});
   });
@@ -66,7 +66,7 @@ void WaitTopics::add(proto::RequestKey key, const module::Wait& wait, const std:
   if (waiter.depends_on_jobs) {
     ++asking_;
     if (awaited_) *awaited_ |= wait.targets;
-    // A job may have begun there since the last answer.
+    // Ask the job manager again: a job may have begun on these targets since the last answer.
     if (jobs_ != nullptr) waiter.inquiry = jobs_->follow();
   }
   const auto added = waits_.emplace(key, std::move(waiter)).first;
@@ -94,7 +94,7 @@ void WaitTopics::on_changed() {
 void WaitTopics::on_acquisition() {
   const std::uint64_t version = executor_.engine().acquisition().reported_version();
   if (std::exchange(reported_version_, version) == version) return;
-  // The job manager may be another one.
+  // Ask again, as the job manager may be another one.
   if (jobs_ != nullptr) ask_jobs();
   on_changed();
 }
@@ -129,7 +129,7 @@ bool WaitTopics::awaits_jobs(const text::IdSet& targets) {
 
 void WaitTopics::look_later() {
   unseen_ = waits_.size();
-  if (!std::exchange(is_due_, true)) post_([this] { look(); });
+  if (!std::exchange(is_due_, true)) deferral_.post("resource.wait", [this] { look(); });
 }
 
 void WaitTopics::look() {
@@ -145,7 +145,7 @@ void WaitTopics::look() {
   if (waits_.empty()) unseen_ = 0;
   if (unseen_ == 0) return;
   is_due_ = true;
-  post_([this] { look(); });
+  deferral_.post("resource.wait", [this] { look(); });
 }
 
 void WaitTopics::judge(Waiters::iterator position, const module::WaitedState& state) {
@@ -166,7 +166,7 @@ void WaitTopics::judge(Waiters::iterator position, const module::WaitedState& st
       return requests_.fail(key, error);
     }
   }
-  // The allocations of a target that has left are still in the ledger, but it will not be online again.
+  // A target that has left will not be online again, although its allocations are still in the ledger.
   if (wait.condition == WaitCondition::ready) {
     const text::IdSet gone = wait.targets - executor_.module().inventory().ranks();
     if (!gone.empty()) {

@@ -13,12 +13,12 @@ using rset::ResourceSet;
 
 namespace {
 
-// Bounds of a slice, so that other requests wait for it only as long as for another request. Messages, each
-// of which takes the loop some microseconds:
+// Limits of a slice, which make other requests wait no longer than for another request. Messages, each of
+// which takes the loop some microseconds:
 constexpr std::size_t most_steps = 16;
-// Bytes for the thread that writes to the sockets:
+// Bytes, as a thread has to write them to the sockets:
 constexpr std::size_t most_bytes = std::size_t{256} << 10;
-// Consumers that are looked at, also those for which there is nothing to send:
+// Consumers that are looked at, also those without anything to send:
 constexpr std::size_t most_looked_at = 1000;
 
 bool wants_all(const log::EventFilter& filter) { return !filter.targets && !filter.since; }
@@ -36,7 +36,7 @@ std::optional<log::Sequence> Journal::number(log::Sequence sequence) const {
   return log_.is_numbered() ? std::optional(sequence) : std::nullopt;
 }
 
-// Null for no events. With a resource-define among them, the response has R as of that event.
+// Returns null for no events. If a resource-define is among them, the response has R as of that event.
 proto::Payload Journal::encode(const std::vector<const log::LoggedEvent*>& events) const {
   if (events.empty()) return nullptr;
   std::vector<std::string_view> lines;
@@ -50,7 +50,7 @@ proto::Payload Journal::encode(const std::vector<const log::LoggedEvent*>& event
       proto::topics::encode_journal_batch(lines, resources, number(events.back()->sequence)));
 }
 
-// Kept, as many consumers come to the end of the history at once.
+// Keeps the latest sentinel, as many consumers come to the end of the history at once.
 const proto::Payload& Journal::sentinel(log::Sequence last) {
   if (!sentinel_ || sentinel_last_ != last) {
     sentinel_ = proto::make_payload(proto::topics::encode_journal_batch({}, {}, number(last)));
@@ -100,7 +100,7 @@ void Journal::trim() {
 
 std::shared_ptr<log::NamedTargets> Journal::share(std::string text, const ResourceSet& inventory,
                                                   const std::string& follower) {
-  // Copies of an inventory share its list of hosts until one of them changes it, so the address tells whether
+  // Copies of an inventory share the list of hosts until one of them changes it, so the address tells whether
   // hosts have changed.
   const bool is_new = !inventory_ || &inventory_->nodelist() != &inventory.nodelist();
   if (is_new) inventory_ = std::make_shared<const ResourceSet>(inventory);
@@ -213,7 +213,7 @@ void Journal::remove(ConsumerId consumer) {
 log::Sequence Journal::lag() const noexcept {
   log::Sequence most = 0;
   for (const auto& [id, consumer] : consumers_) {
-    // 0: its first event is still looked for.
+    // `next` is 0 while the store looks for the consumer's first event.
     if (consumer.next > 0 && consumer.next <= committed_)
       most = std::max(most, committed_ + 1 - consumer.next);
   }
@@ -226,9 +226,9 @@ void Journal::leave(const std::string& follower) {
   if (found != followers_.end() && found->second.is_idle()) followers_.erase(found);
 }
 
-// leave() keeps a follower whose targets the reading thread or another follower still has, and no later call
-// removes it. The number of names has no bound, as clients without credentials are named by address, so idle
-// followers are removed whenever the table has doubled.
+// leave() keeps a follower whose targets are still used by the reading thread or another follower, and no
+// later call removes it. The number of names has no bound, as clients without credentials are named by
+// address, so idle followers are removed whenever the table has doubled.
 Journal::Follower& Journal::follower_of(const std::string& name) {
   constexpr std::size_t least = 64;
   if (followers_.size() >= std::max(least, 2 * followers_after_sweep_)) {
@@ -238,7 +238,7 @@ Journal::Follower& Journal::follower_of(const std::string& name) {
   return followers_[name];
 }
 
-// Null for a consumer that is gone: an answer of the store may come after it.
+// Returns null for a consumer that is gone: the store may answer after its end.
 Journal::Consumer* Journal::find(ConsumerId id) {
   const auto found = consumers_.find(id);
   return found == consumers_.end() ? nullptr : &found->second;
@@ -302,18 +302,18 @@ void Journal::serve(ConsumerId id, Consumer& consumer, Slice& slice) {
 
 void Journal::prepare(ConsumerId id, Consumer& consumer) {
   if (consumer.next > round_end_) {
-    // A consumer that begins at an event which is not told to be on disk yet has those before it.
+    // The consumer may begin at an event whose commit is not reported yet: it has the events before that.
     consumer.hold(sentinel(consumer.next - 1), round_end_);
     consumer.live = true;
     return;
   }
   const log::EventFilter& filter = consumer.filter;
   const bool all = wants_all(filter);
-  // Stretches end at multiples of `batch`, so that consumers that are out of step can share them again.
+  // End stretches at multiples of `batch`, so that consumers that are out of step can share them again.
   const log::Sequence end = std::min(round_end_, consumer.next - consumer.next % batch + batch - 1) + 1;
   const bool has_strangers = filter.targets && !filter.targets->strangers.empty();
   const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || !has_strangers);
-  // The store's page may end before `end`: it ended where the memory began at the time of the question.
+  // A stretch from the store may end before `end`: at the beginning of the memory when the store was asked.
   const Encoded* known =
       all ? find_encoded(filter.allocations, consumer.next, in_memory ? end : 0, end) : nullptr;
   if (known != nullptr) {
@@ -349,12 +349,12 @@ void Journal::send(Consumer& consumer, Slice& slice) {
   }
 }
 
-// A consumer that the daemon throttled resumes from the store, however far behind it is. One that accepts no
-// data while more than journal-max events happen is ended, as its client does not read.
+// A consumer that the daemon throttled resumes from the store, however far behind it is. A consumer that
+// accepts no data while more than journal-max events happen is ended, as its client does not read.
 void Journal::find_no_room(Consumer& consumer, Slice& slice) {
   if (!consumer.live) return;
   if (!consumer.stuck) consumer.stuck = {committed_, ledger_};
-  // Records of the ledger that it does not want put it no further behind.
+  // Subtract ledger records that the consumer does not want: they put it no further behind.
   const log::Sequence unwanted = consumer.filter.allocations ? 0 : ledger_ - consumer.stuck->ledger;
   if (committed_ <= consumer.stuck->at + unwanted + most_) return;
   const proto::Message* request = registry_.request(consumer.request);
@@ -410,8 +410,8 @@ void Journal::take_in(ConsumerId id, const log::HistoryPage& page, const proto::
   }
 }
 
-// Null if nothing in the stretch passes the filter. Sets `first` to the first event that was not looked at:
-// `end`, unless the response was full before.
+// Returns null if nothing in the stretch passes the filter. Sets `first` to the first event that was not
+// looked at: `end`, unless the response was full before.
 proto::Payload Journal::from_memory(const log::EventFilter& filter, log::Sequence& first, log::Sequence end) {
   std::vector<const log::LoggedEvent*> events;
   log::PageLimit room(batch);

@@ -37,13 +37,13 @@ namespace resourced::daemon::streams {
 
 class Journal {
  public:
-  /// How many events one response holds at the most.
+  /// Maximum number of events in a response.
   static constexpr std::size_t batch = 1000;
-  /// Upper bound of the targets that one follower has named, in bytes (FilterBytes).
+  /// Maximum total size of the targets that one follower has named, in bytes (FilterBytes).
   static constexpr std::size_t max_filter_bytes = std::size_t{16} << 20;
 
-  /// `registry` has the request of each consumer until remove(). `most` is journal-max. `room` is called from
-  /// any thread when a consumer may have room again, once until answer_room().
+  /// `registry` keeps the request of each consumer until remove(). `most` is journal-max. `room` is called
+  /// from any thread when a consumer may have room again, once until answer_room().
   Journal(Outbox& outbox, const Registry& registry, log::EventLog& log, std::size_t most,
           std::function<void()> room);
   ~Journal();
@@ -52,49 +52,49 @@ class Journal {
   Journal(Journal&&) = delete;
   Journal& operator=(Journal&&) = delete;
 
-  /// An event that was applied. Sequences come in order without gaps.
+  /// Adds an event that was applied. Sequences come in order without gaps.
   void append(log::LoggedEvent event, text::IdSet ranks);
-  /// All events up to this one are on disk.
+  /// Reports that all events up to this one are on disk.
   void committed(log::Sequence last);
   void set_most(std::size_t most);
 
   void set_most_consumers(std::size_t most) noexcept { most_consumers_ = most; }
 
-  /// The targets that a follower names. Returns those of the previous call, if its text was the same and they
-  /// are still in use: the streams of one program often name the same targets. Throws Error EBUSY if the
+  /// Returns the targets that a follower names: those of the previous call if its text was the same and they
+  /// are still in use, as the streams of one program often name the same targets. Throws Error EBUSY if the
   /// targets of the follower would take more than max_filter_bytes.
   [[nodiscard]] std::shared_ptr<log::NamedTargets> share(std::string text, const rset::ResourceSet& inventory,
                                                          const std::string& follower);
-  /// Adds a consumer, which continues at `position` if there is one. `follower` is the name of its principal.
-  /// Throws Error EBUSY if the follower has too many journals, or its targets take too much memory, ENOSYS
-  /// for an `after` if the log numbers no events.
+  /// Adds a consumer, which continues at `position` if that is set. `follower` is the name of its principal.
+  /// Throws Error EBUSY if the follower has too many journals or its targets take too much memory, ENOSYS for
+  /// an `after` if the log does not number events.
   ConsumerId add(proto::RequestKey request, proto::topics::JournalRequest wanted,
                  const rset::ResourceSet& inventory, const std::string& follower,
                  const std::optional<JournalPosition>& position = std::nullopt);
-  /// Ignores a consumer that is gone.
+  /// Removes a consumer. Ignores one that is gone.
   void remove(ConsumerId consumer);
-  /// Whether a consumer's transport was full; the transport reports when it has room again.
+  /// Returns whether a consumer's transport was full; the transport reports when it has room again.
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }
   [[nodiscard]] std::size_t consumers() const noexcept { return consumers_.size(); }
-  /// How many events on disk the slowest consumer has not been given yet.
+  /// Returns how many events on disk the slowest consumer has not been given yet.
   [[nodiscard]] log::Sequence lag() const noexcept;
-  /// Followers with journals or targets, and idle ones that are not removed yet.
+  /// Returns the number of followers with journals or targets, and of idle ones that are not removed yet.
   [[nodiscard]] std::size_t followers() const noexcept { return followers_.size(); }
 
-  /// Requests another round, as there may be something to send again.
+  /// Requests another round, as there may be messages to send.
   void wake() noexcept { wanted_ = true; }
   void answer_room() noexcept { bell_->answer(); }
 
   struct Slice {
-    /// Clients that turned out to be gone.
+    /// Clients that were found to be gone.
     std::vector<proto::ClientId> gone;
     /// Streams that ended with an error: the consumer accepted no data while more than journal-max events
     /// happened, was behind the history that the store keeps, named unknown hosts, or reached damage in the
     /// log.
     std::vector<std::pair<proto::RequestKey, Error>> ended;
-    /// Bytes that were handed to transports.
+    /// Number of bytes that were handed to transports.
     std::size_t bytes = 0;
-    /// Messages that were prepared, stretches that were searched, and questions to the store.
+    /// Number of messages prepared, stretches searched, and questions to the store.
     std::size_t steps = 0;
     /// Another slice must follow.
     bool more = false;
@@ -107,7 +107,7 @@ class Journal {
     log::LoggedEvent event;
     text::IdSet ranks;
   };
-  // The states of a consumer, and what leads from one to another:
+  // States of a consumer, and their transitions:
   //
   //   Asking ──the store answers──► Ready, Holding or Failed
   //   Ready ──its turn, and there are events──► Holding or Asking
@@ -115,37 +115,37 @@ class Journal {
   //   Ready, Holding ──the client takes nothing──► Over
   //   Failed ──its turn──► Over
 
-  /// A question to the store is pending.
+  /// The consumer waits for an answer of the store.
   struct Asking {};
-  /// Its next message is made when there are events for it.
+  /// The consumer's next message is made when there are events for it.
   struct Ready {};
-  /// A message waits for its turn or for room.
+  /// The consumer's next message waits for its turn or for room.
   struct Holding {
     proto::Payload payload;
     /// The last event in the payload.
     log::Sequence after = 0;
   };
-  /// It is to be ended with this error.
+  /// The consumer ends with this error at its next turn.
   struct Failed {
     Error error;
   };
-  /// The caller of serve() was told of its end, and removes it.
+  /// The caller of serve() was told of the consumer's end, and removes it.
   struct Over {};
 
   struct Consumer {
     proto::RequestKey request;
     std::string follower;
     log::EventFilter filter;
-    /// The first event that it was not given yet.
+    /// The first event that the consumer was not given yet.
     log::Sequence next = 0;
     std::variant<Asking, Ready, Holding, Failed, Over> state;
     /// The position of a consumer that an earlier process has served.
     std::optional<JournalPosition> position;
-    /// The history and the sentinel have been prepared for it.
+    /// The history and the sentinel have been prepared for the consumer.
     bool live = false;
     Credit credit;
-    /// When it ran out of room: the last event on disk, and how many records of the ledger there were. Reset
-    /// when it accepts data.
+    /// State of the log when the consumer ran out of room: the last event on disk, and the number of ledger
+    /// records. Unset again once the consumer accepts data.
     struct Stuck {
       log::Sequence at = 0;
       log::Sequence ledger = 0;
@@ -156,26 +156,26 @@ class Journal {
     [[nodiscard]] bool is() const noexcept {
       return std::holds_alternative<State>(state);
     }
-    /// Sets the state: Holding, or Ready if `payload` is null.
+    /// Sets the state to Holding, or to Ready if `payload` is null.
     void hold(proto::Payload payload, log::Sequence after);
   };
-  /// Encoded events, kept since other consumers probably need the same ones.
+  /// An encoded stretch of events, kept since other consumers probably need the same one.
   struct Encoded {
     log::Sequence first = 0;
     log::Sequence next = 0;
-    /// It ends where a response was full, before the end that its reader asked for.
+    /// The stretch ends where a response was full, before the end that its reader asked for.
     bool is_full = false;
-    /// With the records of the ledger.
+    /// The stretch includes records of the ledger.
     bool with_ledger = false;
-    /// Null if it has nothing to send.
+    /// The response with the events; null if it would have none.
     proto::Payload payload;
   };
   using Waiters = std::vector<ConsumerId>;
 
-  /// The number of an event for consumers; nothing if the log numbers none.
+  /// Returns the number of an event for consumers, or nothing if the log does not number events.
   [[nodiscard]] std::optional<log::Sequence> number(log::Sequence sequence) const;
   [[nodiscard]] proto::Payload encode(const std::vector<const log::LoggedEvent*>& events) const;
-  /// The response without events, after this event.
+  /// Returns the response without events, which ends the history after this event.
   [[nodiscard]] const proto::Payload& sentinel(log::Sequence last);
   [[nodiscard]] log::Sequence first_in_memory() const noexcept;
   void trim();
@@ -191,7 +191,7 @@ class Journal {
   void take_in(ConsumerId id, const log::HistoryPage& page, const proto::Payload& payload);
   [[nodiscard]] proto::Payload from_memory(const log::EventFilter& filter, log::Sequence& first,
                                            log::Sequence end);
-  /// A stretch from `first` that ends from `least` to `most`, or earlier if its response was full.
+  /// Returns a stretch from `first` to an end from `least` to `most`, or earlier if its response was full.
   [[nodiscard]] const Encoded* find_encoded(bool with_ledger, log::Sequence first, log::Sequence least,
                                             log::Sequence most) const;
   void remember(Encoded encoded);
@@ -212,12 +212,12 @@ class Journal {
   log::EventLog& log_;
   std::size_t most_;
   log::Sequence committed_ = 0;
-  /// How many records of the ledger were appended.
+  /// Number of ledger records that were appended.
   log::Sequence ledger_ = 0;
   log::Sequence next_sequence_ = 0;
   std::deque<Entry> entries_;
   std::map<ConsumerId, Consumer> consumers_;
-  /// Those that go on after an event that is not on disk yet, where a store would not know it.
+  /// Consumers that continue after an event that is not on disk yet, where a store would not know it.
   std::set<ConsumerId> early_;
   std::map<std::string, Follower, std::less<>> followers_;
   std::size_t followers_after_sweep_ = 0;
@@ -230,10 +230,10 @@ class Journal {
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   ConsumerId last_id_ = 0;
   bool blocked_ = false;
-  /// Consumers that wait for the same page of the store, by its first event and whether it has the records
+  /// Consumers that wait for the same page of the store, by its first event and by whether it has the records
   /// of the ledger.
   std::map<std::pair<log::Sequence, bool>, Waiters> asked_;
-  /// Stretches that were encoded last: consumers that are not in step read at a few positions.
+  /// The stretches that were encoded last: consumers that are not in step read at a few positions.
   std::array<Encoded, 4> encoded_;
   std::size_t last_encoded_ = 0;
   /// The latest sentinel.
@@ -243,9 +243,9 @@ class Journal {
 
   bool wanted_ = false;
   bool in_round_ = false;
-  /// The last event that this round shows.
+  /// The last event that the present round sends.
   log::Sequence round_end_ = 0;
-  /// The consumer that this round has served last; 0 at its beginning.
+  /// The consumer that the present round has served last; 0 at its beginning.
   ConsumerId reached_ = 0;
 };
 

@@ -17,7 +17,7 @@ void Bell::remove() {
 
 bool Credit::has_room() noexcept { return account_->has_room(); }
 
-// Check again: bytes returned before `awaited_` was set do not ring the bell.
+// Compares again at the end: bytes returned before `awaited_` was set do not notify the loop.
 bool Credit::Account::has_room() noexcept {
   if (under_way_ < most) return true;
   awaited_ = true;

@@ -1,6 +1,6 @@
-// Bytes of a consumer's stream that are under way: handed to its transport and not written to its socket yet.
-// They are counted until the payload is destroyed, on whichever thread. A transport that copies payloads
-// destroys them at once, and bounds its copies itself.
+// Counts the bytes of a consumer's stream that are under way: handed to its transport and not written to its
+// socket yet. They count until the payload is destroyed, on whichever thread. A transport that copies
+// payloads destroys them at once, and bounds its copies itself.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace resourced::daemon::streams {
 
-/// Calls the loop from any thread. Payloads under way share it and can outlive the loop's object.
+/// Notifies the loop from any thread. Payloads under way share it, and may outlive the notified object.
 class Bell {
  public:
   /// `call` is called at most once until answer().
@@ -21,7 +21,7 @@ class Bell {
 
   void ring();
   void answer() noexcept { rung_ = false; }
-  /// Ends the calls: none is made after this returns.
+  /// Removes `call`, which is not called after this returns.
   void remove();
 
  private:
@@ -32,18 +32,18 @@ class Bell {
 
 class Credit {
  public:
-  /// Upper bound in bytes, which one message may exceed. It keeps a consumer on a fast link busy while the
-  /// loop serves others, and is small enough for a thousand consumers that do not read.
+  /// Maximum number of bytes under way, which one message may exceed. It keeps a consumer on a fast link busy
+  /// while the loop serves others, and is small enough for a thousand consumers that do not read.
   static constexpr std::size_t most = std::size_t{256} << 10;
   /// Bytes that a message takes besides its payload: its other parts, and overhead of the transport.
   static constexpr std::size_t envelope = 512;
 
   explicit Credit(std::shared_ptr<Bell> bell) : account_(std::make_shared<Account>(std::move(bell))) {}
 
-  /// Whether a message may be sent. If not, the bell is rung when half of the room is there again.
+  /// Returns whether a message may be sent. If not, the loop is notified when half of the room is free again.
   [[nodiscard]] bool has_room() noexcept;
 
-  /// The same bytes, counted as under way until the returned payload is destroyed.
+  /// Returns a payload of the same bytes, which count as under way until it is destroyed.
   [[nodiscard]] proto::Payload lend(const proto::Payload& payload);
 
  private:

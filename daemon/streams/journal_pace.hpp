@@ -1,6 +1,6 @@
 // Limits the share of the daemon that the journal takes while other requests are served. Many consumers can
-// read without bound, and other requests wait for the same loop, thread that writes to the sockets, and
-// processors. Beyond its share the journal falls behind, gathers events into fewer and larger messages, and
+// read without bound, while other requests wait for the same loop, processors and thread that writes to the
+// sockets. Beyond its share the journal falls behind, gathers events into fewer and larger messages, and
 // catches up when there are no other requests.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <cstddef>
 
 #include "core/time.hpp"
-#include "daemon/peers/limits.hpp"
+#include "daemon/transport/token_bucket.hpp"
 
 namespace resourced::daemon::streams {
 
@@ -17,25 +17,25 @@ class JournalPace {
   /// The time without another request after which the journal is not limited: a client that sends ten
   /// requests a second never waits behind a journal at full speed.
   static constexpr Seconds calm{0.1};
-  /// The share of the loop's time, small enough for other clients.
+  /// Maximum share of the loop's time, small enough for other clients.
   static constexpr double share = 0.1;
   /// Bytes a second: enough for a fast network link, and less than a tenth of a processor's time to copy.
   static constexpr double rate = 100e6;
-  /// How much unused budget is saved: about a slice, so that a few consumers never wait, and other
-  /// requests wait behind a slice at most.
+  /// Unused budget that is saved, as a time: about a slice, so that a few consumers never wait, and other
+  /// requests wait for a slice at most.
   static constexpr Seconds saved{0.0025};
 
-  /// Another request than a journal was served.
+  /// Reports that a request other than a journal was served.
   void served_another(SteadyTime now) noexcept { another_at_ = now; }
 
-  /// The journal took the loop until `now`, for so long, and handed out so many bytes.
+  /// Reports that the journal took the loop for `time` until `now`, and handed out this number of bytes.
   void spent(SteadyTime now, Seconds time, std::size_t bytes) noexcept {
     if (is_calm(now)) return;
     time_.take(now, time_rate, time.count());
     bytes_.take(now, byte_rate, static_cast<double>(bytes));
   }
 
-  /// The time until it may go on; 0: at once.
+  /// Returns the time until the journal may go on; 0: at once.
   [[nodiscard]] Seconds pause(SteadyTime now) noexcept {
     if (is_calm(now)) return Seconds(0);
     const Seconds wait = std::max(time_.pause(now, time_rate), bytes_.pause(now, byte_rate));
@@ -43,16 +43,16 @@ class JournalPace {
   }
 
  private:
-  static constexpr peers::TokenBucket::Rate time_rate{share, to_number(saved) * share};
-  static constexpr peers::TokenBucket::Rate byte_rate{rate, to_number(saved) * rate};
+  static constexpr transport::TokenBucket::Rate time_rate{share, to_number(saved) * share};
+  static constexpr transport::TokenBucket::Rate byte_rate{rate, to_number(saved) * rate};
   // Shorter pauses are below the precision of timers and of the sums here.
   static constexpr Seconds shortest{1e-6};
 
   [[nodiscard]] bool is_calm(SteadyTime now) const noexcept { return now - another_at_ >= calm; }
 
   SteadyTime another_at_ = SteadyTime(-forever);
-  peers::TokenBucket time_;
-  peers::TokenBucket bytes_;
+  transport::TokenBucket time_;
+  transport::TokenBucket bytes_;
 };
 
 }  // namespace resourced::daemon::streams

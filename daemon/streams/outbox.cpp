@@ -6,25 +6,29 @@
 
 namespace resourced::daemon::streams {
 
-void Outbox::push(log::Sequence after, Outgoing outgoing) {
-  // In order: nothing overtakes something that waits for an earlier event.
-  RESOURCED_INVARIANT(waiting_.empty() || waiting_.back().first <= after);
-  if (const auto* response = std::get_if<Response>(&outgoing)) {
-    if (peers::Clients::Client* known = clients_.find(response->to)) ++known->waiting;
-  }
-  if (waiting_.empty() && after <= committed_) {
-    deliver(after, std::move(outgoing));
+void Outbox::push(log::Sequence after, Response response, SteadyTime now) {
+  if (peers::Clients::Client* known = clients_.find(response.to)) ++known->waiting;
+  push(Waiting{after, std::move(response), now});
+}
+
+void Outbox::push(log::Sequence after, Update update) { push(Waiting{after, std::move(update)}); }
+
+void Outbox::push(Waiting waiting) {
+  // Messages keep their order: none overtakes one that waits for an earlier event.
+  RESOURCED_INVARIANT(waiting_.empty() || waiting_.back().after <= waiting.after);
+  if (waiting_.empty() && waiting.after <= committed_) {
+    deliver(waiting.after, std::move(waiting.outgoing));
   } else {
-    waiting_.emplace_back(after, std::move(outgoing));
+    waiting_.push_back(std::move(waiting));
   }
 }
 
 void Outbox::deliver(log::Sequence after, Outgoing outgoing) {
   if (auto* response = std::get_if<Response>(&outgoing)) {
     if (peers::Clients::Client* known = clients_.find(response->to)) --known->waiting;
-    if (!clients_.send(response->to, std::move(response->message))) listeners_.gone(response->to);
+    if (!clients_.send(response->to, std::move(response->message))) listener_.on_unreachable(response->to);
   } else {
-    listeners_.updated(after, std::get<Update>(outgoing));
+    listener_.on_update(after, std::get<Update>(outgoing));
   }
 }
 
@@ -50,8 +54,8 @@ bool Outbox::answer_at_once(log::Sequence after, proto::ClientId client, proto::
 
 std::vector<Response> Outbox::withdraw(const std::function<bool(const proto::Message&)>& is_meant) {
   std::vector<Response> taken;
-  for (auto& entry : std::exchange(waiting_, {})) {
-    auto* response = std::get_if<Response>(&entry.second);
+  for (Waiting& entry : std::exchange(waiting_, {})) {
+    auto* response = std::get_if<Response>(&entry.outgoing);
     if (response == nullptr || !is_meant(response->message)) {
       waiting_.push_back(std::move(entry));
       continue;
@@ -62,25 +66,27 @@ std::vector<Response> Outbox::withdraw(const std::function<bool(const proto::Mes
   return taken;
 }
 
-void Outbox::committed(log::Sequence last) {
+void Outbox::committed(log::Sequence last, SteadyTime now) {
   RESOURCED_INVARIANT(last >= committed_);
   committed_ = last;
-  while (!waiting_.empty() && waiting_.front().first <= committed_) {
-    auto [after, outgoing] = std::move(waiting_.front());
+  while (!waiting_.empty() && waiting_.front().after <= committed_) {
+    Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
-    deliver(after, std::move(outgoing));
+    if (const auto* response = std::get_if<Response>(&next.outgoing))
+      waits_.add(now, now - next.since, response->message.topic);
+    deliver(next.after, std::move(next.outgoing));
   }
 }
 
 void Outbox::abandon(const Error& error) {
-  for (auto& [after, outgoing] : std::exchange(waiting_, {})) {
-    const auto* response = std::get_if<Response>(&outgoing);
+  for (const Waiting& entry : std::exchange(waiting_, {})) {
+    const auto* response = std::get_if<Response>(&entry.outgoing);
     if (response != nullptr) clients_.send(response->to, proto::make_error(response->message, error));
   }
 }
 
 void Outbox::flush() {
-  for (const proto::ClientId client : clients_.flush()) listeners_.gone(client);
+  for (const proto::ClientId client : clients_.flush()) listener_.on_unreachable(client);
 }
 
 Subscribers::HolderId Subscribers::add(proto::RequestKey request) {

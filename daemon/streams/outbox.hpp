@@ -1,6 +1,6 @@
-// Messages from the daemon to its clients. All pass the Outbox: one that depends on an event waits there, in
-// order, until that event is on disk, so that no client sees a change that a crash could undo. Subscribers
-// keeps changes for schedulers from then on until they are sent.
+// Messages from the daemon to its clients. All pass the Outbox: a message that depends on an event waits
+// there, in order, until that event is on disk, so that no client sees a change that a crash could undo.
+// Subscribers keeps changes for schedulers from then on until they are sent.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,10 @@
 #include "core/engine/engine.hpp"
 #include "core/error.hpp"
 #include "core/module/delta.hpp"
+#include "core/time.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/peers/clients.hpp"
+#include "daemon/streams/longest_wait.hpp"
 #include "daemon/streams/registry.hpp"
 #include "daemon/transport/transport.hpp"
 #include "proto/message.hpp"
@@ -38,82 +40,99 @@ struct Update {
 
 using Outgoing = std::variant<Response, Update>;
 
-/// The queue of messages that wait for the disk.
+/// The queue of messages that wait for events to be on disk.
 class Outbox {
  public:
-  struct Listeners {
-    /// Called with an update once its last event, which is given with it, is on disk.
-    std::function<void(log::Sequence, const Update&)> updated;
-    /// A client turned out to be gone, or was dropped as it does not read.
-    std::function<void(proto::ClientId)> gone;
+  class Listener {
+   public:
+    /// Called when `after`, the last event of the update, is on disk.
+    virtual void on_update(log::Sequence after, const Update& update) = 0;
+    /// Called when a client turned out to be gone, or was dropped because it does not read.
+    virtual void on_unreachable(proto::ClientId client) = 0;
+
+   protected:
+    ~Listener() = default;
   };
-  Outbox(peers::Clients& clients, Listeners listeners)
-      : clients_(clients), listeners_(std::move(listeners)) {}
+  Outbox(peers::Clients& clients, Listener& listener) : clients_(clients), listener_(listener) {}
 
-  /// Sends something as soon as event `after` and all before it are on disk, at once if they are. Responses
-  /// that wait count for their clients (Clients::Client::waiting).
-  void push(log::Sequence after, Outgoing outgoing);
+  /// Sends a response as soon as event `after` and all before it are on disk, at once if they are. Responses
+  /// that wait are counted for their clients (Clients::Client::waiting) and measured for waits().
+  void push(log::Sequence after, Response response, SteadyTime now);
+  /// Passes an update to the listener as soon as event `after` and all before it are on disk.
+  void push(log::Sequence after, Update update);
 
-  /// For a stream, which merges or encodes again what could not be sent: sends now, or not at all. `after`,
-  /// the last event in the message, must be on disk (an invariant).
+  /// Sends a message of a stream now, or not at all: the stream merges or encodes again what could not be
+  /// sent. `after`, the last event in the message, must be on disk (an invariant).
   transport::SendResult offer(log::Sequence after, proto::ClientId client, const proto::Message& message);
 
-  /// The same for the last message of a stream, which waits for room (Clients::send).
+  /// Sends the last message of a stream as offer() does, but lets it wait for room (Clients::send).
   void offer_last(log::Sequence after, proto::ClientId client, proto::Message message);
 
-  /// For a response that does not depend on the state: sends it now, or when its client has room, but before
-  /// those that wait for the disk. False if the client is gone or was dropped.
+  /// Sends a response that does not depend on the state: now, or when its client has room, but before those
+  /// that wait for the disk. Returns false if the client is gone or was dropped.
   bool answer_at_once(proto::ClientId client, proto::Message message);
 
-  /// The same for a response that tells of the state after event `after`, which must be on disk (an
-  /// invariant), and of no later one.
+  /// Sends at once a response that shows the state after event `after`, which must be on disk (an invariant),
+  /// and no later event.
   bool answer_at_once(log::Sequence after, proto::ClientId client, proto::Message message);
 
-  /// Takes out the responses that wait for the disk and that `is_meant` is true for.
+  /// Removes and returns the responses that wait for the disk and for which `is_meant` is true.
   [[nodiscard]] std::vector<Response> withdraw(const std::function<bool(const proto::Message&)>& is_meant);
 
-  /// All events up to this one are on disk.
-  void committed(log::Sequence last);
+  /// Reports that all events up to this one are on disk.
+  void committed(log::Sequence last, SteadyTime now);
   [[nodiscard]] log::Sequence committed() const noexcept { return committed_; }
+  /// Returns the waits of the responses that committed() has sent.
+  [[nodiscard]] LongestWait& waits() noexcept { return waits_; }
+  [[nodiscard]] const LongestWait& waits() const noexcept { return waits_; }
 
-  /// Called when events that are not on disk yet never will be: the clients whose responses wait for them get
-  /// this error instead.
+  /// Gives up events that will never be on disk: the waiting responses become this error.
   void abandon(const Error& error);
 
-  /// Sends responses that wait for room. Calls Listeners::gone for clients that turn out to be gone.
+  /// Sends responses that wait for room. Reports clients that are found to be gone to the listener.
   void flush();
 
   [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
 
  private:
+  struct Waiting {
+    /// The event that the message waits for.
+    log::Sequence after = 0;
+    Outgoing outgoing;
+    /// Time at which a response was pushed; unused for an update.
+    SteadyTime since{};
+  };
+
+  void push(Waiting waiting);
   void deliver(log::Sequence after, Outgoing outgoing);
 
   peers::Clients& clients_;
-  Listeners listeners_;
-  std::deque<std::pair<log::Sequence, Outgoing>> waiting_;
+  Listener& listener_;
+  std::deque<Waiting> waiting_;
   log::Sequence committed_ = 0;
+  LongestWait waits_;
 };
 
 /// The response streams of schedulers that hold resources. The changes that a scheduler has not been sent yet
-/// are merged into one, so one that does not read takes bounded memory.
+/// are merged into one, so a scheduler that does not read takes bounded memory.
 class Subscribers {
  public:
   using HolderId = engine::HolderId;
 
-  /// `registry` has the request of each holder until remove().
+  /// `registry` keeps the request of each holder until remove().
   Subscribers(Outbox& outbox, const Registry& registry) : outbox_(outbox), registry_(registry) {}
 
   HolderId add(proto::RequestKey request);
-  /// Ignores a holder that is gone.
+  /// Removes a holder. Ignores one that is gone.
   void remove(HolderId holder);
 
   /// Merges a change into the pending one of a holder. `after` is the last event of the change. Ignores a
   /// holder that is gone.
   void update(log::Sequence after, HolderId holder, const module::Delta& delta);
-  /// Sends pending changes to holders with room. Returns the clients that turned out to be gone.
+  /// Sends pending changes to holders with room. Returns the clients that are found to be gone.
   std::vector<proto::ClientId> flush();
 
-  /// How many changes were merged into one that was waiting already.
+  /// Returns how many changes were merged into one that was waiting already.
   [[nodiscard]] std::uint64_t merged() const noexcept { return merged_; }
 
  private:

@@ -1,4 +1,4 @@
-// The position of a stream that outlives this process: the next process continues the stream there.
+// The position of a stream that outlives this process, at which the next process continues the stream.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +9,26 @@
 
 namespace resourced::daemon::streams {
 
-/// The resources of a scheduler, as its responses have told it.
+/// The resources of a scheduler as its responses have reported them.
 struct SchedulerPosition {
-  /// Without those that were shrunk.
+  /// The acquired resources, without those that were shrunk.
   text::IdSet resources;
   text::IdSet up;
-  /// The epoch if there is none.
+  /// The epoch stands for no expiration.
   WallTime expiration{};
-  /// Of all targets, as they were when it acquired and have been told since.
+  /// Property changes of all targets that the acquire began with or that were reported since.
   module::PropertyChanges properties = {};
-  /// It gets no further changes.
+  /// The scheduler gets no further changes.
   bool muted = false;
 };
 
 /// The events that a consumer of the journal was sent.
 struct JournalPosition {
-  /// The timestamp of the last one that the log keeps; the epoch if there was none.
+  /// Timestamp of the last sent event that the log keeps; the epoch if there was none.
   WallTime last{};
-  /// How many of those with this timestamp were sent.
+  /// Number of sent events with this timestamp.
   std::size_t at_last = 0;
-  /// Whether it was told that the history is complete.
+  /// The consumer was told that the history is complete.
   bool live = false;
 };
 

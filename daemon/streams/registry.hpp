@@ -1,5 +1,5 @@
 // The requests that the daemon has yet to answer (RFC 6), by client and matchtag, each with its stream: what
-// it waits for or holds. The caller that ends a request takes it out and releases its stream once.
+// the request waits for or holds. The caller that ends a request takes it out and releases its stream once.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@
 
 namespace resourced::daemon::streams {
 
-/// An acquire that waits for the inventory, and what it asks for.
+/// An acquire that waits for the inventory, and its parameters.
 struct EarlyScheduler {
   std::optional<std::string> partition;
   bool allocations = false;
-  /// The scheduler.
+  /// The actor that sent the acquire.
   std::optional<module::Actor> by = std::nullopt;
-  /// It is the scheduler of a Flux instance, whose job manager reports its allocations.
+  /// The request comes from the scheduler of a Flux instance, whose job manager reports its allocations.
   bool of_instance = false;
 };
 
@@ -53,34 +53,34 @@ struct Waitup {
 
 using CheckId = std::uint64_t;
 
-/// A jobspec that is checked by a thread.
+/// A request for a check of a jobspec, which a thread makes.
 struct FeasibilityCheck {
   CheckId check = 0;
 };
 
-/// A file that is read by a thread, to be loaded.
+/// A request to load a file, which a thread reads.
 struct InventoryLoad {};
 
-/// A resource.wait.
+/// A resource.wait that waits for the states of targets.
 struct StateWait {};
 
-/// A resource.sched-status that a thread encodes.
+/// A resource.sched-status whose answer a thread encodes.
 struct StatusQuery {};
 
-/// A question to the log about the past.
+/// A request that waits for the log's answer about the past.
 struct PastQuery {};
 
-/// A question to etcd about the members of the cluster.
+/// A request that waits for etcd's answer about the members of the cluster.
 struct ClusterQuery {};
 
-/// What a request waits for or holds; monostate until its handler has called set().
+/// The object that a request waits for or holds; monostate until its handler has called set().
 using Stream = std::variant<std::monostate, EarlyScheduler, Scheduler, JournalConsumer, NodeAgent, Waitup,
                             FeasibilityCheck, InventoryLoad, StateWait, StatusQuery, PastQuery, ClusterQuery>;
 
 class Registry {
  public:
   struct Entry {
-    /// Without its payload: responses need only topic, matchtag, routes, credentials and flags.
+    /// The request without its payload: responses need only topic, matchtag, routes, credentials and flags.
     proto::Message request;
     Stream stream;
   };
@@ -91,21 +91,21 @@ class Registry {
   /// Sets the stream of a request. Ignores a request that was taken meanwhile.
   void set(proto::RequestKey key, const Stream& stream);
 
-  /// Null if it is not pending. Valid until the request is taken.
+  /// Returns a pending request and its stream, or null. Valid until the request is taken.
   [[nodiscard]] const Entry* find(proto::RequestKey key) const noexcept;
-  /// The request alone.
+  /// Returns a pending request alone, or null.
   [[nodiscard]] const proto::Message* request(proto::RequestKey key) const noexcept;
 
   /// Ends a request: the caller visits its stream and sends the last response, or none.
   std::optional<Entry> take(proto::RequestKey key);
-  /// Ends the request that a SERVICE.METHOD-cancel of this client names: one of the same topic, with the
-  /// matchtag of the payload. Nothing if there is none. Error EPROTO if `cancel` is not a cancellation or
-  /// does not parse.
+  /// Ends the request that a SERVICE.METHOD-cancel of this client names: a request of the same topic, with
+  /// the matchtag of the payload. Returns nothing if there is none. Throws Error EPROTO if `cancel` is not a
+  /// cancellation or does not parse.
   std::optional<Entry> take_cancelled(proto::ClientId client, const proto::Message& cancel);
-  /// Ends all that a client has pending, by matchtag.
+  /// Ends all pending requests of a client, by matchtag.
   std::vector<Entry> take_client(proto::ClientId client);
 
-  /// The pending requests of a topic, by client and matchtag.
+  /// Returns the pending requests of a topic, by client and matchtag.
   [[nodiscard]] std::vector<proto::RequestKey> with_topic(std::string_view topic) const;
   /// Calls `visit` with the stream of each pending request of a client, by matchtag.
   template <typename Visit>

@@ -23,7 +23,7 @@ class Accepting {
 
   struct Events {
     std::function<void(Socket)> on_connection;
-    /// A connection could not be accepted; the text says why.
+    /// Called with the reason when a connection could not be accepted.
     std::function<void(const std::string&)> on_error;
   };
 
@@ -31,12 +31,12 @@ class Accepting {
   Accepting(boost::asio::io_context& loop, LoopHolds* holds, Events events)
       : acceptor_(loop), retry_(loop), holds_(holds), events_(std::move(events)) {}
 
-  /// To be bound, and to listen, before begin().
+  /// The listening socket. The owner binds it, and makes it listen, before begin().
   [[nodiscard]] Acceptor& acceptor() noexcept { return acceptor_; }
 
   void begin() { accept(); }
 
-  /// Accepts no more.
+  /// Stops accepting.
   void end() {
     boost::system::error_code ignored;
     acceptor_.close(ignored);
@@ -49,7 +49,7 @@ class Accepting {
       const LoopHold hold(holds_, "accepting");
       if (!error) events_.on_connection(std::move(socket));
       if (!acceptor_.is_open()) return;
-      // Most errors last for a while (no descriptors, no memory, a refusal of the system): without a pause
+      // Pause after an error, as most last for a while (no descriptors, no memory, a refusal of the system):
       // the loop would do nothing but accept the same connection.
       if (error) return accept_later(error.message());
       accept();

@@ -15,16 +15,16 @@ namespace resourced::daemon::transport {
 class ConnectionCount {
  public:
   struct Limits {
-    /// 0: no limit.
+    /// Maximum number of connections of one peer; 0: no limit.
     std::size_t per_peer = 0;
-    /// Of all peers but the owners; 0: no limit.
+    /// Maximum number of connections of all peers but the owners together; 0: no limit.
     std::size_t of_others = 0;
     /// Peers to which `of_others` does not apply, so that others cannot take their room.
     std::unordered_set<std::string> owners = {};
   };
   explicit ConnectionCount(Limits limits) : limits_(std::move(limits)) {}
 
-  /// False, and nothing is counted, if the peer or all others together have reached their limit.
+  /// Counts a connection. Returns false, and counts nothing, if the limit of the peer or of all is reached.
   [[nodiscard]] bool add(const std::string& peer) {
     const bool is_owner = limits_.owners.contains(peer);
     if (!is_owner && limits_.of_others != 0 && others_ >= limits_.of_others) return false;
@@ -36,7 +36,7 @@ class ConnectionCount {
     return true;
   }
 
-  /// The end of a connection that add() has counted. Of a peer that has none it changes nothing.
+  /// Counts the end of a connection that add() has counted. Ignores a peer without connections.
   void remove(const std::string& peer) {
     const auto found = counts_.find(peer);
     if (found == counts_.end()) return;
@@ -45,10 +45,15 @@ class ConnectionCount {
     if (--found->second == 0) counts_.erase(found);
   }
 
-  /// True if the number of connections has fallen by at least `crowd`, and to at most a half, from its
-  /// maximum since this was last true.
+  /// Tells a caller that asks regularly whether a crowd has left: true if the number of connections has
+  /// fallen by at least `crowd`, and to at most a half, from its maximum since this was last true. Then true
+  /// once more, and as long as the number goes on falling: a call may come while a crowd is leaving, and the
+  /// memory of a connection is freed after it has been counted out.
   [[nodiscard]] bool has_emptied(std::size_t crowd) {
-    if (most_at_once_ - all_ < std::max(crowd, all_)) return false;
+    const std::size_t fallen = most_at_once_ - all_;
+    const bool emptied = fallen >= std::max(crowd, all_);
+    if (!emptied && !empties_) return false;
+    empties_ = emptied || fallen >= std::max<std::size_t>(crowd / 8, 1);
     most_at_once_ = all_;
     return true;
   }
@@ -63,7 +68,9 @@ class ConnectionCount {
   std::size_t others_ = 0;
   std::size_t all_ = 0;
   std::size_t most_at_once_ = 0;
-  // Only peers with connections.
+  // The next has_emptied() is true, too.
+  bool empties_ = false;
+  // Number of connections of each peer that has any.
   std::unordered_map<std::string, std::size_t> counts_;
 };
 

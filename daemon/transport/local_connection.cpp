@@ -12,12 +12,12 @@
 namespace resourced::daemon::transport {
 namespace {
 
-// As many bytes may wait for a peer that does not read; beyond that the connection counts as full.
+// Bytes that may wait for a peer that does not read. With more, the connection counts as full.
 constexpr std::size_t full_at = std::size_t{1} << 20;
 
 constexpr char welcome = '\0';
 
-// The buffer capacity that an idle connection keeps: most connections are idle.
+// Capacity of a buffer that an idle connection keeps, as most connections are idle.
 constexpr std::size_t most_kept = 4096;
 
 void give_back(std::string& buffer) {
@@ -57,7 +57,7 @@ SendResult LocalConnection::send(const proto::Message& message) {
 
 void LocalConnection::stop_reading() {
   reading_ = false;
-  // A frame that has begun need not be whole in time any more.
+  // Lift the time limit of a frame that has begun, as it is not handled any more.
   watching_frame_ = false;
 }
 
@@ -66,7 +66,7 @@ void LocalConnection::end_writing() {
   shut_if_written();
 }
 
-// A connection that was full gets more messages, so it is not shut down yet.
+// Ends the stream once all is written. A connection that was full still gets messages, so it stays open.
 void LocalConnection::shut_if_written() {
   if (!ends_writing_ || !open_ || was_full_ || unsent() > 0) return;
   boost::system::error_code ignored;
@@ -104,14 +104,14 @@ void LocalConnection::take_turn() {
   }
 }
 
-// All connections share one buffer, so that an idle one holds none.
+// Reads into a buffer that all connections share, so that an idle connection holds none.
 void LocalConnection::read_now() {
   static thread_local std::array<char, 65536> received;
   boost::system::error_code error;
   const std::size_t size = socket_.read_some(boost::asio::buffer(received), error);
   if (error == boost::asio::error::would_block || error == boost::asio::error::interrupted) return read();
   if (error) return end();
-  // Bytes must be taken from the socket even then: unread ones would make close() an error to the peer.
+  // Discard the bytes after stop_reading(): if they stayed unread, the peer would see an error at close().
   if (!reading_) return read();
   decoder_.feed({received.data(), size});
   take_frames();
@@ -138,7 +138,7 @@ void LocalConnection::take_frames() {
   events_.ready();
 }
 
-// A frame that begins and never ends would hold its memory, and its connection, for nothing.
+// Starts the time limit of an incomplete frame, which would else hold memory and its connection for ever.
 void LocalConnection::watch_frame() {
   const bool partial = decoder_.pending() > 0;
   if (partial == std::exchange(watching_frame_, partial) || !partial) return;
@@ -146,7 +146,7 @@ void LocalConnection::watch_frame() {
   frame_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self || !self->open_ || !self->watching_frame_) return;
-    // Called for an earlier frame, when a later one had begun already.
+    // This call is for an earlier frame: it was queued before the present one began.
     if (self->frame_timer_.expiry() > std::chrono::steady_clock::now()) return;
     self->fail("it took longer than limits.handshake-timeout");
   });
@@ -163,7 +163,7 @@ void LocalConnection::write() {
   write_some();
 }
 
-// Piece by piece, so that unsent() tells a peer that reads slowly from one that does not read.
+// Writes piece by piece, so that unsent() tells a peer that reads slowly from one that does not read.
 void LocalConnection::write_some() {
   socket_.async_write_some(
       boost::asio::buffer(writing_) + written_,

@@ -1,4 +1,4 @@
-// One connection of the Unix-socket transport: bytes in and out, and the frames in them.
+// One connection of the Unix-socket transport: reads and writes bytes, and finds the frames in them.
 #pragma once
 
 #include <chrono>
@@ -20,19 +20,19 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
 
-  /// The calls from a connection to its transport. None follows closed().
+  /// Calls from a connection to its transport. None follows closed().
   struct Events {
     std::function<void(const proto::Parts&)> frame;
     std::function<void()> closed;
     std::function<void()> writable;
     std::function<void(const std::string&)> malformed;
-    /// There is something to read. The transport calls take_turn() when it is this connection's turn.
+    /// The socket has input. The transport calls take_turn() when it is this connection's turn.
     std::function<void()> ready;
     /// Measures the work of the connection; may be null.
     LoopHolds* holds = nullptr;
   };
 
-  /// A frame that has begun must be whole within `frame_timeout`.
+  /// A frame that has begun must be complete within `frame_timeout`.
   LocalConnection(Socket socket, std::size_t max_frame, std::chrono::milliseconds frame_timeout,
                   Events events);
 
@@ -41,16 +41,16 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   SendResult send(const proto::Message& message);
   /// Drops all bytes that the peer sends from now on.
   void stop_reading();
-  /// Ends the stream to the peer as soon as all is written.
+  /// Ends the stream to the peer once everything is written.
   void end_writing();
   void close();
-  /// Handles frames for the length of a Turn: those that the last read has left, otherwise those of a new
+  /// Handles frames for the length of a Turn: frames that the last read has left, otherwise those of a new
   /// read.
   void take_turn();
-  /// The bytes that the kernel has not taken yet.
+  /// Returns the number of bytes that the kernel has not taken yet.
   [[nodiscard]] std::size_t unsent() const noexcept { return writing_.size() - written_ + waiting_.size(); }
 
-  /// Whether something was sent after stop_reading().
+  /// Returns whether a message was sent after stop_reading().
   [[nodiscard]] bool told_the_end() const noexcept { return told_the_end_; }
 
   [[nodiscard]] const Socket& socket() const noexcept { return socket_; }
@@ -75,11 +75,11 @@ class LocalConnection : public std::enable_shared_from_this<LocalConnection> {
   bool watching_frame_ = false;
   Events events_;
   std::string writing_;
-  /// The bytes of writing_ that the kernel has taken.
+  /// Number of bytes of writing_ that the kernel has taken.
   std::size_t written_ = 0;
   std::string waiting_;
   bool reading_ = true;
-  /// Bytes that were read may have further frames in them.
+  /// The bytes read so far may contain further frames.
   bool has_frames_ = false;
   bool told_the_end_ = false;
   bool ends_writing_ = false;

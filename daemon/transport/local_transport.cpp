@@ -1,6 +1,7 @@
 #include "daemon/transport/local_transport.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -9,7 +10,6 @@
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/error.hpp"
 #include "daemon/transport/accepting.hpp"
@@ -43,20 +43,20 @@ class LocalTransport final : public Transport {
     boost::system::error_code error;
     Protocol::acceptor& acceptor = accepting_.acceptor();
     acceptor.open(endpoint.protocol());
-    // Report ECONNABORTED and EPROTO: by default Asio drops them and waits for another connection, so those
-    // that wait already are not accepted until then.
+    // Report ECONNABORTED and EPROTO. By default Asio drops them and waits for another connection, which
+    // delays connections that wait already.
     acceptor.set_option(asio::socket_base::enable_connection_aborted(true));
     acceptor.bind(endpoint, error);
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (error)
       throw Error(error.value(), fmt::format("cannot listen on {}: {}", this->endpoint(), error.message()));
+    file_.emplace(path_);
     accepting_.begin();
   }
 
   ~LocalTransport() override {
     *alive_ = false;
     for (auto& [client, peer] : connections_) peer.connection->close();
-    unlink(path_.c_str());
   }
 
   LocalTransport(const LocalTransport&) = delete;
@@ -65,6 +65,8 @@ class LocalTransport final : public Transport {
   LocalTransport& operator=(LocalTransport&&) = delete;
 
   std::string endpoint() const override { return "local://" + path_; }
+
+  bool is_reachable() const override { return !file_ || file_->is_there(); }
 
   SendResult send(ClientId client, const proto::Message& message) override {
     const auto found = connections_.find(client);
@@ -165,7 +167,7 @@ class LocalTransport final : public Transport {
     });
   }
 
-  // One turn, and then the loop's other work.
+  // Serves one turn, then lets the loop do other work.
   void serve() {
     serving_ = false;
     const std::shared_ptr<LocalConnection> connection = turns_.next();
@@ -197,6 +199,7 @@ class LocalTransport final : public Transport {
 
   asio::io_context& loop_;
   std::string path_;
+  std::optional<OwnSocketFile> file_;
   LocalOptions options_;
   ClientIds& ids_;
   Listener& listener_;

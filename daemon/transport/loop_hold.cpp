@@ -8,30 +8,35 @@ void LoopHolds::clear() {
   part_ = Clock::duration(0);
 }
 
+bool LoopHolds::begin(Clock::time_point now, std::string_view name) {
+  if (depth_++ > 0) return false;
+  begun_ = now;
+  part_ = Clock::duration(0);
+  name_ = name;
+  return true;
+}
+
+void LoopHolds::end(Clock::time_point begun, std::string_view name, bool is_outermost) {
+  --depth_;
+  const auto now = Clock::now();
+  if (!is_outermost) {
+    // Keep the name of an earlier part unless this part is twice as long: it may mostly consist of that one.
+    if (now - begun < 2 * part_) return;
+    part_ = now - begun;
+    name_ = name;
+    return;
+  }
+  const auto time = now - begun_;
+  if (time > longest_.time) longest_ = {time, name_};
+}
+
 LoopHold::LoopHold(LoopHolds* holds, std::string_view name)
     : holds_(holds), name_(name), begun_(LoopHolds::Clock::now()) {
-  if (holds_ == nullptr) return;
-  outermost_ = holds_->depth_++ == 0;
-  if (!outermost_) return;
-  holds_->begun_ = begun_;
-  holds_->part_ = LoopHolds::Clock::duration(0);
-  holds_->name_ = name_;
+  if (holds_ != nullptr) is_outermost_ = holds_->begin(begun_, name_);
 }
 
 LoopHold::~LoopHold() {
-  if (holds_ == nullptr) return;
-  --holds_->depth_;
-  const auto now = LoopHolds::Clock::now();
-  if (!outermost_) {
-    // A part that mostly consists of another one, or is short beside it, does not take its name away.
-    if (now - begun_ < 2 * holds_->part_) return;
-    holds_->part_ = now - begun_;
-    holds_->name_ = name_;
-    return;
-  }
-  const auto time = now - holds_->begun_;
-  if (time <= holds_->longest_.time) return;
-  holds_->longest_ = {time, holds_->name_};
+  if (holds_ != nullptr) holds_->end(begun_, name_, is_outermost_);
 }
 
 }  // namespace resourced::daemon::transport

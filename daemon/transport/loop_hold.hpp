@@ -1,6 +1,6 @@
-// The time of the loop, in which all clients wait. LoopHolds measures the longest piece of work and keeps its
-// name; Turn and FairTurns divide the time among peers. The bounds in docs/architecture.md are tested with
-// these figures.
+// Measures and divides the loop's time, during which all clients wait. LoopHolds measures the longest piece
+// of work and keeps its name; Turn and FairTurns divide the time among peers. Tests check the bounds in
+// docs/architecture.md with these figures.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace resourced::daemon::transport {
 
-/// The longest hold so far. Used by the thread of the loop alone.
+/// Keeps the longest hold of the loop. Used by the loop's thread alone.
 class LoopHolds {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,24 +23,27 @@ class LoopHolds {
     std::string name;
   };
   [[nodiscard]] const Longest& longest() const noexcept { return longest_; }
-  /// Forgets the longest. The work that is under way is measured from now on.
+  /// Forgets the longest piece of work. Work in progress is measured from now on.
   void clear();
 
- private:
-  friend class LoopHold;
+  /// LoopHold calls this at the start of work. Returns whether the work is no part of other work.
+  [[nodiscard]] bool begin(Clock::time_point now, std::string_view name);
+  /// LoopHold calls this at the end of the work that began at `begun`.
+  void end(Clock::time_point begun, std::string_view name, bool is_outermost);
 
+ private:
   Longest longest_;
-  /// State of the work that is under way. It has the name of its longest part, if it has named parts.
+  /// State of the work in progress. It gets the name of its longest part, if it has named parts.
   unsigned depth_ = 0;
   Clock::time_point begun_;
   Clock::duration part_{0};
   std::string name_;
 };
 
-/// A piece of work, from here to the end of the scope. One inside another is a part of it.
+/// A piece of work, from here to the end of the scope. A piece inside another one is a part of that.
 class LoopHold {
  public:
-  /// Without `holds` nothing is measured. The name must outlive this.
+  /// Measures nothing if `holds` is null. The name must outlive this object.
   LoopHold(LoopHolds* holds, std::string_view name);
   ~LoopHold();
   LoopHold(const LoopHold&) = delete;
@@ -51,7 +54,7 @@ class LoopHold {
  private:
   LoopHolds* holds_;
   std::string_view name_;
-  bool outermost_ = false;
+  bool is_outermost_ = false;
   LoopHolds::Clock::time_point begun_;
 };
 
@@ -63,15 +66,15 @@ class Turn {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A small part of a request's round trip to an idle daemon: others may wait for several turns, and a
-  /// client that floods the daemon must not double their round trip.
+  /// Length of a turn: a small part of a request's round trip to an idle daemon. Other clients may wait for
+  /// several turns, and a client that floods the daemon must not double their round trip.
   static constexpr std::chrono::microseconds length{3};
 
   Clock::time_point end_ = Clock::now() + length;
 };
 
-/// The order of turns: peers take turns, and so do the connections of each peer. A user with thousands of
-/// connections thereby gets no more of the loop's time than one with a single connection.
+/// Gives turns to peers, and to the connections of each peer, in order. So a user with thousands of
+/// connections gets no more of the loop's time than one with a single connection.
 template <class Connection>
 class FairTurns {
  public:
@@ -84,7 +87,7 @@ class FairTurns {
 
   [[nodiscard]] bool empty() const noexcept { return peers_.empty(); }
 
-  /// The connection whose turn it is. Requires that one waits.
+  /// Takes the connection whose turn it is. Requires that one waits.
   Connection next() {
     std::string peer = std::move(peers_.front());
     peers_.pop_front();

@@ -10,12 +10,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/error.hpp"
-
 namespace resourced::daemon::transport {
 
 SocketFile look_at_socket(const std::string& path) {
-  // lstat(2) first: connect(2) fails alike for a regular file and for a socket without a listener.
+  // Call lstat(2) first: connect(2) fails alike for a regular file and for a socket without a listener.
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) return SocketFile::none;
   if (!S_ISSOCK(status.st_mode)) return SocketFile::foreign;
@@ -28,7 +26,7 @@ SocketFile look_at_socket(const std::string& path) {
   const int result = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int errnum = result == 0 ? 0 : errno;
   close(probe);
-  // EAGAIN: a process listens, and its queue of connections is full.
+  // EAGAIN means that a process listens, and its queue of connections is full.
   if (errnum == 0 || errnum == EAGAIN) return SocketFile::in_use;
   return errnum == ECONNREFUSED ? SocketFile::stale : SocketFile::none;
 }
@@ -52,10 +50,20 @@ OwnSocketFile::OwnSocketFile(std::string path) : path_(std::move(path)) {
   inode_ = found.st_ino;
 }
 
-OwnSocketFile::~OwnSocketFile() {
+bool OwnSocketFile::is_there() const noexcept {
   struct stat found {};
-  if (::lstat(path_.c_str(), &found) != 0 || found.st_dev != device_ || found.st_ino != inode_) return;
-  ::unlink(path_.c_str());
+  return ::lstat(path_.c_str(), &found) == 0 && found.st_dev == device_ && found.st_ino == inode_;
+}
+
+OwnSocketFile::~OwnSocketFile() {
+  if (is_there()) ::unlink(path_.c_str());
+}
+
+Error socket_is_gone(std::string_view endpoint) {
+  return {ENOENT,
+          fmt::format("{}: the socket was removed or replaced while in use, so nobody can connect there: "
+                      "restart the daemon, which makes it anew",
+                      endpoint)};
 }
 
 std::optional<PeerProcess> peer_process(int descriptor) {
@@ -77,7 +85,7 @@ void set_socket_mode(const std::string& path, const SocketMode& mode) {
     const int errnum = errno;
     throw Error(errnum, fmt::format("cannot set the {} of {}: {}", what, path, std::strerror(errnum)));
   };
-  // The group first, as a change of it may take mode bits away.
+  // Set the group first, as its change may clear bits of the mode.
   constexpr auto same_owner = static_cast<uid_t>(-1);
   if (mode.group && chown(path.c_str(), same_owner, *mode.group) != 0) fail("group");
   if (chmod(path.c_str(), mode.mode) != 0) fail("mode");

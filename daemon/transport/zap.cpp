@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/text/z85.hpp"
+#include "daemon/transport/zmq_peers.hpp"
 #include "os/loop.hpp"
 #include "proto/zmq_socket.hpp"
 
@@ -25,7 +26,7 @@ namespace asio = boost::asio;
 constexpr const char* endpoint = "inproc://zeromq.zap.01";
 constexpr std::string_view version = "1.0";
 constexpr std::size_t key_bytes = 32;
-// Positions of the parts of a request.
+// Positions of the parts in a request.
 constexpr std::size_t at_route = 0, at_delimiter = 1, at_version = 2, at_id = 3, at_domain = 4,
                       at_address = 5, at_mechanism = 7, at_key = 8, parts_of_curve = 9;
 constexpr int requests_per_turn = 128;
@@ -54,7 +55,7 @@ ZapAnswer answer_zap(const std::vector<std::string_view>& request, const ZapAllo
   }
   std::string key = to_z85(request[at_key]);
   if (!allow(key)) {
-    std::string refusal = fmt::format("unknown key {} from {}", key, request[at_address]);
+    std::string refusal = fmt::format("unknown key {} from {}", key, plain_address(request[at_address]));
     return answer("400", "unknown key", {}, std::move(refusal));
   }
   return answer("200", "OK", std::move(key), {});
@@ -80,7 +81,7 @@ class ZapHandler::Impl {
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
 
  private:
-  // The descriptor is edge-triggered: the last thing done to the socket is a read that finds nothing.
+  // Reads until nothing is left, as the descriptor is edge-triggered, or looks again after a full turn.
   void work() {
     for (int i = 0; i < requests_per_turn; ++i) {
       const Reading reading = receive_now(socket_, received_, parts_of_curve + 1);
@@ -95,7 +96,7 @@ class ZapHandler::Impl {
     watch_.look_again();
   }
 
-  // A connection that has ended meanwhile gets no answer.
+  // Sends a reply. A connection that has ended meanwhile does not get it.
   void send(const std::vector<std::string>& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) send_now(socket_, parts[i], i + 1 < parts.size());
   }

@@ -18,16 +18,16 @@ class context_t;
 
 namespace resourced::daemon::transport {
 
-/// The domain that the daemon's sockets name in their requests.
+/// The ZAP domain that the daemon's sockets name in their requests.
 inline constexpr std::string_view zap_domain = "resourced";
 
-/// Whether clients with this public key (Z85) are allowed. May be called at any time from the loop.
+/// Returns whether clients with this public key (Z85) are allowed. May be called at any time from the loop.
 using ZapAllow = std::function<bool(std::string_view public_key)>;
 
 struct ZapAnswer {
-  /// The reply; empty for a malformed request, which cannot be answered.
+  /// The parts of the reply; empty for a malformed request, which cannot be answered.
   std::vector<std::string> parts;
-  /// Why the client is refused, for the log; empty if it is let in.
+  /// Reason of the refusal for the log; empty if the client is let in.
   std::string refusal;
 };
 
@@ -48,7 +48,7 @@ class ZapHandler {
   ZapHandler(ZapHandler&&) = delete;
   ZapHandler& operator=(ZapHandler&&) = delete;
 
-  /// How many clients have been refused.
+  /// Returns the number of refused requests.
   [[nodiscard]] std::uint64_t refused() const noexcept;
 
  private:

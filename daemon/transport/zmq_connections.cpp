@@ -14,18 +14,19 @@
 #include <sys/stat.h>
 
 #include "daemon/transport/socket_file.hpp"
+#include "daemon/transport/zmq_peers.hpp"
 
 namespace resourced::daemon::transport {
 namespace {
 
-// 0 for a descriptor that is not a socket (any more).
+// Returns the inode of a socket, or 0 for a descriptor that is not a socket (any more).
 std::uint64_t socket_behind(int descriptor) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || !S_ISSOCK(status.st_mode)) return 0;
   return status.st_ino;
 }
 
-// The uid of a process on this machine, or the address of another one; "" if the kernel cannot say.
+// Returns the uid of a process on this machine, or the address of another one; "" if the kernel cannot say.
 std::string peer_of(int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -37,11 +38,11 @@ std::string peer_of(int descriptor) {
   }
   std::array<char, NI_MAXHOST> host{};
   if (getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) return {};
-  return host.data();
+  return std::string(plain_address(host.data()));
 }
 
-// TCP_INFO with the fields that Linux has and the C library's tcp_info does not; the kernel's header cannot
-// be included together with that of the C library.
+// TCP_INFO with fields of Linux that the C library's tcp_info lacks. The kernel's header cannot be included
+// together with that of the C library.
 struct TcpInfo {
   tcp_info begin;
   std::uint64_t pacing_rate;
@@ -66,7 +67,7 @@ ZmqConnections::Admission ZmqConnections::accepted(int descriptor) {
   Connection connection{socket_behind(descriptor), peer_of(descriptor)};
   Admission admission;
   if (connection.peer.empty()) {
-    // It has ended already, or cannot be held to any limit.
+    // The connection has ended already, or no limit can apply to it.
     admission.wanted = false;
   } else if (!count_->add(connection.peer)) {
     admission = {false, fmt::format("too many connections of {}: it has {}", connection.peer,
@@ -91,8 +92,8 @@ void ZmqConnections::end_refused() {
 void ZmqConnections::end(int descriptor) const {
   const auto found = open_.find(descriptor);
   if (found == open_.end() || found->second.socket == 0) return;
-  // ZeroMQ's thread may close the descriptor at any time, and the next connection gets it. The socket's inode
-  // shows that, but for the moment between the next two lines; at worst an innocent peer has to connect anew.
+  // ZeroMQ's thread may close the descriptor at any time, and the next connection gets it. The inode shows
+  // that, except between this comparison and shutdown(): at worst an innocent peer has to reconnect.
   if (socket_behind(descriptor) == found->second.socket) shutdown(descriptor, SHUT_RDWR);
 }
 
@@ -114,7 +115,7 @@ void ZmqConnections::measure(int descriptor) {
   connection.pending = unsettled;
   if (!std::exchange(connection.has_message, false)) return;
   // Bytes beyond the messages that were read may belong to messages that wait in libzmq, or to one that does
-  // not end; the next look tells. A handshake and heartbeats add few bytes: so many are settled at once.
+  // not end: the next measurement tells. A handshake and heartbeats add few bytes, which are settled at once.
   constexpr std::uint64_t most_overhead = 65536;
   connection.pending = 0;
   if (unsettled <= most_overhead) connection.settled = *bytes;
@@ -128,8 +129,8 @@ std::string ZmqConnections::end_as_overlong(int descriptor) {
 }
 
 std::vector<std::string> ZmqConnections::end_overlong(std::uint64_t most, std::uint64_t most_in_all) {
-  // A look takes about a microsecond: ten thousand connections are looked at within a second, at a hundredth
-  // of the loop's time.
+  // A measurement takes about a microsecond: ten thousand connections are measured within a second, at a
+  // hundredth of the loop's time.
   constexpr std::size_t share = 512;
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < share && !unmeasured_.empty(); ++i) {

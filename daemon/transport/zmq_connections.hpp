@@ -16,7 +16,7 @@
 
 namespace resourced::daemon::transport {
 
-/// Bytes that a TCP connection has received so far. Nothing for a descriptor that is not one.
+/// Returns the bytes that a TCP connection has received so far, or nothing if the descriptor is not one.
 [[nodiscard]] std::optional<std::uint64_t> bytes_received(int descriptor);
 
 class ZmqConnections {
@@ -24,14 +24,14 @@ class ZmqConnections {
   explicit ZmqConnections(std::shared_ptr<ConnectionCount> count) : count_(std::move(count)) {}
 
   struct Admission {
-    /// False: messages of the connection are discarded, and end_refused() ends it.
+    /// False if messages of the connection are discarded. end_refused() then ends it.
     bool wanted = true;
-    /// For the log; empty if there is nothing to log.
+    /// Reason of a refusal, for the log; empty if there is nothing to log.
     std::string refusal = {};
   };
-  /// Monitor: a connection was accepted on this descriptor.
+  /// Handles the monitor's event that a connection was accepted on this descriptor.
   [[nodiscard]] Admission accepted(int descriptor);
-  /// Monitor: the connection on this descriptor ended.
+  /// Handles the monitor's event that the connection on this descriptor has ended.
   void disconnected(int descriptor);
   /// Shuts down refused connections. The monitor must have been read to its end: a connection that has ended
   /// by itself may have left its descriptor to another one.
@@ -53,15 +53,15 @@ class ZmqConnections {
 
  private:
   struct Connection {
-    /// The inode of the socket, which tells it from the next one on the same descriptor.
+    /// Inode of the socket, which tells it from the next socket on the same descriptor.
     std::uint64_t socket = 0;
-    /// The address or uid that it counts for; "" for a connection that was refused.
+    /// Address or uid that the connection counts for; "" for a refused connection.
     std::string peer;
     /// Received bytes that belong to whole messages or to ZMTP commands.
     std::uint64_t settled = 0;
-    /// Received bytes beyond `settled`, or 0 if a message was read since the last look.
+    /// Received bytes beyond `settled`, or 0 if a message was read between the last two measurements.
     std::uint64_t pending = 0;
-    /// Whether a message was read since the last look.
+    /// A message was read since the last measurement.
     bool has_message = false;
   };
 
@@ -72,7 +72,7 @@ class ZmqConnections {
   std::shared_ptr<ConnectionCount> count_;
   std::unordered_map<int, Connection> open_;
   std::vector<int> refused_;
-  // Connections that end_overlong() has still to look at in this round.
+  // Connections that end_overlong() has not measured yet in this round.
   std::vector<int> unmeasured_;
 };
 

@@ -7,7 +7,7 @@ namespace resourced::daemon::transport {
 
 namespace {
 
-// Takes `:NUMBER` off the front.
+// Removes `:NUMBER` from the front of a text, and returns the number.
 std::optional<std::uint32_t> take_number(std::string_view& text) noexcept {
   if (!text.starts_with(':')) return std::nullopt;
   text.remove_prefix(1);
@@ -29,6 +29,13 @@ std::optional<IpcPeer> parse_ipc_peer(std::string_view peer_address) noexcept {
   const auto process = groupid ? take_number(rest) : std::nullopt;
   if (!process || !rest.empty()) return std::nullopt;
   return IpcPeer{*userid, *groupid};
+}
+
+std::string_view plain_address(std::string_view address) noexcept {
+  constexpr std::string_view mapped = "::ffff:";
+  if (address.starts_with(mapped) && address.find('.') != std::string_view::npos)
+    address.remove_prefix(mapped.size());
+  return address;
 }
 
 void ZmqPeers::accepted(int descriptor) {
@@ -68,11 +75,11 @@ ZmqPeers::Arrival ZmqPeers::arrived(std::string_view identity, int descriptor) {
       arrival.client = peer.client;
       return arrival;
     }
-    // The same identity by another connection: the client has connected anew.
+    // The identity comes by another connection: the client has reconnected.
     arrival.replaced = peer.client;
     forget(peer.client);
   } else if (state.open && state.client) {
-    // Another identity on the connection: its binding came from a message older than the connection.
+    // A late message of an earlier connection on the descriptor had bound this one to another identity.
     arrival.replaced = state.client;
     forget(*state.client);
   }

@@ -37,8 +37,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A property of the connection that a message came by (zmq_msg_gets(3)). A client can add some of its own,
-// but not replace those that libzmq has set.
+// Returns a property of the connection that a message came by (zmq_msg_gets(3)). A client can add some of its
+// own, but not replace those that libzmq has set.
 std::string_view property(const zmq::message_t& part, const char* name) {
   const char* value = zmq_msg_gets(const_cast<zmq_msg_t*>(part.handle()), name);
   return value == nullptr ? std::string_view() : std::string_view(value);
@@ -76,10 +76,12 @@ class ZmqTransport final : public Transport {
     configure(options);
     received_.is_encrypted = has_curve_;
     if (has_curve_) require_keys(*options.curve);
-    // Only where an IPv6 address is asked for: with it, IPv4 endpoints would be named as mapped addresses.
-    if (uri.find('[') != std::string::npos) router_.set(zmq::sockopt::ipv6, true);
+    // With this option `*` means both families, or IPv4 alone where the kernel lacks IPv6. An IPv4 endpoint
+    // must not have it, as it would be named as a mapped address.
+    if (uri.find('[') != std::string::npos || uri.starts_with("tcp://*:"))
+      router_.set(zmq::sockopt::ipv6, true);
     watch_connections();
-    // libzmq removes any file at the path before it binds, a socket in use too.
+    // Check the path first, as libzmq removes any file there before it binds, even a socket in use.
     if (is_ipc_) clear_socket(uri.substr(std::string_view("ipc://").size()), uri);
     try {
       router_.bind(uri);
@@ -87,7 +89,7 @@ class ZmqTransport final : public Transport {
       throw Error(error.num(), fmt::format("cannot listen on {}: {}", uri, error.what()));
     }
     endpoint_ = router_.get(zmq::sockopt::last_endpoint);
-    // libzmq leaves the file behind.
+    // libzmq leaves the file of the socket behind, so this object removes it.
     if (is_ipc_) file_.emplace(endpoint_.substr(std::string_view("ipc://").size()));
     router_watch_.look_again();
     if (!is_ipc_) watch_lengths();
@@ -102,6 +104,8 @@ class ZmqTransport final : public Transport {
 
   std::string endpoint() const override { return endpoint_; }
 
+  bool is_reachable() const override { return !file_ || file_->is_there(); }
+
   SendResult send(ClientId client, const proto::Message& message) override {
     const std::string* identity = peers_.identity(client);
     if (identity == nullptr) return SendResult::gone;
@@ -115,7 +119,7 @@ class ZmqTransport final : public Transport {
       return SendResult::full;
     }
     router_watch_.look_again();
-    // Once the first part is taken, ZeroMQ takes the others.
+    // Once ZeroMQ has taken the first part, it takes the others.
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const bool more = i + 1 < parts.size();
       if (message.payload && parts[i].data() == message.payload->data()) {
@@ -127,7 +131,7 @@ class ZmqTransport final : public Transport {
     return SendResult::sent;
   }
 
-  // ZeroMQ cannot close one peer of a ROUTER, but it sees the end of a connection that is shut down under it.
+  // ZeroMQ cannot close one peer of a ROUTER, but it notices when the connection is shut down below it.
   void drop(ClientId client) override {
     if (const auto descriptor = peers_.drop(client)) connections_.end(*descriptor);
   }
@@ -136,15 +140,15 @@ class ZmqTransport final : public Transport {
 
   void abandon() override { router_.set(zmq::sockopt::linger, 0); }
 
-  // 0, as the end of the context waits for messages that its sockets have accepted (linger).
+  // Returns 0, as the end of the context waits for messages that its sockets have accepted (linger).
   std::size_t unsent() const override { return 0; }
 
-  // The key of a connection is known only from its messages.
+  // Ends connections without a message, as the key of a connection is known only from its messages.
   void drop_silent() override {
     if (!has_curve_) return;
     asio::post(loop_, [this, alive = alive_] {
       if (!*alive) return;
-      // A connection whose key was asked about has been reported by now.
+      // By now the monitor has reported each connection whose key was checked before this call.
       read_monitor();
       for (const int descriptor : connections_.open()) {
         if (!peers_.has_spoken(descriptor)) connections_.end(descriptor);
@@ -163,18 +167,18 @@ class ZmqTransport final : public Transport {
     watch_peers(options);
   }
 
-  // The heartbeats of a peer state how long it may be silent (ZMQ_HEARTBEAT_TTL), and libzmq enforces that.
-  // For peers that send none, TCP keepalive finds machines that are gone; TCP_USER_TIMEOUT would also end the
-  // connections of peers that are there and do not read. Heartbeats from this side would only add their cost:
-  // libzmq has a timer for each peer that must answer, and searches those of all peers to cancel one, which
-  // takes a whole core with ten thousand peers.
+  // Detects peers that are gone. The heartbeats of a peer state how long it may be silent
+  // (ZMQ_HEARTBEAT_TTL), and libzmq enforces that. For peers that send none, TCP keepalive finds machines
+  // that are gone; TCP_USER_TIMEOUT would also end the connections of peers that are there and do not read.
+  // Heartbeats from this side would only add their cost: libzmq has a timer for each peer that must answer,
+  // and searches those of all peers to cancel one, which takes a whole core with ten thousand peers.
   void watch_peers(const ZmqOptions& options) {
     const auto seconds = [](std::chrono::milliseconds time) {
       return static_cast<int>(std::chrono::ceil<std::chrono::seconds>(time).count());
     };
     const int interval = seconds(options.heartbeat_interval);
     const int timeout = seconds(options.heartbeat_timeout);
-    constexpr int most_probes = 127;  // the kernel's
+    constexpr int most_probes = 127;  // the kernel's maximum
     router_.set(zmq::sockopt::tcp_keepalive, 1);
     router_.set(zmq::sockopt::tcp_keepalive_idle, interval);
     router_.set(zmq::sockopt::tcp_keepalive_intvl, interval);
@@ -199,8 +203,8 @@ class ZmqTransport final : public Transport {
     }
   }
 
-  // libzmq bounds each part of a message, and not how many there are before the last one. The owner and its
-  // group on ipc are trusted with that.
+  // Ends connections whose message is too long: libzmq bounds each part of a message, but not the number of
+  // parts. On ipc the owner and its group are trusted with that.
   void watch_lengths() {
     constexpr std::chrono::milliseconds between{50};
     const std::uint64_t most = 2 * max_message_size_;
@@ -212,7 +216,7 @@ class ZmqTransport final : public Transport {
     });
   }
 
-  // The edge that tells of room for a full peer may be consumed already: retry in 10 ms instead of spinning.
+  // Retries a full peer in 10 ms instead of spinning: the edge that tells of room may be consumed already.
   void try_later() {
     constexpr std::chrono::milliseconds pause{10};
     if (std::exchange(trying_later_, true)) return;
@@ -227,7 +231,7 @@ class ZmqTransport final : public Transport {
   void work() {
     const LoopHold hold(holds_, "reading");
     read_monitor();
-    // While one peer has messages, libzmq checks for events of others only once in a hundred messages.
+    // Look at all peers now: while one has messages, libzmq checks others only once in a hundred messages.
     (void)has_input();
     const Turn turn;
     do {
@@ -239,10 +243,10 @@ class ZmqTransport final : public Transport {
     router_watch_.look_again();
   }
 
-  // Has libzmq process the events of all peers. Returns whether there is a message.
+  // Lets libzmq process the events of all peers. Returns whether a message waits.
   bool has_input() { return (events_of(router_) & ZMQ_POLLIN) != 0; }
 
-  // Reads all that the monitor has.
+  // Handles all waiting events of the monitor.
   void read_monitor() {
     while (const auto event = next_event(monitor_)) {
       const int descriptor = static_cast<int>(event->value);
@@ -265,7 +269,7 @@ class ZmqTransport final : public Transport {
     if (!admission.refusal.empty()) listener_.on_refused(admission.refusal);
   }
 
-  // This event has an error number in place of a descriptor.
+  // Handles a failed handshake, whose event has an error number in place of a descriptor.
   void handshake_failed(std::uint32_t problem) {
     listener_.on_refused(
         problem == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
@@ -276,10 +280,10 @@ class ZmqTransport final : public Transport {
   bool read_message() {
     const Reading reading = receive_now(router_, received_, proto::max_parts + 1);
     if (reading != Reading::message) return reading == Reading::part_of_message;
-    // The monitor's events that are older than this message have to be known before it is given to a client.
+    // Handle monitor events that are older than this message before a client gets it.
     read_monitor();
     const auto& parts = received_.parts;
-    // The identity, which libzmq has made itself, may come without the properties of its message.
+    // Read properties from the second part: the identity, which libzmq made itself, may lack them.
     const zmq::message_t& sent = parts.at(1);
     const int descriptor = zmq_msg_get(const_cast<zmq_msg_t*>(sent.handle()), ZMQ_SRCFD);
     if (!is_ipc_) connections_.heard(descriptor, received_.bytes - frame_bytes(parts[0], has_curve_));
@@ -305,8 +309,8 @@ class ZmqTransport final : public Transport {
       }
       return credentials;
     }
-    credentials.address = address;
-    // Only if our handler has set it: on a connection without CURVE any client can claim a User-Id.
+    credentials.address = plain_address(address);
+    // Trust the User-Id only with CURVE, where our handler sets it: without, any client can claim one.
     if (has_curve_) credentials.key = property(part, "User-Id");
     return credentials;
   }
@@ -323,7 +327,7 @@ class ZmqTransport final : public Transport {
     listener_.on_message(client, std::move(*message));
   }
 
-  // Large payloads go to many clients: their bytes are shared, not copied.
+  // Sends a payload, and shares the bytes of a large one instead of copying, as it may go to many clients.
   void send_shared(const proto::Payload& payload, bool more) {
     constexpr std::size_t worth_sharing = 4096;
     if (payload->size() < worth_sharing) {

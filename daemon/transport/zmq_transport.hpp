@@ -1,6 +1,6 @@
 // The bus over ZeroMQ: one ROUTER socket on one endpoint, and a monitor that reports the end of connections.
-// The loop waits for the sockets' descriptors, which are edge-triggered (os/loop.hpp): after every write
-// it looks at the socket again, and reads until nothing is left.
+// The loop waits for the sockets' descriptors, which are edge-triggered (os/loop.hpp): the transport reads
+// until nothing is left, and looks at the socket again after every write.
 #pragma once
 
 #include <chrono>
@@ -26,14 +26,14 @@ class ZapHandler;
 
 /// The keys and the ZAP handler of a tcp:// endpoint that is a CURVE server.
 struct CurveServer {
-  std::string public_key;  ///< both keys in Z85
+  std::string public_key;  ///< Both keys are in Z85.
   std::string secret_key;
   /// The handler of the same context, which decides which clients may connect. It must outlive the transport:
   /// without a handler libzmq accepts every client.
   std::reference_wrapper<const ZapHandler> handler;
 };
 
-/// Reads the daemon's key file. Throws as proto::load_key_file().
+/// Reads the daemon's key file. Throws as proto::load_key_file() does.
 [[nodiscard]] CurveServer load_curve_server(const std::string& key_file, const ZapHandler& handler);
 
 struct ZmqOptions {
@@ -41,21 +41,21 @@ struct ZmqOptions {
   int receive_hwm = 1000;
   std::chrono::milliseconds heartbeat_interval{5000};
   std::chrono::milliseconds heartbeat_timeout{15000};
-  /// Bound of a message on ipc. On tcp max_guest_message, if that is less.
+  /// Maximum size of a message on ipc, in bytes. On tcp it is at most max_guest_message.
   std::size_t max_message_size = std::size_t{64} << 20;
-  /// Upper bound of a connection's handshake.
+  /// Time limit of a connection's handshake.
   std::chrono::milliseconds handshake_timeout{30000};
   /// Counts the connections of each uid on ipc and of each address on tcp; shared with other endpoints. Null:
   /// no limit.
   std::shared_ptr<ConnectionCount> connections = nullptr;
-  /// For tcp; ignored for ipc.
+  /// The keys of a tcp endpoint; ignored for ipc.
   std::optional<CurveServer> curve = std::nullopt;
   /// Measures the work of this transport; may be null.
   LoopHolds* holds = nullptr;
 };
 
-/// Binds an ipc:// or tcp:// endpoint. Throws Error that names it and the reason; EINVAL for keys that are
-/// not a pair. The context must outlive the transport, and the listener too.
+/// Binds an ipc:// or tcp:// endpoint. Throws Error that names the endpoint and the reason; EINVAL for keys
+/// that are not a pair. The context and the listener must outlive the transport.
 std::unique_ptr<Transport> make_zmq_transport(boost::asio::io_context& loop, zmq::context_t& context,
                                               const std::string& uri, const ZmqOptions& options,
                                               ClientIds& ids, Listener& listener);

@@ -36,7 +36,7 @@ using proto::Message;
 
 [[noreturn]] void refuse_away_from_leader() { throw Error(EPROTO, "this RPC only works on rank 0"); }
 
-/// Throws Error EPROTO if a key is missing.
+/// Requires keys in a request. Throws Error EPROTO if one is missing.
 void require(const Message& request, std::initializer_list<const char*> keys) {
   const json object = proto::parse_object(request);
   for (const char* key : keys) {
@@ -58,7 +58,7 @@ class Follower {
     node_ = module::probe_node(welcome_.rank, settings_.norestrict);
     // Resources from the enclosing instance are verified only if the configuration asks for it.
     if (method_ == "job-info" && !settings_.is_verify_set) noverify = true;
-    // Once, when the module is loaded: an operator may have undrained the rank since.
+    // Verify once, when the module is loaded: an operator may have undrained the rank since.
     if (resources_ && !noverify && channel_.is_first()) verify();
     const std::string text = module::read_attribute(channel_, welcome_, "tbon.descendants").value_or("0");
     std::uint32_t descendants = 0;
@@ -75,7 +75,7 @@ class Follower {
   }
 
  private:
-  /// Waits for a service of another rank that is being started again.
+  /// Calls a service of another rank, and waits if that is being restarted.
   Message call(const std::string& topic, const json& payload, module::Channel::Target target) {
     constexpr int most_tries = 60;
     for (int tries = 1;; ++tries) {
@@ -95,7 +95,7 @@ class Follower {
       method_ = object.at("method").get<std::string>();
       resources_ = ResourceSet::from_json(std::move(object.at("R")));
     } catch (const Error& error) {
-      // Not known upstream either: the nodes report the resources.
+      // R is not known upstream either: the nodes report the resources.
       if (error.errnum() != ENOENT) throw;
     }
   }
@@ -140,7 +140,7 @@ class Follower {
                 [](const Message& request) { refuse_on_follower(request); });
     duties_.add("disconnect", Right::user, [](const Message&) {});
     const auto reconfigure = [this](const Message& request) {
-      // The configuration is checked here, and takes effect at the next start.
+      // Check the configuration, which takes effect at the next start.
       (void)module::read_settings(proto::parse_object(request, most_values), welcome_.rank, welcome_.hosts);
       channel_.respond(request);
     };

@@ -1,4 +1,4 @@
-// resourced-follower: the service behind the keeper on ranks above 0.
+// resourced-follower: the service process of the keeper on ranks above 0.
 #include <cstdio>
 #include <exception>
 

@@ -24,7 +24,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// For the answer of a service whose loop is busy.
+/// Time limit for the answer of a service whose loop is busy.
 constexpr std::chrono::seconds longest_answer{10};
 constexpr std::size_t longest_line = 4096;
 
@@ -67,7 +67,7 @@ void Attacher::pass(std::uint8_t generation, bool is_first) {
   const sockaddr_un address = address_of(path_);
   os::Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (connection.get() < 0) fail_call("socket");
-  // Does not wait: it fails with EAGAIN while too many others wait to be accepted.
+  // connect(2) does not wait: it fails with EAGAIN while too many others wait to be accepted.
   if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     fail_call("connect");
   int ends[2] = {-1, -1};

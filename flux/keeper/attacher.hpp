@@ -1,4 +1,4 @@
-// Attaches the keeper to a service that runs already.
+// Attaches the keeper to a service that is already running.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,16 @@ class Attacher {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
   struct Callbacks {
-    /// The service has taken the other end of this link.
+    /// Called when the service has accepted the other end of this link.
     std::function<void(Socket link)> attached;
     std::function<void(const std::string& why)> failed;
   };
-  /// `path` is the Unix socket of the service, `welcome` the descriptor of the broker's welcome.
+  /// Makes an attacher; `path` is the Unix socket of the service, `welcome` the descriptor of the broker's
+  /// welcome.
   Attacher(boost::asio::io_context& loop, std::string path, int welcome, Callbacks callbacks);
 
-  /// One attempt, as the service of this generation; `is_first` as link::Attachment has it. One of the
-  /// callbacks follows from the loop.
+  /// Makes one attempt, as the service of this generation, with `is_first` as in link::Attachment. One of the
+  /// callbacks is called from the loop.
   void attach(std::uint8_t generation, bool is_first);
 
  private:

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,12 +16,10 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +28,7 @@
 #include "flux/keeper/attacher.hpp"
 #include "flux/keeper/relay.hpp"
 #include "os/file.hpp"
+#include "os/process.hpp"
 #include "proto/local_frame.hpp"
 
 namespace resourced::flux::keeper {
@@ -41,10 +40,10 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// When this much waits to be written to one side, nothing is read from the other, which bounds the memory.
+/// When this many bytes wait to be written to one side, the other is not read, which bounds the memory.
 constexpr std::size_t max_unwritten = std::size_t{64} << 20U;
 constexpr std::size_t read_size = 65536;
-/// A service that has run for this long is restarted at once, otherwise after pauses that double.
+/// A service that has run for at least this long is restarted at once, otherwise after pauses that double.
 constexpr milliseconds steady_after{2'000};
 constexpr milliseconds first_pause{100};
 constexpr milliseconds longest_pause{5'000};
@@ -66,17 +65,17 @@ std::string end_of(int status) {
   return fmt::format("exit status {}", WEXITSTATUS(status));
 }
 
-/// A socket that is read and written at the same time. Reading waits while `may_read` is false.
+/// A socket that is read and written asynchronously. Reading waits while `may_read` is false.
 class Pipe : public std::enable_shared_from_this<Pipe> {
  public:
   struct Callbacks {
     std::function<void(std::string_view)> on_bytes;
-    /// The other end has closed the socket, or it has failed.
+    /// Called when the other end has closed the socket, or the socket has failed.
     std::function<void()> on_end;
-    /// There may be room again.
+    /// Called when there may be room again.
     std::function<void()> on_written;
     std::function<bool()> may_read;
-    /// The other side has gone, although its end may not have been read.
+    /// Called when the other side is gone, although its end may not have been read.
     std::function<void()> on_write_error = [] {};
   };
 
@@ -143,7 +142,7 @@ class Keeper {
  public:
   explicit Keeper(const Options& options) : options_(options) {
     link::give_back_long_buffers();
-    // Ignored, as the terminal's signals are for the broker, which asks the module to stop.
+    // Ignore signals: those of the terminal are for the broker, which asks the module to stop.
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);
@@ -161,7 +160,6 @@ class Keeper {
   }
 
   int run() {
-    await_children();
     if (!options_.attach.empty()) {
       attacher_.emplace(loop_, options_.attach, options_.welcome,
                         Attacher::Callbacks{[this](Socket link) { attached(std::move(link)); },
@@ -197,8 +195,9 @@ class Keeper {
       return frame.has_value();
     } catch (const Error& error) {
       if (from_broker_.is_broken()) throw;
-      // The next frame can be read all the same, and the instance goes down with this process.
-      log_error(fmt::format("a message of the broker is passed over: {}", error.what()));
+      // Drop the message and continue: the next frame can still be read, and the instance would go down with
+      // this process.
+      log_error(fmt::format("ignored a message of the broker: {}", error.what()));
       return true;
     }
   }
@@ -208,9 +207,9 @@ class Keeper {
     timer_.async_wait([this](const error_code& error) {
       if (error || relay_.state() != State::stopping) return;
       log_error(fmt::format("{} has not ended {} ms after resource.shutdown and is {}", name(),
-                            options_.stop_within.count(), attacher_ ? "given up" : "killed"));
-      if (child_ > 0) ::kill(child_, SIGKILL);
-      // Without waiting for its exit, as a process in a system call that never returns has none.
+                            options_.stop_within.count(), attacher_ ? "abandoned" : "killed"));
+      if (child_) child_->kill();
+      // Do not wait for the exit of the service: a process in a system call that never returns has none.
       service_ended();
     });
   }
@@ -221,10 +220,10 @@ class Keeper {
       from_service_.feed(bytes);
       while (const auto message = from_service_.next()) relay_.from_service(*message);
     } catch (const Error& error) {
-      // There is no going on in its bytes. The next service starts with new ones.
+      // The rest of its bytes cannot be read. The next service starts with new ones.
       is_broken_ = true;
       log_error(fmt::format("{}: {}", name(), error.what()));
-      if (child_ > 0) ::kill(child_, SIGKILL);
+      if (child_) child_->kill();
       if (attacher_) return service_ended();
     }
     flush();
@@ -249,18 +248,20 @@ class Keeper {
     if (attacher_) return attacher_->attach(relay_.next_generation(), relay_.state() == State::starting);
     int ends[2] = {-1, -1};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-      return cannot_start("socketpair", errno);
-    child_ = ::fork();
-    if (child_ < 0) {
-      const int errnum = errno;
-      for (const int end : ends) ::close(end);
-      return cannot_start("fork", errnum);
+      return cannot_start(std::system_error(errno, std::system_category(), "socketpair"));
+    const os::Descriptor theirs(ends[1]);
+    Socket link(loop_, asio::local::stream_protocol(), ends[0]);
+    try {
+      child_.emplace(loop_, os::start(program(theirs.get())), [this](int status) {
+        child_.reset();
+        exit_of_child_ = status;
+        if (link_is_over_) service_ended();
+      });
+    } catch (const Error& error) {
+      return cannot_start(error);
     }
-    // In either process, as the service is told its generation.
     relay_.service_started();
-    if (child_ == 0) exec_service(ends[1]);
-    ::close(ends[1]);
-    serve(Socket(loop_, asio::local::stream_protocol(), ends[0]));
+    serve(std::move(link));
   }
 
   void serve(Socket link) {
@@ -293,11 +294,10 @@ class Keeper {
     if (!is_late) start_later(pause_);
   }
 
-  /// The system may have what is missing later, and the first service is not worth a wait.
-  void cannot_start(const char* call, int errnum) {
-    const std::system_error error(errnum, std::system_category(), call);
-    if (relay_.state() != State::running) throw error;
-    log_error(fmt::format("{}: {}", name(), error.what()));
+  /// Handles a failed start: the resources may be available later, but the first service is not waited for.
+  void cannot_start(const std::exception& error) {
+    log_error(fmt::format("cannot start the service: {}", error.what()));
+    if (relay_.state() == State::starting) relay_.service_ended(false);
     flush();
     start_later(longest_pause);
   }
@@ -311,61 +311,37 @@ class Keeper {
     });
   }
 
-  [[noreturn]] void exec_service(int link) const {
-    // The service ends with the keeper, also if that is killed.
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    // A process group of its own, which gets no signals of the terminal.
-    ::setpgid(0, 0);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    const auto pass = [](const char* name, int fd) {
-      ::fcntl(fd, F_SETFD, 0);
-      ::setenv(name, fmt::format("fd://{}", fd).c_str(), 1);
+  [[nodiscard]] os::Program program(int link) const {
+    os::Program program{.arguments = options_.service};
+    const auto pass = [&](const char* name, int fd) {
+      program.variables.push_back(fmt::format("{}=fd://{}", name, program.descriptors.size()));
+      program.descriptors.push_back(fd);
     };
     pass("RESOURCED_FLUX_LINK", link);
     if (options_.welcome >= 0) {
       ::lseek(options_.welcome, 0, SEEK_SET);
       pass("RESOURCED_FLUX_WELCOME", options_.welcome);
     }
-    ::setenv("RESOURCED_FLUX_GENERATION", std::to_string(relay_.generation()).c_str(), 1);
-    std::vector<char*> arguments;
-    for (const std::string& word : options_.service) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    ::execvp(arguments.front(), arguments.data());
-    fmt::print(stderr, "keeper: {}: {}\n", options_.service.front(), std::system_category().message(errno));
-    constexpr int not_found = 127;
-    std::_Exit(not_found);
+    program.variables.push_back(fmt::format("RESOURCED_FLUX_GENERATION={}", relay_.next_generation()));
+    return program;
   }
 
-  void await_children() {
-    children_.async_wait([this](const error_code& error, int) {
-      if (error) return;
-      await_children();
-      int status = 0;
-      if (child_ <= 0 || ::waitpid(child_, &status, WNOHANG) != child_) return;
-      child_ = -1;
-      exit_of_child_ = status;
-      if (link_is_over_) service_ended();
-    });
-  }
-
-  // The service's messages have all been received. It may still write to its store, so wait for its exit.
+  // Handles the end of the link: all messages of the service were received. It may still write to its store,
+  // so wait for its exit.
   void link_ended() {
     link_is_over_ = true;
-    if (child_ < 0) return service_ended();
+    if (!child_) return service_ended();
     if (relay_.state() == State::running) limit_exit();
   }
 
   void limit_exit() {
     timer_.expires_after(options_.stop_within);
     timer_.async_wait([this](const error_code& error) {
-      if (error || !link_is_over_ || child_ < 0) return;
+      if (error || !link_is_over_ || !child_) return;
       log_error(fmt::format("{} has closed its link, has not ended {} ms later and is killed", name(),
                             options_.stop_within.count()));
       flush();
-      ::kill(child_, SIGKILL);
+      child_->kill();
     });
   }
 
@@ -383,7 +359,7 @@ class Keeper {
       }
     }
     last_failure_.clear();
-    // A daemon that is started again while the module is loaded.
+    // The daemon may be restarted while the module is loaded.
     const bool comes_again = attacher_ && Clock::now() - begun_ < options_.attach_within;
     relay_.service_ended(comes_again);
     flush();
@@ -411,22 +387,22 @@ class Keeper {
 
   const Options& options_;
   asio::io_context loop_;
-  asio::signal_set children_{loop_, SIGCHLD};
   asio::steady_timer timer_{loop_};
   Relay relay_;
   link::FrameReader from_broker_;
   link::LinkReader from_service_;
   std::shared_ptr<Pipe> broker_;
-  /// Empty while no service runs.
+  /// The link to the service; empty while none runs.
   std::shared_ptr<Pipe> service_;
-  pid_t child_ = -1;
+  /// The service, until it has ended; empty if the keeper attaches.
+  std::optional<os::Process> child_;
   int exit_of_child_ = 0;
   bool link_is_over_ = false;
-  /// The service has sent bytes that are no messages.
+  /// Whether the service has sent bytes that are no messages.
   bool is_broken_ = false;
-  /// Present if the service runs already.
+  /// The attacher, if the service is not a process of the keeper.
   std::optional<Attacher> attacher_;
-  /// The last reason why the attacher has failed.
+  /// The last reason for a failure of the attacher.
   std::string last_failure_;
   Clock::time_point begun_ = Clock::now();
   Clock::time_point started_at_;

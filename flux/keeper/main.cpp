@@ -8,7 +8,7 @@
 #include "flux/keeper/keeper.hpp"
 
 int main(int argc, char** argv) {
-  // Buffers of long answers go back to the system when they are freed. By default the C library raises this
+  // Return buffers of long answers to the system when they are freed. By default the C library raises this
   // threshold with the first of them, and keeps the later ones.
   constexpr int long_buffer = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, long_buffer);

@@ -18,26 +18,26 @@ using proto::MessageType;
 namespace flag = proto::flag;
 
 constexpr std::string_view shutdown_topic = "resource.shutdown";
-/// What a rank tells of those below it. It is told once.
+/// The topic of the report of a rank about those below it, which is sent once.
 constexpr std::string_view report_topic = "resource.topo-reduce";
-/// More than any tree of brokers has children.
+/// Maximum number of kept reports, more than any tree of brokers has children.
 constexpr std::size_t most_reports = 4096;
-/// Upper bound of requests that wait for a service: more than the programs of an instance send at a time.
+/// Maximum number of requests that wait for a service: more than the programs of an instance send at a time.
 constexpr std::size_t most_waiting = 1024;
 constexpr std::size_t most_waiting_bytes = std::size_t{16} << 20U;
 constexpr std::size_t most_waiting_of_guests = 256;
-/// More than what a user may ask has. Also the bound of a cancellation, which has one number.
+/// Maximum size of a request of a guest. Also that of a cancellation, which has one number.
 constexpr std::size_t longest_of_guests = 65536;
 constexpr std::size_t most_streams_of_origin = 1024;
 constexpr std::string_view disconnect_end = ".disconnect";
 constexpr std::string_view cancel_end = "-cancel";
-/// Below those of all generations.
+/// Matchtag of the keeper's own request, less than those of all generations.
 constexpr std::uint32_t leaving_matchtag = 1;
 
 bool is_owner(const auto& message) { return (message.rolemask & proto::role::owner) != 0; }
 
-/// A request that the next service continues: it lasts, and a second service may get it. Those of guests are
-/// not kept, as they could fill the memory.
+/// Whether the next service continues a request: it is a stream, and may be sent to a second service. Streams
+/// of guests are not kept, as they could fill the memory.
 bool is_stream(const link::Head& head) {
   if (!is_owner(head)) return false;
   if (head.topic == "resource.wait") return true;
@@ -54,7 +54,7 @@ void Relay::from_broker(std::string_view frame) {
       return;
     case MessageType::response:
       if (link::generation_of(head.matchtag) == 0) {
-        // The only request of the keeper that has a response.
+        // A response to the only request of the keeper that has one.
         if (state_ == State::leaving) {
           for (const auto& [number, row] : rows_) refuse(row.request, ENOSYS, {});
           while (!rows_.empty()) erase(rows_.begin());
@@ -95,7 +95,7 @@ bool Relay::open_row(const link::Head& head, std::string_view frame) {
     refuse(link::without_payload(head), errnum, text);
     return false;
   };
-  // Responses could belong to either.
+  // Refuse a second request with the same key: responses could belong to either.
   Key key{std::string(head.origin()), head.userid, head.matchtag};
   if (by_key_.contains(key)) return refused(EPROTO, "matchtag is in use");
   if (!is_served_ && !stream && !may_wait(head, frame.size()))
@@ -132,7 +132,7 @@ void Relay::forget_waiting(const Row& row) {
   if (!is_owner(row.request)) --waiting_.of_guests;
 }
 
-// Only the owner may disconnect requests of other users.
+// Handles a disconnect request. Only the owner may disconnect requests of other users.
 void Relay::note_disconnect(const link::Head& head) {
   const std::string_view origin = head.origin();
   for (auto key = by_key_.lower_bound({std::string(origin)});
@@ -152,7 +152,7 @@ void Relay::note_cancel(const link::Head& head, std::string_view frame) {
     const auto row = find(head, proto::parse_cancel(cancel));
     if (row != rows_.end() && !row->second.frame.empty()) row->second.cancel = frame;
   } catch (const Error&) {
-    // The service gets the same request, and cancels nothing either.
+    // Ignore an unreadable cancellation: the service also gets it, and cancels nothing either.
   }
 }
 
@@ -197,7 +197,7 @@ void Relay::from_service(const link::LinkMessage& message) {
   const link::Head head = link::read_head(message.frame);
   if (head.type == MessageType::response) {
     const auto row = find(head, head.matchtag);
-    // Its client has disconnected.
+    // The client has disconnected.
     if (row == rows_.end()) return;
     if (head.has(flag::noresponse)) {
       row->second.mark = message.mark;
@@ -237,7 +237,8 @@ void Relay::service_started() {
     link::append_link_message(for_service_, {row.mark, row.frame});
     if (!row.cancel.empty()) link::append_link_message(for_service_, {{}, row.cancel});
     if (row.is_stream) continue;
-    // If this service dies, it may have carried out the request, so the next one does not get it.
+    // Drop the stored request: if this service dies, it may have carried the request out, so the next one
+    // must not get it.
     row.frame = {};
     row.cancel = {};
   }
@@ -259,7 +260,7 @@ void Relay::service_ended(bool comes_again) {
       }
       row = next;
     }
-    // Ends the streams that the dead service had from other modules.
+    // End the streams that the dead service had from other modules.
     for (const std::string& service : streams_from_) {
       proto::append_local_frame(for_broker_, proto::make_request(service + std::string(disconnect_end), 0,
                                                                  nullptr, flag::noresponse));

@@ -17,14 +17,14 @@
 namespace resourced::flux::link {
 namespace {
 
-/// The text beside the descriptors; the generation follows it, and one of these words.
+/// The text beside the descriptors, followed by the generation and one of the words below.
 constexpr std::string_view greeting = "resourced attach 1 ";
 constexpr std::string_view first = " first";
 constexpr std::string_view again = " again";
 constexpr std::size_t descriptors = 2;
 constexpr std::size_t longest = 64;
 
-/// One message of a socket: bytes, and room for the descriptors beside them.
+/// A message of a socket: bytes, and room for descriptors beside them.
 class Parcel {
  public:
   Parcel(char* bytes, std::size_t size) : bytes_{bytes, size} {
@@ -51,7 +51,7 @@ class Parcel {
   throw Error(EPROTO, fmt::format("not a keeper of this version: {}", why));
 }
 
-/// All descriptors that came, in order. The kernel drops those for which there is no room.
+/// Returns all received descriptors, in order. The kernel drops those for which there is no room.
 std::vector<os::Descriptor> taken(msghdr& message) {
   std::vector<os::Descriptor> found;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {

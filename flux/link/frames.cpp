@@ -18,11 +18,11 @@ namespace {
 constexpr std::string_view frame_magic("\x12\x00\xee\xff", 4);
 constexpr unsigned char long_part = 0xFF;
 constexpr std::size_t length_size = 4;
-/// The last part of a frame, with its length.
+/// Size of the last part of a frame, with its length.
 constexpr std::size_t proto_part_size = 1 + proto::proto_size;
 constexpr std::size_t flags_at = 3;
 
-/// Takes the next part off `body`, which is not empty.
+/// Removes and returns the next part of `body`, which is not empty.
 std::string_view take_part(std::string_view& body) {
   std::size_t header = 1;
   std::size_t size = static_cast<unsigned char>(body.front());
@@ -40,8 +40,8 @@ std::string_view take_part(std::string_view& body) {
   return part;
 }
 
-/// Whether a frame has routes: its first part is the name of a broker or module then, and otherwise a topic,
-/// which has a dot. Messages with routes are the requests of clients. False if the part is not there.
+/// Whether a frame has routes and so is the request of a client: its first part is then the name of a broker
+/// or module, and otherwise a topic, which has a dot. False if the part has not been received.
 bool is_request(std::string_view body) {
   if (body.empty()) return false;
   const std::size_t size = static_cast<unsigned char>(body.front());
@@ -50,8 +50,8 @@ bool is_request(std::string_view body) {
   return !first.empty() && first.find('.') == std::string_view::npos;
 }
 
-/// The size of the routes and the topic, with which the body of a request begins; nothing if they have not
-/// come as a whole.
+/// Returns the size of the routes and the topic, with which the body of a request begins; nothing if they are
+/// not complete.
 std::optional<std::size_t> size_of_head(std::string_view body) {
   std::string_view rest = body;
   const auto has_part = [&rest] {
@@ -69,7 +69,7 @@ std::optional<std::size_t> size_of_head(std::string_view body) {
   return std::nullopt;
 }
 
-/// Drops what was read from a buffer.
+/// Removes the bytes that were read from a buffer.
 void forget(std::string& buffer, std::size_t& consumed) {
   buffer.erase(0, consumed);
   consumed = 0;

@@ -21,29 +21,29 @@ struct Head {
   std::uint8_t flags = 0;
   std::uint32_t userid = proto::userid_unknown;
   std::uint32_t rolemask = proto::role::none;
-  /// Request: nodeid. Response: errnum.
+  /// By type: nodeid of a request, errnum of a response.
   std::uint32_t aux = 0;
   std::uint32_t matchtag = 0;
-  /// The route that was pushed last is the first.
+  /// The routes, the last pushed one first.
   std::vector<std::string_view> routes;
   std::string_view topic;
   std::string_view payload;
 
-  /// The route that was pushed first: the program that has sent a request. Empty if there is none.
+  /// The first pushed route: the program that has sent a request. Empty if there is none.
   [[nodiscard]] std::string_view origin() const noexcept {
     return routes.empty() ? std::string_view() : routes.back();
   }
   [[nodiscard]] bool has(std::uint8_t bit) const noexcept { return (flags & bit) != 0; }
 };
 
-/// Throws Error EPROTO if a frame is not a message.
+/// Reads the fields of a frame. Throws Error EPROTO if it is not a message.
 [[nodiscard]] Head read_head(std::string_view frame);
-/// A message that owns its fields: all of the head but the payload.
+/// Returns a message that owns its fields: all of the head except the payload.
 [[nodiscard]] proto::Message without_payload(const Head& head);
 
 /// The matchtag of a service's request to the broker: the generation of the service (Relay::generation()) is
-/// in the upper byte, which tells the answers to a dead service from those to its successor. The keeper's own
-/// requests have generation 0.
+/// in the upper byte, which distinguishes answers to a dead service from those to its successor. The keeper's
+/// own requests have generation 0.
 inline constexpr unsigned generation_shift = 24;
 [[nodiscard]] constexpr std::uint32_t matchtag_of(std::uint8_t generation, std::uint32_t number) noexcept {
   return std::uint32_t{generation} << generation_shift | (number & ((1U << generation_shift) - 1));
@@ -55,49 +55,50 @@ inline constexpr unsigned generation_shift = 24;
 /// Severities of RFC 5424.
 enum class Severity : std::uint8_t { critical = 2, error = 3, warning = 4, info = 6, debug = 7 };
 
-/// The request that adds a line to the broker's log (RFC 5424). `rank` is that of the broker, `process` the
-/// id of the sender.
+/// Makes the request that adds a line to the broker's log (RFC 5424). `rank` is that of the broker, `process`
+/// the id of the sender.
 [[nodiscard]] proto::Message make_log_line(Severity severity, std::uint32_t rank, int process,
                                            std::chrono::system_clock::time_point time, std::string_view text);
 
-/// Upper bound of a frame's length in bytes: values of a KVS and responses about a large cluster fit.
+/// Maximum length of a frame in bytes: values of a KVS and responses about a large cluster fit.
 inline constexpr std::size_t max_frame = std::size_t{1} << 30U;
 
-/// Empties a buffer, and gives up its memory after large messages.
+/// Empties a buffer, and frees its memory after large messages.
 void clear_buffer(std::string& buffer);
-/// From here on the C library gives the memory of long buffers back to the system when they are freed. By
-/// default it keeps up to 64 MiB of a process that frees buffers of half that size.
+/// Makes the C library return the memory of long buffers to the system when they are freed. By default it
+/// keeps up to 64 MiB of a process that frees buffers of half that size.
 void give_back_long_buffers();
 
-/// The same for a request, which any user of the instance may send: the configuration of an instance fits.
+/// Maximum length of a request, which any user of the instance may send: the configuration of an instance
+/// fits.
 inline constexpr std::size_t max_request = std::size_t{64} << 20U;
 
 /// Splits the bytes of the channel into frames.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
-  /// The next frame with its header, valid until the next call; nothing if it is not complete. Throws Error
-  /// EMSGSIZE once for a frame that is longer than max_frame, which is passed over. Throws Error EPROTO if
+  /// Returns the next frame with its header, valid until the next call; nothing if it is not complete. Throws
+  /// Error EMSGSIZE once for a frame that is longer than max_frame, which is skipped. Throws Error EPROTO if
   /// the stream is malformed, after which no frame can be read.
   [[nodiscard]] std::optional<std::string_view> next();
-  /// Whether the last frame is a request that is longer than max_request. It comes without its payload, which
-  /// is not stored.
+  /// Whether the last frame is a request that is longer than max_request. It is returned without its payload,
+  /// which is not stored.
   [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
   [[nodiscard]] bool is_broken() const noexcept { return is_broken_; }
 
  private:
   std::string buffer_;
   std::size_t consumed_ = 0;
-  /// Passes over bytes of the present frame.
+  /// Skips bytes of the present frame.
   void skip(std::size_t size);
-  /// Passes over the payload of a long request, once its topic has come. Throws Error EMSGSIZE, and passes
-  /// over the whole frame, if its routes and topic are too long.
+  /// Skips the payload of a long request, once its topic was received. Throws Error EMSGSIZE, and skips the
+  /// whole frame, if its routes and topic are too long.
   void cut(std::string_view frame, std::size_t length);
 
   bool is_broken_ = false;
-  /// Bytes to come that are passed over.
+  /// Number of bytes still to be skipped.
   std::size_t skipped_ = 0;
-  /// A request that is cut: its header, routes and topic until its last part has come.
+  /// The header, routes and topic of a request that is being cut, until its last part was received.
   std::string cut_;
   bool is_cutting_ = false;
   bool is_cut_ = false;
@@ -122,8 +123,8 @@ void append_link_message(std::string& out, const LinkMessage& message);
 class LinkReader {
  public:
   void feed(std::string_view bytes);
-  /// The next message, valid until the next call; nothing if it is not complete. Throws Error EPROTO if it is
-  /// longer than a frame with its header, after which no message can be read.
+  /// Returns the next message, valid until the next call; nothing if it is not complete. Throws Error EPROTO
+  /// if it is longer than a frame with its header, after which no message can be read.
   [[nodiscard]] std::optional<LinkMessage> next();
 
  private:

@@ -99,7 +99,7 @@ std::optional<Channel::Received> Channel::read() {
 }
 
 bool Channel::receive() {
-  // One client's requests must not keep the loop from the others for long.
+  // Maximum number of reads at a time: one client's requests must not keep the loop from the others for long.
   constexpr int most_reads = 16;
   for (int reads = 0; reads < most_reads && read_more(MSG_DONTWAIT); ++reads) continue;
   return !is_over_;
@@ -124,10 +124,10 @@ void Channel::flush() {
         ::send(socket_, unsent_.data() + sent_to_, unsent(), MSG_NOSIGNAL | (waits_ ? 0 : MSG_DONTWAIT));
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    // Reading reports the end of the keeper.
+    // Drop the bytes after an error: reading reports the end of the keeper.
     sent_to_ = size < 0 ? unsent_.size() : sent_to_ + static_cast<std::size_t>(size);
   }
-  // Removed in large pieces, as each removal moves the rest.
+  // Remove sent bytes in large pieces, since each removal moves the rest.
   if (2 * sent_to_ >= unsent_.size()) {
     unsent_.erase(0, sent_to_);
     sent_to_ = 0;
@@ -143,7 +143,7 @@ void Channel::flush_all() {
 void Channel::write(const link::LinkMessage& message) {
   const bool was_idle = unsent() == 0;
   link::append_link_message(unsent_, message);
-  // Otherwise the socket is full, and the owner calls flush() when it is not.
+  // If bytes were waiting, the socket is full, and the owner calls flush() when it is not.
   if (was_idle) flush();
   if (unsent() > 0) kept_();
 }
@@ -173,7 +173,7 @@ Message Channel::request(std::string topic, const nlohmann::json& payload, Targe
     do {
       matchtag = link::matchtag_of(generation_, ++last_matchtag_);
     } while (streams_.contains(matchtag));
-    // A stream may last until the numbers come round.
+    // Remember streams: one may last until its number is reused.
     if ((flags & flag::streaming) != 0) streams_.insert(matchtag);
   }
   Message message = proto::make_request(std::move(topic), matchtag,

@@ -30,7 +30,7 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  /// Waits for the next request or event; nothing when the keeper has ended.
+  /// Waits for and returns the next request or event; nothing when the keeper has ended.
   [[nodiscard]] std::optional<proto::Message> next();
 
   /// Whether this is the first service of the module: the keeper has not started another one before.
@@ -38,29 +38,30 @@ class Channel {
 
   struct Received {
     proto::Message message;
-    /// For the request of a stream that an earlier service began: the mark of its last response.
+    /// The mark of the last response, if this requests a stream that an earlier service began.
     std::string mark;
   };
   /// Makes later sends return without waiting: bytes that do not fit into the socket are kept for flush(),
-  /// and `kept` is called each time that this happens.
+  /// and `kept` is called each time.
   void stop_waiting(std::function<void()> kept) {
     waits_ = false;
     kept_ = std::move(kept);
   }
-  /// Becomes readable when receive() has something to read, and writable when flush() has room.
+  /// Returns the descriptor, which is readable when receive() has something to read, and writable when
+  /// flush() has room.
   [[nodiscard]] int descriptor() const noexcept { return socket_; }
-  /// Reads the bytes that have come, up to a bound. Returns false when the keeper has ended.
+  /// Reads available bytes, up to a bound. Returns false when the keeper has ended.
   [[nodiscard]] bool receive();
-  /// Whether the request of a stream of this topic that an earlier service began has been read, and waits for
+  /// Whether the request of a stream of this topic that an earlier service began was received, and waits for
   /// take().
   [[nodiscard]] bool has_resumed(std::string_view topic) const;
-  /// The next message that has come as a whole, of any type.
+  /// Returns the next complete message, of any type.
   [[nodiscard]] std::optional<Received> take();
   /// Writes kept bytes until the socket is full.
   void flush();
   /// Writes all kept bytes. Waits while the socket is full, without a limit.
   void flush_all();
-  /// How many bytes wait for flush().
+  /// Number of bytes that wait for flush().
   [[nodiscard]] std::size_t unsent() const noexcept { return unsent_.size() - sent_to_; }
 
   /// Sends a response of a stream, with the mark of the position after it (link::LinkMessage).
@@ -73,18 +74,18 @@ class Channel {
     std::uint32_t nodeid = proto::nodeid_any;
     std::uint8_t flags = 0;
   };
-  /// Any broker on the way to the root that has the service.
+  /// A target that is any broker on the way to the root that has the service.
   [[nodiscard]] static Target nearest() { return {}; }
-  /// The same, without this broker.
+  /// A target that is any broker on the way to the root except this one.
   [[nodiscard]] Target upstream() const { return {rank_, proto::flag::upstream}; }
   [[nodiscard]] static Target leader() { return {0, 0}; }
 
   /// Sends a request without a response.
   void tell(std::string topic, const nlohmann::json& payload, Target target);
-  /// Sends a request and waits for the answer. Requests that come meanwhile are kept for next(). Throws Error
-  /// with the errno and the text of a refusal; ECONNRESET when the keeper has ended.
+  /// Sends a request and waits for the answer. Requests that are received meanwhile are kept for next().
+  /// Throws Error with the errno and the text of a refusal; ECONNRESET when the keeper has ended.
   proto::Message call(std::string topic, const nlohmann::json& payload, Target target);
-  /// Sends a request whose responses come through await() or take(), and returns its matchtag.
+  /// Sends a request whose responses are read by await() or take(), and returns its matchtag.
   std::uint32_t ask(std::string topic, const nlohmann::json& payload, Target target, std::uint8_t flags = 0);
   /// Waits for the next response to a request, as call() does.
   proto::Message await(std::uint32_t matchtag);
@@ -97,7 +98,7 @@ class Channel {
   void log(link::Severity severity, std::string_view text);
   void log_error(std::string_view text) { log(link::Severity::error, text); }
 
-  /// Messages of each type since the last clear.
+  /// Number of messages of each type since the last clear.
   struct Counts {
     std::uint64_t request = 0;
     std::uint64_t response = 0;
@@ -110,11 +111,11 @@ class Channel {
 
  private:
   void write(const link::LinkMessage& message);
-  /// The next message that was read as a whole.
+  /// Returns the next message that was read completely.
   std::optional<Received> decode();
-  /// Reads once. False when the keeper has ended, or without waiting, when nothing has come.
+  /// Reads once. Returns false when the keeper has ended, or, without waiting, when nothing is available.
   bool read_more(int flags);
-  /// Waits for the next message; nothing when the keeper has ended.
+  /// Waits for and returns the next message; nothing when the keeper has ended.
   std::optional<Received> read();
   proto::Message request(std::string topic, const nlohmann::json& payload, Target target, std::uint8_t flags);
 
@@ -123,13 +124,13 @@ class Channel {
   bool is_first_;
   std::uint32_t rank_;
   std::uint32_t last_matchtag_ = 0;
-  /// The matchtags of the streams that were asked for.
+  /// The matchtags of the requested streams.
   std::set<std::uint32_t> streams_;
   bool waits_ = true;
   std::function<void()> kept_ = [] {};
   bool is_over_ = false;
   link::LinkReader reader_;
-  /// Messages that came while another one was awaited.
+  /// Messages that were received while another one was awaited.
   std::deque<Received> waiting_;
   std::string unsent_;
   /// The number of bytes of `unsent_` that were written.

@@ -17,7 +17,7 @@ using nlohmann::json;
 using proto::Message;
 
 constexpr std::string_view service = "resource.";
-/// The longest payloads of guests in bytes: that of a ping, which is sent back, and others.
+/// Maximum size in bytes of payloads of guests: that of a ping, which is sent back, and others.
 constexpr std::size_t longest_ping_of_guests = 65536;
 constexpr std::size_t longest_of_guests = 16384;
 
@@ -40,15 +40,15 @@ json to_json(const Channel::Counts& counts) {
           {"control", counts.control}};
 }
 
-/// The text with which Flux's own modules refuse a payload that cannot be read. Without one their clients
-/// show that of the errno.
+/// Returns the text with which Flux's own modules refuse a payload that cannot be read. Without a text their
+/// clients show that of the errno.
 std::string malformed_text(std::string_view topic) {
   if (topic == "resource.config-reload") return "error unpacking config-reload request";
   if (topic == "resource.config-update") return "Failed to parse resource.config-update request";
   return {};
 }
 
-/// The route of the request from its origin, each hop by the first characters of its uuid.
+/// Returns the route of the request from its origin, each hop by the first characters of its uuid.
 std::string way(const Message& request, const std::string& uuid) {
   constexpr std::size_t shown = 8;
   std::string text;
@@ -91,12 +91,12 @@ Duties::Duties(Channel& channel, const Welcome& welcome) : channel_(channel), we
     channel_.respond(request, {{"tx", to_json(channel_.sent())}, {"rx", to_json(channel_.received())}});
   };
   add("stats-get", Right::anybody, counts, longest_of_guests);
-  // Also called for an event, which gets no response.
+  // This is also called for an event, which gets no response.
   add("stats-clear", Right::owner, [this](const Message& request) {
     channel_.clear_counts();
     if (request.type == proto::MessageType::request) channel_.respond(request);
   });
-  // That of the owner ends the module, and comes no further than take().
+  // The owner's request ends the module in take(), so this is not reached.
   add("shutdown", Right::owner, [](const Message&) {});
   add(
       "rusage", Right::user, [this](const Message& request) { channel_.respond(request, usage(request)); },

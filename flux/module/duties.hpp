@@ -21,16 +21,17 @@ class Duties {
  public:
   Duties(Channel& channel, const Welcome& welcome);
 
-  /// May throw Error, which refuses the request; nlohmann::json::exception refuses it with EPROTO.
+  /// Handles a request. May throw Error, which refuses the request; nlohmann::json::exception refuses it with
+  /// EPROTO.
   using Answer = std::function<void(const proto::Message&)>;
   static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
   /// Adds a method of the service `resource`. A request that is not from the owner, and has a payload of more
   /// than `longest` bytes, is refused with EMSGSIZE.
   void add(std::string method, Right right, Answer answer, std::size_t longest = unbounded);
 
-  /// Whether a request with this topic is answered here.
+  /// Whether this object answers requests with this topic.
   [[nodiscard]] bool serves(std::string_view topic) const;
-  /// Answers a request or takes an event. False for the shutdown request, which ends the module.
+  /// Answers a request or handles an event. Returns false for the shutdown request, which ends the module.
   [[nodiscard]] bool take(const proto::Message& message);
 
  private:

@@ -30,7 +30,7 @@ const ResourceGroup& group_of(const ResourceSet& set, std::uint32_t rank) {
                                [&](const ResourceGroup& group) { return group.ranks.contains(rank); });
 }
 
-/// The resources of `has` that are not in `lacks`, except types whose mode is `ignore` or `allowed`.
+/// Returns the resources of `has` that are not in `lacks`, except types whose mode is `ignore` or `allowed`.
 std::string difference(const ResourceGroup& has, const ResourceGroup& lacks,
                        const rset::VerifyOptions& options, VerifyMode allowed) {
   const auto counts = [&](VerifyMode mode) { return mode != VerifyMode::ignore && mode != allowed; };
@@ -63,7 +63,7 @@ ResourceSet read_topologies(const std::string& directory) {
   namespace fs = std::filesystem;
   std::error_code failure;
   std::map<IdSet::Id, std::string> files;
-  // Not a range-based for, whose increment throws.
+  // A range-based for is not possible, because its increment throws.
   for (fs::directory_iterator entry(directory, failure); !failure && entry != fs::directory_iterator();
        entry.increment(failure)) {
     const fs::path& path = entry->path();

@@ -1,4 +1,4 @@
-// The node of a rank: its resources by hwloc, and their differences from R.
+// Probes the node of a rank, and compares its resources with R.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace resourced::flux::module {
 struct Node {
   /// The topology as hwloc's XML, without a terminating NUL.
   std::string xml;
-  /// R of this rank alone.
+  /// The R of this rank alone.
   rset::ResourceSet resources;
 };
 
@@ -21,16 +21,16 @@ struct Node {
 /// describes. Throws Error EINVAL.
 [[nodiscard]] Node probe_node(std::uint32_t rank, bool norestrict);
 
-/// R of the nodes whose topologies are in a directory as RANK.xml. Throws Error with Flux's texts: the errno
-/// of the system, or EINVAL without any such file or for one that cannot be read. May run on a thread of its
-/// own once forget_topology() was called.
+/// Returns the R of the nodes whose topologies are in a directory as RANK.xml. Throws Error with Flux's
+/// texts: the errno of the system, or EINVAL without any such file or for one that cannot be read. May run on
+/// another thread after forget_topology() was called.
 [[nodiscard]] rset::ResourceSet read_topologies(const std::string& directory);
 
-/// Drops the variables of hwloc(7) that name another topology than the machine's.
+/// Removes the variables of hwloc(7) that select another topology than the machine's.
 void forget_topology();
 
-/// The reason to drain a rank whose resources differ from R: `rank 1 (vm) missing resources: core[2-7]`;
-/// empty for none.
+/// Returns the reason to drain a rank whose resources differ from R: `rank 1 (vm) missing resources:
+/// core[2-7]`; empty for none.
 [[nodiscard]] std::string mismatch(std::uint32_t rank, const rset::ResourceSet& expected,
                                    const rset::ResourceSet& found, const rset::VerifyOptions& options);
 

@@ -11,7 +11,7 @@ using rset::ResourceSet;
 
 namespace {
 
-// The R of all brokers below a rank.
+// Maximum number of values in a report, the R of all brokers below a rank.
 constexpr std::size_t most_values_of_report = std::size_t{1} << 24U;
 
 }  // namespace
@@ -21,7 +21,7 @@ bool Reduction::take(const proto::Message& report, Channel& channel) {
     nlohmann::json object = proto::parse_object(report, most_values_of_report);
     const auto count = object.at("count").get<std::uint32_t>();
     const ResourceSet found = ResourceSet::from_json(std::move(object.at("resource")));
-    // A repeated report.
+    // Ignore a repeated report.
     if (!(found.ranks() & resources_.ranks()).empty()) return false;
     resources_ = append(resources_, found);
     count_ += count;

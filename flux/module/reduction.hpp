@@ -1,5 +1,5 @@
-// The resources of the brokers, reported upwards through their tree: each broker reports its own with those
-// of all below it, once it has them.
+// The resources of the brokers are reported upwards through their tree: each broker reports its own with
+// those of all below it, once it has them.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace resourced::flux::module {
 
 class Reduction {
  public:
-  /// Begins with the resources of this rank. `size` is how many ranks there are, with all below it.
+  /// Starts with the resources of this rank. `size` is the number of ranks, with all below this one.
   Reduction(rset::ResourceSet own, std::uint32_t size) : resources_(std::move(own)), size_(size) {}
 
   /// Takes the report of another rank, a resource.topo-reduce request. Returns false for a repeated report,
   /// and for one that cannot be read, which is logged.
   bool take(const proto::Message& report, Channel& channel);
-  /// Whether all have reported.
+  /// Whether all ranks have reported.
   [[nodiscard]] bool is_complete() const noexcept { return count_ == size_; }
   /// Sends the report of this rank and those below it.
   void report(Channel& channel) const;

@@ -36,7 +36,7 @@ constexpr std::size_t most_depth = 128;
   refuse(fmt::format("error parsing [resource] configuration: {}", text));
 }
 
-/// The value of a key, which must have this type; nothing if the key is missing.
+/// Returns the value of a key, which must have this type; nothing if the key is missing.
 const json* find(const json& table, const char* key, bool (json::*is_type)() const noexcept,
                  const char* type) {
   const auto found = table.find(key);
@@ -81,7 +81,7 @@ ResourceSet read_entries(const json& entries) {
   }
 }
 
-/// What Flux says of an R of another version; nothing for any other text.
+/// Returns Flux's error text for an R of another version; nothing for any other text.
 std::optional<std::string> wrong_version(const std::string& text) {
   const auto read = read_json(text, most_depth, json_text::JsonManners::lenient);
   const auto* document = std::get_if<json>(&read);

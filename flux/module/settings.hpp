@@ -16,8 +16,8 @@
 namespace resourced::flux::module {
 
 struct Settings {
-  /// R from `config` or else from `path`, on the leader with `scheduling`. If the configuration has a table
-  /// `bootstrap`, its ranks follow `hosts`.
+  /// The R from `config` or else from `path`, on the leader with `scheduling`. If the configuration has a
+  /// table `bootstrap`, its ranks follow `hosts`.
   std::optional<rset::ResourceSet> resources;
   /// Ranks or hosts that are never up; empty if not set.
   std::string exclude;
@@ -29,7 +29,7 @@ struct Settings {
   /// Whether the configuration says how to verify.
   bool is_verify_set = false;
   std::uint64_t journal_max = 100000;
-  /// How long events are kept.
+  /// Time for which events are kept.
   Seconds history{90.0 * 24 * 3600};
   /// Whether systemd starts the processes of the instance (systemd.enable).
   bool systemd = false;

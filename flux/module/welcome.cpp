@@ -19,7 +19,8 @@ namespace resourced::flux::module {
 namespace {
 
 constexpr std::size_t most_nesting = 128;
-// The configuration of an instance with an inventory of 16,384 hosts has less than a hundredth of it.
+// Maximum size of the welcome: the configuration of an instance with an inventory of 16,384 hosts has less
+// than a hundredth of it.
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
 std::string read_file(int descriptor) {

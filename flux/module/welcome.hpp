@@ -20,7 +20,7 @@ struct Welcome {
   /// The rank of the broker, less than `size`.
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
-  /// The host of each rank, and of further ranks that R may have. Several ranks may have the same one.
+  /// Hosts of the ranks, and of further ranks that R may have. Several ranks may have the same one.
   text::Hostlist hosts;
   /// The broker's attributes that never change; all values are text.
   std::map<std::string, std::string, std::less<>> attributes;
@@ -36,10 +36,10 @@ struct Inherited {
   int link = -1;
   /// RESOURCED_FLUX_WELCOME: a file for read_welcome().
   int welcome = -1;
-  /// RESOURCED_FLUX_GENERATION: counts the services of this module.
+  /// RESOURCED_FLUX_GENERATION: number of this service of the module.
   std::uint8_t generation = 1;
 };
-/// Throws Error EINVAL that names the variable which is missing.
+/// Reads the environment. Throws Error EINVAL that names the variable which is missing.
 [[nodiscard]] Inherited read_environment();
 
 /// Reads the file of this descriptor from its beginning. Throws Error EPROTO that names the key, also for a
@@ -47,17 +47,17 @@ struct Inherited {
 /// read that fails.
 [[nodiscard]] Welcome read_welcome(int descriptor);
 
-/// The arguments that the module was loaded with, on any rank.
+/// The arguments of the module, on any rank.
 struct Arguments {
   bool force_up = false;
   bool noverify = false;
   bool notruncate = false;
 };
-/// Throws Error EINVAL, with Flux's text, for one that the module does not have.
+/// Reads the arguments. Throws Error EINVAL, with Flux's text, for an unknown one.
 [[nodiscard]] Arguments read_arguments(const Welcome& welcome);
 
-/// An attribute of the broker, which may change, so the broker is asked for one that is not in the welcome;
-/// nothing if there is none. Throws Error as Channel::call().
+/// Returns an attribute of the broker. One that may change is not in the welcome, so the broker is asked for
+/// it; nothing if there is none. Throws Error as Channel::call().
 [[nodiscard]] std::optional<std::string> read_attribute(Channel& channel, const Welcome& welcome,
                                                         const std::string& name);
 

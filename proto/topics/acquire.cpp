@@ -73,7 +73,7 @@ std::string encode_acquired(std::string_view resources, const IdSet& up,
   constexpr std::size_t others = 4096;
   std::string out;
   out.reserve(others + resources.size() + (allocations ? allocations->size() : 0));
-  // Before `up`, see up_of_acquired().
+  // The term stands before `up`, see up_of_acquired().
   out += leader ? '{' + encode_term(*leader) + R"(,"resources":)" : R"({"resources":)";
   out += resources;
   append_key(out, "up");
@@ -87,7 +87,8 @@ std::string encode_acquired(std::string_view resources, const IdSet& up,
 }
 
 IdSet up_of_acquired(std::string_view payload) {
-  // R may have any keys, but `up` follows it. A response with allocations is not for this function.
+  // Find the last such key: R may have any keys, but `up` follows it. Responses with allocations are not
+  // passed to this function.
   constexpr std::string_view key = R"("up":")";
   const std::size_t found = payload.rfind(key);
   if (found == std::string_view::npos) throw Error(EPROTO, "resource.acquire: up: missing");

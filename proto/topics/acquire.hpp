@@ -1,5 +1,5 @@
-// Requests of schedulers: resource.acquire (RFC 28), with its first response and the changes after it, and
-// feasibility.check (RFC 27).
+// Payloads of requests of schedulers: resource.acquire (RFC 28), with its first response and the changes
+// after it, and feasibility.check (RFC 27).
 #pragma once
 
 #include <cstddef>
@@ -18,58 +18,60 @@
 
 namespace resourced::proto::topics {
 
-/// The request: `{"partition": NAME?, "allocations": true?}`.
+/// The request resource.acquire: `{"partition": NAME?, "allocations": true?}`.
 struct AcquireRequest {
-  /// Without it: all targets that are in no partition.
+  /// The partition to acquire; unset for all targets that are in no partition.
   std::optional<std::string> partition = std::nullopt;
-  /// The first response has the allocations, and the scheduler keeps the ledger
+  /// Whether the first response has the allocations, and the scheduler keeps the ledger
   /// (proto/topics/allocations.hpp).
   bool allocations = false;
 };
-/// Null, which is sent without a payload, if neither key is there, as in RFC 28.
+/// Returns null, which is sent without a payload, if neither key is set, as in RFC 28.
 [[nodiscard]] nlohmann::json encode_acquire(const AcquireRequest& request);
-/// Takes `{}`, too. EPROTO for any other key, ENOENT for an empty name.
+/// Reads the request; `{}` is accepted, too. EPROTO for any other key, ENOENT for an empty name.
 [[nodiscard]] AcquireRequest parse_acquire(const nlohmann::json& payload);
 
 /// The first response: the resources of the scheduler, and those that are available.
 struct Acquired {
   rset::ResourceSet resources;
   text::IdSet up;
-  /// Of these resources, and of targets of the scheduler's partition that have left. Empty unless asked for.
+  /// Allocations of these resources, and of targets of the scheduler's partition that have left. Empty unless
+  /// requested.
   std::vector<ListedAllocation> allocations = {};
-  /// Of the leader, in a cluster.
+  /// The term of the leader, in a cluster.
   std::optional<Term> leader = std::nullopt;
 };
 
-/// `{"epoch": N?, "cluster": ID?, "resources": R, "up": IDSET, "allocations": [...]?}`; `resources` is an R
-/// as text, `allocations` a list as encode_allocation_list() makes it, or nothing.
+/// Returns the first response, `{"epoch": N?, "cluster": ID?, "resources": R, "up": IDSET, "allocations":
+/// [...]?}`; `resources` is an R as text, `allocations` a list of encode_allocation_list(), or empty.
 [[nodiscard]] std::string encode_acquired(std::string_view resources, const text::IdSet& up,
                                           const std::optional<std::string>& allocations = std::nullopt,
                                           const std::optional<Term>& leader = std::nullopt);
-/// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is missing or bad, and for targets in `up`
-/// that are not among the resources.
+/// Reads the first response. Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is missing or
+/// bad, and for targets in `up` that are not among the resources.
 [[nodiscard]] Acquired parse_acquired(const nlohmann::json& payload);
 
-/// The targets in `up` of a payload that encode_acquired() has made without allocations, without reading R.
+/// Returns the targets in `up` of a payload that encode_acquired() has made without allocations, without
+/// reading R.
 [[nodiscard]] text::IdSet up_of_acquired(std::string_view payload);
 
-/// A later response: `{"up": IDSET?, "down": IDSET?, "shrink": IDSET?, "property-add": {NAME: IDSET}?,
-/// "property-remove": {NAME: IDSET}?, "expiration": NUMBER?}`, where keys without a change are left out. The
-/// delta is not empty.
+/// Returns a later response: `{"up": IDSET?, "down": IDSET?, "shrink": IDSET?, "property-add": {NAME:
+/// IDSET}?, "property-remove": {NAME: IDSET}?, "expiration": NUMBER?}`, where keys without a change are left
+/// out. Requires a delta that is not empty.
 [[nodiscard]] std::string encode_delta(const module::Delta& delta);
-/// Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad. Whether the targets are among the
-/// resources is for the receiver to check.
+/// Reads a later response. Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad. The
+/// receiver checks whether the targets are among the resources.
 [[nodiscard]] module::Delta parse_delta(const nlohmann::json& payload);
 
-// feasibility.check: `{"jobspec": OBJECT}`, a jobspec of RFC 14 or RFC 25. The response has no
-// payload if the request could ever be satisfied, and is an error EINVAL that says why if it could not.
+// The payload of feasibility.check is `{"jobspec": OBJECT}`, a jobspec of RFC 14 or RFC 25. The response has
+// no payload if the request could ever be satisfied, and is an error EINVAL with the reason if it could not.
 
-/// How many values the payload of the request may have: a jobspec and its constraint need more than others.
-/// The daemon reads it off the loop.
+/// Maximum number of values in the payload of feasibility.check: a jobspec and its constraint need more than
+/// others. The daemon reads it off the loop.
 inline constexpr std::size_t max_feasibility_values = 16384;
 
 [[nodiscard]] nlohmann::json encode_feasibility(const nlohmann::json& jobspec);
-/// The jobspec, a member of the payload. Throws Error EPROTO if it is missing or no object.
+/// Returns the jobspec, a member of the payload. Throws Error EPROTO if it is missing or no object.
 [[nodiscard]] const nlohmann::json& parse_feasibility(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

@@ -1,5 +1,6 @@
-// The ledger of allocations: resource.alloc and resource.free of schedulers, resource.force-free of
-// operators, and resource.allocations for everybody. An allocation is as proto/allocation_json.hpp has it.
+// Payloads about the ledger of allocations: resource.alloc and resource.free of schedulers,
+// resource.force-free of operators, and resource.allocations for everybody. proto/allocation_json.hpp has the
+// JSON of an allocation.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +18,24 @@
 
 namespace resourced::proto::topics {
 
-/// How many values the payload of resource.alloc or resource.free may have: an allocation of cores that
+/// Maximum number of values in the payload of resource.alloc or resource.free: an allocation of cores that
 /// differ from target to target has five for each group of targets.
 inline constexpr std::size_t max_ledger_values = 4096;
 
-/// resource.alloc: `{"id": ID, "R": R, "expiration": NUMBER?, "note": STRING?}`, or several of these as
-/// `{"allocations": [...]}`, all or none. The response has no payload.
+/// The payload of resource.alloc: `{"id": ID, "R": R, "expiration": NUMBER?, "note": STRING?}`, or several of
+/// these as `{"allocations": [...]}`, all or none. The response has no payload.
 [[nodiscard]] nlohmann::json encode_alloc(const std::vector<module::AllocationRequest>& allocations);
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R.
 [[nodiscard]] module::AllocCommand parse_alloc(const nlohmann::json& payload);
 
-/// resource.free: `{"id": ID, "ranks": IDSET?}`, with ranks only that part of the allocation, or
-/// `{"ids": [ID...]}`, all or none. The response has no payload. resource.force-free has the same keys.
+/// The payload of resource.free and resource.force-free: `{"id": ID, "ranks": IDSET?}`, with ranks only that
+/// part of the allocation, or `{"ids": [ID...]}`, all or none. The response has no payload.
 [[nodiscard]] nlohmann::json encode_free(const module::FreeCommand& command);
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad idset.
 [[nodiscard]] module::FreeCommand parse_free(const nlohmann::json& payload);
 
-/// resource.allocations: `{"targets": TARGETS?, "after": ID?}`: the allocations, by id, of these targets (an
-/// idset or a hostlist), and those after an id.
+/// The payload of resource.allocations, `{"targets": TARGETS?, "after": ID?}`: the allocations, by id, of
+/// these targets (an idset or a hostlist), and those after an id.
 struct AllocationsRequest {
   std::optional<std::string> targets;
   std::string after;
@@ -43,20 +44,20 @@ struct AllocationsRequest {
 /// Throws Error EPROTO for a key of the wrong type.
 [[nodiscard]] AllocationsRequest parse_allocations_request(const nlohmann::json& payload);
 
-/// `[...]`, each allocation as append_allocation() writes it.
+/// Returns `[...]`, with each allocation as append_allocation() writes it.
 [[nodiscard]] std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations,
                                                  WallTime now);
-/// The response to resource.allocations: `{"allocations": [...], "next": ID?}`. A request with `next` as
-/// `after` has the next ones.
+/// Returns the response to resource.allocations: `{"allocations": [...], "next": ID?}`. A request whose
+/// `after` is this `next` gets the next ones.
 [[nodiscard]] std::string encode_allocations(std::string_view list, const std::optional<std::string>& next);
 
 /// An allocation in a list.
 struct ListedAllocation : module::AllocationRequest {
-  /// Of the scheduler that made it; empty for the rest of the inventory.
+  /// Partition of the scheduler that made the allocation; empty outside of all partitions.
   std::string partition;
-  /// Hosts (RFC 29) of targets that are not in the inventory now, and not in `resources`.
+  /// Hosts (RFC 29) of allocated targets that are not in the inventory now, and not in `resources`.
   std::string absent;
-  /// The expiration has passed.
+  /// Whether the expiration has passed.
   bool expired = false;
 };
 /// Reads a list. Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R.

@@ -1,13 +1,12 @@
-// resource.cluster and resource.hand-over: the daemons of a cluster, and the change of its leader on request.
-// A daemon that is in no cluster answers both with ENOENT.
+// Payloads of resource.cluster and resource.hand-over: the daemons of a cluster, and the change of its leader
+// on request. A daemon that is in no cluster answers both with ENOENT.
 //
-// resource.cluster has no payload and is answered by
-// `{"name": NAME, "epoch": N, "head": N, "members": [{"name", "uri", "version", "applied", "differs"?},
-// ...]}`: the leader, its epoch, the last event of the log, and the connected members. A standby answers it,
-// too, with an empty name and 0 while nobody leads. `differs` has the groups of settings in which the files
-// of a member differ from the leader's; it is left out where that is not known. resource.hand-over has
-// `{"to": NAME?}`. Its answer `{"to": NAME, "uri": URI}` is the last message of the leader, and says which
-// member leads next.
+// resource.cluster has no payload and is answered by `{"name": NAME, "epoch": N, "head": N, "members":
+// [{"name", "uri", "version", "applied", "differs"?}, ...]}`: the leader, its epoch, the last event of the
+// log, and the connected members. A standby answers it, too, with an empty name and 0 while no member leads.
+// `differs` has the groups of settings in which the files of a member differ from the leader's; it is left
+// out where that is not known. The payload of resource.hand-over is `{"to": NAME?}`. Its answer `{"to": NAME,
+// "uri": URI}` is the last message of the leader, and names the member that leads next.
 #pragma once
 
 #include <cstdint>
@@ -23,28 +22,28 @@ namespace resourced::proto::topics {
 
 struct ClusterMember {
   std::string name;
-  /// Where clients reach it once it leads.
+  /// Endpoint at which clients reach the member when it leads.
   std::string uri;
-  /// Of the program; empty for one that does not tell.
+  /// Version of the program; empty if the member does not report it.
   std::string version;
-  /// The last event that it has, as it told at most a second ago.
+  /// The last event that the member has, as reported at most a second ago.
   std::uint64_t applied = 0;
-  /// The groups of settings (core/cluster/files.hpp) in which its files differ from the leader's; nothing
-  /// where that is not known, as for a member of an earlier version.
+  /// Groups of settings (core/cluster/files.hpp) in which the files of the member differ from the leader's;
+  /// unset if that is not known, as for a member of an earlier version.
   std::optional<std::vector<std::string>> differs = std::nullopt;
 };
 
 struct Cluster {
-  /// The leader.
+  /// Name of the leader.
   std::string name;
   Epoch epoch = 0;
   /// The last event of the log.
   std::uint64_t head = 0;
-  /// In the order of their names. A daemon that is not connected to etcd is none.
+  /// The members in the order of their names, without daemons that are not connected to etcd.
   std::vector<ClusterMember> members;
 };
 
-/// To which member the leader hands over, and where clients reach it.
+/// The member to which the leader hands over, and the endpoint at which clients reach it.
 struct Successor {
   std::string name;
   std::string uri;
@@ -54,9 +53,9 @@ struct Successor {
 /// Throws Error EPROTO `KEY: ...`.
 [[nodiscard]] Cluster parse_cluster(const nlohmann::json& payload);
 
-/// Null: the daemon chooses.
+/// Returns the payload of resource.hand-over. Without a name the daemon chooses.
 [[nodiscard]] nlohmann::json encode_hand_over(const std::optional<std::string>& name);
-/// Throws Error EPROTO `to: ...`.
+/// Reads the payload of resource.hand-over. Throws Error EPROTO `to: ...`.
 [[nodiscard]] std::optional<std::string> parse_hand_over(const nlohmann::json& payload);
 
 [[nodiscard]] std::string encode_successor(const Successor& successor);

@@ -18,7 +18,8 @@ using nlohmann::json;
 
 constexpr std::size_t hop_size = 8;
 
-// Routes are bytes that the sender chooses: those that are not printable ASCII are shown as `*`.
+// Returns a hop for an answer. The sender chooses the bytes of routes: those that are not printable ASCII are
+// shown as `*`.
 std::string hop(std::string_view route) {
   std::string text(route.substr(0, hop_size));
   std::ranges::replace_if(
@@ -26,14 +27,14 @@ std::string hop(std::string_view route) {
   return text;
 }
 
-// Upper bound of the values in a JSON text, without parsing it: each value but the first follows one of these
-// characters. Flux pads pings with letters, which do not count.
+// Returns an upper bound of the values in a JSON text, without parsing it: each value but the first follows
+// one of these characters. Flux pads pings with letters, which do not count.
 std::size_t count_values(std::string_view text) {
   const auto leads = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
   return static_cast<std::size_t>(std::ranges::count_if(text, leads)) + 1;
 }
 
-// The counters that stand at the top of the answer, each with its key.
+// A counter at the top of the answer, with its key.
 struct Counter {
   const char* key;
   std::uint64_t StatsAnswer::*value;
@@ -51,6 +52,15 @@ constexpr Counter counters[] = {
     {"denied-requests", &StatsAnswer::denied_requests},
     {"limited-requests", &StatsAnswer::limited_requests},
     {"memory", &StatsAnswer::memory},
+};
+
+struct Longest {
+  const char* key;
+  StatsAnswer::Longest StatsAnswer::*value;
+};
+constexpr Longest longest[] = {
+    {"longest-hold", &StatsAnswer::longest_hold},
+    {"longest-wait", &StatsAnswer::longest_wait},
 };
 
 const json& required_object(const json& payload, std::string_view key) {
@@ -104,7 +114,8 @@ std::string encode_stats(const StatsAnswer& stats) {
   }
   for (const Counter& counter : counters) payload[counter.key] = stats.*counter.value;
   payload["events-per-commit"] = stats.events_per_commit;
-  payload["longest-hold"] = {{"topic", stats.longest_hold.topic}, {"ms", stats.longest_hold.milliseconds}};
+  for (const auto& [key, value] : longest)
+    payload[key] = {{"topic", (stats.*value).topic}, {"ms", (stats.*value).milliseconds}};
   return payload.dump();
 }
 
@@ -117,8 +128,10 @@ StatsAnswer parse_stats(const json& payload) {
   }
   for (const Counter& counter : counters) stats.*counter.value = required_count(payload, counter.key);
   stats.events_per_commit = required_number(payload, "events-per-commit");
-  const json& hold = required_object(payload, "longest-hold");
-  stats.longest_hold = {required_string(hold, "topic"), required_number(hold, "ms")};
+  for (const auto& [key, value] : longest) {
+    const json& found = required_object(payload, key);
+    stats.*value = {required_string(found, "topic"), required_number(found, "ms")};
+  }
   return stats;
 }
 

@@ -55,7 +55,7 @@ class BatchReader {
   JournalBatch batch;
 
  private:
-  // Read once, however many definitions there are.
+  // Returns the R of the response, which is read once for all definitions.
   std::shared_ptr<const ResourceSet> inventory() {
     if (!inventory_) {
       const auto found = payload_.find("R");

@@ -17,10 +17,24 @@ namespace resourced::proto::topics {
 using nlohmann::json;
 using text::IdSet;
 
+namespace {
+
+/// Checks a boot id, because the daemon keeps one for each agent, and shows it.
+const std::string& checked_boot_id(const std::string& id) {
+  constexpr std::size_t longest = 64;
+  constexpr std::string_view known = "0123456789abcdefABCDEF-";
+  if (id.empty() || id.size() > longest || id.find_first_not_of(known) != std::string::npos)
+    throw Error(EINVAL, "boot-id must have 1 to 64 hexadecimal digits and hyphens");
+  return id;
+}
+
+}  // namespace
+
 json encode_agent_hello(const std::string& hostname, const rset::ResourceSet& resources, bool norestrict,
-                        bool health) {
+                        bool health, const std::string& boot_id) {
   json payload{{"hostname", hostname}, {"R", resources.to_json()}, {"norestrict", norestrict}};
   if (health) payload["health"] = true;
+  if (!boot_id.empty()) payload["boot-id"] = boot_id;
   return payload;
 }
 
@@ -38,6 +52,7 @@ nodes::NodeReport parse_agent_hello(const json& payload) {
     if (!health->is_boolean()) throw Error(EPROTO, "health must be true or false");
     report.health = health->get<bool>();
   }
+  if (payload.contains("boot-id")) report.boot_id = checked_boot_id(required_string(payload, "boot-id"));
   return report;
 }
 

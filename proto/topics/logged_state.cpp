@@ -7,44 +7,44 @@
 
 namespace resourced::proto::topics {
 
-using module::Snapshot;
+using module::State;
 using text::IdSet;
 
 namespace {
 
-void append_snapshot(std::string& out, const Snapshot& snapshot) {
-  const module::TargetStates& states = snapshot.states;
-  append_states(out, {snapshot.inventory, states.drains, states.online, states.torpid, snapshot.exclude});
-  append_ids(out, "allocated", snapshot.allocated());
-  if (!snapshot.shrunk.empty()) append_removed(out, snapshot.shrunk);
+void append_state(std::string& out, const module::State& state) {
+  const module::TargetStates& states = state.targets;
+  append_states(out, {state.inventory, states.drains, states.online, states.torpid, state.exclude});
+  append_ids(out, "allocated", state.allocated());
+  if (const IdSet gone = state.shrunk(); !gone.empty()) append_removed(out, state.configured.hosts(gone));
   append_scheduled(out, states.scheduled);
 }
 
-void append_sched_status(std::string& out, const Snapshot& snapshot) {
-  const module::TargetStates& states = snapshot.states;
-  const IdSet all = snapshot.inventory.ranks() - snapshot.exclude;
+void append_sched_status(std::string& out, const module::State& state) {
+  const module::TargetStates& states = state.targets;
+  const IdSet all = state.inventory.ranks() - state.exclude;
   const IdSet up = states.online - states.torpid - states.drains.ranks();
   append_key(out, "all");
-  out += snapshot.inventory.copy_ranks(all).encode(false);
+  out += state.inventory.copy_ranks(all).encode(false);
   append_key(out, "allocated");
-  out += encode_allocated(snapshot.inventory.copy_ranks(snapshot.allocated() & all), snapshot.inventory);
+  out += encode_allocated(state.inventory.copy_ranks(state.allocated() & all), state.inventory);
   append_key(out, "down");
-  out += snapshot.inventory.copy_ranks(all - up).encode(false);
+  out += state.inventory.copy_ranks(all - up).encode(false);
   append_ids(out, "reported", {});
 }
 
 }  // namespace
 
-std::string encode_status_at(const Snapshot& snapshot, WallTime at) {
+std::string encode_status_at(const module::State& state, WallTime at) {
   std::string out = "{";
   append_key(out, "at");
   append_number(out, to_number(at));
-  append_snapshot(out, snapshot);
+  append_state(out, state);
   out += '}';
   return out;
 }
 
-std::string encode_log_read(LogRead read, const Snapshot& snapshot, std::uint64_t sequence) {
+std::string encode_log_read(LogRead read, const module::State& state, std::uint64_t sequence) {
   std::string out = "{";
   if (read != LogRead::hostlist) {
     append_key(out, "sequence");
@@ -52,18 +52,18 @@ std::string encode_log_read(LogRead read, const Snapshot& snapshot, std::uint64_
   }
   switch (read) {
     case LogRead::status:
-      append_snapshot(out, snapshot);
+      append_state(out, state);
       break;
     case LogRead::sched_status:
-      append_sched_status(out, snapshot);
+      append_sched_status(out, state);
       break;
     case LogRead::inventory:
       append_key(out, "R");
-      out += snapshot.inventory.encode();
+      out += state.inventory.encode();
       break;
     case LogRead::hostlist:
       append_key(out, "value");
-      append_string(out, hosts_by_rank(snapshot.inventory).encode());
+      append_string(out, hosts_by_rank(state.inventory).encode());
       append_key(out, "flags");
       out += '1';
       break;

@@ -19,7 +19,7 @@ MetricsRequest parse_metrics_request(const nlohmann::json& payload) {
   return request;
 }
 
-// By hand, as a text with all targets has megabytes, and needs these escapes only.
+// Escapes by hand, because a text with all targets has megabytes, and needs these escapes only.
 std::string encode_metrics(std::string_view text) {
   std::string out = R"({"text":")";
   out.reserve(text.size() + text.size() / 8);

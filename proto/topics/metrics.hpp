@@ -1,4 +1,4 @@
-// resource.metrics: the daemon's metrics as Prometheus reads them.
+// Payloads of resource.metrics: the daemon's metrics as Prometheus reads them.
 #pragma once
 
 #include <string>
@@ -8,17 +8,18 @@
 
 namespace resourced::proto::topics {
 
-/// `{"nodes": BOOL?}`: also a metric for each target, which costs by their number.
+/// The request `{"nodes": BOOL?}`: with nodes, the answer has a metric for each target, and costs by their
+/// number.
 struct MetricsRequest {
   bool nodes = false;
 };
-/// Throws Error EPROTO that names a key of the wrong type.
+/// Reads the request. Throws Error EPROTO that names a key of the wrong type.
 [[nodiscard]] MetricsRequest parse_metrics_request(const nlohmann::json& payload);
 
-/// `{"text": TEXT}`: the text exposition format of Prometheus. `text` is valid UTF-8 and has no control
-/// characters but line ends.
+/// Returns the answer `{"text": TEXT}` in the text exposition format of Prometheus. `text` must be valid
+/// UTF-8 without control characters except line ends.
 [[nodiscard]] std::string encode_metrics(std::string_view text);
-/// Throws Error EPROTO for any other payload.
+/// Reads the answer. Throws Error EPROTO for any other payload.
 [[nodiscard]] std::string parse_metrics(std::string_view payload);
 
 }  // namespace resourced::proto::topics

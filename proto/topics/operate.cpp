@@ -58,7 +58,7 @@ DrainMode parse_mode(const json& payload, std::string_view verb) {
   throw Error(EINVAL, fmt::format("invalid {} mode '{}' specified", verb, *text));
 }
 
-// A drain and an undrain have the same members.
+// Encodes the members that drains and undrains have in common.
 template <class Change>
 json encode_change(const Change& command) {
   json payload{{"targets", command.targets}};
@@ -94,7 +94,8 @@ json encode_undrain(const module::UndrainCommand& command) {
 }
 
 module::UndrainCommand parse_undrain(const json& payload) {
-  // What is not drained cannot be undrained: the program has lost its reason.
+  // Refuse null: it means that the target is not drained, and such a target cannot be undrained. The client
+  // has lost the reason.
   if (is_null(payload, "if-reason")) throw Error(EPROTO, "if-reason must be a string");
   return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain"),
           optional_flag(payload, "keeps-scheduled"), optional_string(payload, "if-reason")};

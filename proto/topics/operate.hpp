@@ -1,11 +1,11 @@
-// Changes by operators: resource.drain, resource.undrain, resource.property, resource.expiration (also as
-// resource.expiration-update), resource.shrink, resource.unshrink and resource.reload. Each takes one object
-// and answers without a payload. Drain, undrain and reload are as Flux's command line sends them; the others
-// are this project's own.
+// Payloads of changes by operators: resource.drain, resource.undrain, resource.property, resource.expiration
+// (also as resource.expiration-update), resource.shrink, resource.unshrink and resource.reload. Each takes
+// one object and answers without a payload. Drain, undrain and reload are as Flux's command line sends them;
+// the others are this project's own.
 //
 // TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
-// key which is missing or has the wrong type, and EINVAL for a value that is not allowed; keys that it does
-// not know are passed over. core/module/module.cpp checks whether the targets exist.
+// key which is missing or has the wrong type, and EINVAL for a value that is not allowed; it ignores unknown
+// keys. core/module/module.cpp checks whether the targets exist.
 #pragma once
 
 #include <optional>
@@ -17,27 +17,28 @@
 
 namespace resourced::proto::topics {
 
-/// `{"targets": TARGETS, "reason": STRING?, "mode": MODE?, "from": T?, "until": T?, "if-reason": STRING?}`,
-/// where MODE is `update`, `overwrite` or `force-overwrite`. An empty reason is none; an if-reason that is
-/// null means that no target may be drained. T are seconds since the epoch, of this project's own: the drain
-/// begins, and ends, by itself. EINVAL `invalid drain mode 'X' specified`.
+/// resource.drain: `{"targets": TARGETS, "reason": STRING?, "mode": MODE?, "from": T?, "until": T?,
+/// "if-reason": STRING?}`, where MODE is `update`, `overwrite` or `force-overwrite`. An empty reason means
+/// none; an if-reason that is null means that no target may be drained. `from` and `until` are this project's
+/// own, seconds since the epoch at which the drain begins, and ends, by itself. EINVAL `invalid drain mode
+/// 'X' specified`.
 [[nodiscard]] nlohmann::json encode_drain(const module::DrainCommand& command);
 [[nodiscard]] module::DrainCommand parse_drain(const nlohmann::json& payload);
 
-/// The first three keys of resource.drain, `"if-reason"`, and `"keeps-scheduled": BOOL?`. EINVAL `invalid
-/// undrain mode 'X' specified`, a text that Flux fixes.
+/// resource.undrain: the first three keys of resource.drain, `"if-reason"`, and `"keeps-scheduled": BOOL?`.
+/// EINVAL `invalid undrain mode 'X' specified`, a text that Flux fixes.
 [[nodiscard]] nlohmann::json encode_undrain(const module::UndrainCommand& command);
 [[nodiscard]] module::UndrainCommand parse_undrain(const nlohmann::json& payload);
 
-/// `{"op": "add" | "remove", "name": STRING, "targets": TARGETS}`. EINVAL `unknown op: X`.
+/// resource.property: `{"op": "add" | "remove", "name": STRING, "targets": TARGETS}`. EINVAL `unknown op: X`.
 [[nodiscard]] nlohmann::json encode_property(const module::PropertyCommand& command);
 [[nodiscard]] module::PropertyCommand parse_property(const nlohmann::json& payload);
 
-/// `{"expiration": NUMBER}`: seconds since the epoch, or 0 for none.
+/// resource.expiration: `{"expiration": NUMBER}`, seconds since the epoch, or 0 for none.
 [[nodiscard]] nlohmann::json encode_expiration(const module::ExpirationCommand& command);
 [[nodiscard]] module::ExpirationCommand parse_expiration(const nlohmann::json& payload);
 
-/// `{"targets": TARGETS}`.
+/// resource.shrink: `{"targets": TARGETS}`.
 [[nodiscard]] nlohmann::json encode_shrink(const module::ShrinkCommand& command);
 [[nodiscard]] module::ShrinkCommand parse_shrink(const nlohmann::json& payload);
 
@@ -46,12 +47,12 @@ namespace resourced::proto::topics {
 [[nodiscard]] module::UnshrinkCommand parse_unshrink(const nlohmann::json& payload);
 
 /// resource.reload: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml": BOOL?}` for an R
-/// (RFC 20) in a file of the daemon's host. A path that is null is none.
+/// (RFC 20) in a file of the daemon's host. A path that is null means none.
 struct ReloadRequest {
   std::optional<std::string> path;
-  /// The R may have more ranks than the instance.
+  /// Whether the R may have more ranks than the instance.
   bool force = false;
-  /// The file is XML of hwloc.
+  /// Whether the file is XML of hwloc.
   bool xml = false;
 };
 [[nodiscard]] nlohmann::json encode_reload(const ReloadRequest& request);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +37,24 @@ void append_holder(std::string& out, const Peers::Holder& holder) {
   out += holder.allocations ? "true}" : "false}";
 }
 
+void append_texts(std::string& out, std::string_view key, const std::map<IdSet::Id, std::string>& texts) {
+  fmt::format_to(std::back_inserter(out), R"(,"{}":{{)", key);
+  for (const auto& [rank, text] : texts) {
+    fmt::format_to(std::back_inserter(out), "{}\"{}\":", out.back() == '{' ? "" : ",", rank);
+    append_string(out, text);
+  }
+  out += '}';
+}
+
+void append_times(std::string& out, std::string_view key, const std::map<IdSet::Id, WallTime>& times) {
+  fmt::format_to(std::back_inserter(out), R"(,"{}":{{)", key);
+  for (const auto& [rank, time] : times) {
+    fmt::format_to(std::back_inserter(out), "{}\"{}\":", out.back() == '{' ? "" : ",", rank);
+    append_number(out, to_number(time));
+  }
+  out += '}';
+}
+
 const json& answered_member(const json& object, const char* key, bool (json::*is_type)() const noexcept) {
   const auto found = object.find(key);
   if (found == object.end() || !((*found).*is_type)())
@@ -45,6 +64,32 @@ const json& answered_member(const json& object, const char* key, bool (json::*is
 
 IdSet answered_targets(const json& object, const char* key) {
   return IdSet::parse(answered_member(object, key, &json::is_string).get_ref<const std::string&>());
+}
+
+/// Returns a text for each rank; nothing if the answer has no such key.
+std::optional<std::map<IdSet::Id, std::string>> answered_texts(const json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  std::map<IdSet::Id, std::string> texts;
+  for (const auto& entry : answered_member(object, key, &json::is_object).items()) {
+    if (!entry.value().is_string())
+      throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
+    const auto text = entry.value().get<std::string>();
+    IdSet::parse(entry.key()).for_each([&](IdSet::Id rank) { texts.emplace(rank, text); });
+  }
+  return texts;
+}
+
+/// Returns a time for each rank; nothing if the answer has no such key.
+std::optional<std::map<IdSet::Id, WallTime>> answered_times(const json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  std::map<IdSet::Id, WallTime> times;
+  for (const auto& entry : answered_member(object, key, &json::is_object).items()) {
+    if (!entry.value().is_number())
+      throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a number", key));
+    const WallTime time = wall_time(entry.value().get<double>());
+    IdSet::parse(entry.key()).for_each([&](IdSet::Id rank) { times.emplace(rank, time); });
+  }
+  return times;
 }
 
 Peers::Holder read_holder(const json& entry) {
@@ -78,14 +123,9 @@ std::string encode_peers(const Peers& peers) {
   out += R"(],"agents":")";
   peers.agents.encode_to(out);
   out += '"';
-  if (peers.unfit) {
-    out += R"(,"unfit":{)";
-    for (const auto& [rank, reason] : *peers.unfit) {
-      fmt::format_to(std::back_inserter(out), "{}\"{}\":", out.back() == '{' ? "" : ",", rank);
-      append_string(out, reason);
-    }
-    out += '}';
-  }
+  if (peers.unfit) append_texts(out, "unfit", *peers.unfit);
+  if (peers.unfit_since) append_times(out, "unfit-since", *peers.unfit_since);
+  if (peers.boots) append_texts(out, "boots", *peers.boots);
   out += '}';
   return out;
 }
@@ -96,14 +136,9 @@ Peers parse_peers(const json& payload) {
   for (const json& entry : answered_member(payload, "holders", &json::is_array))
     peers.holders.push_back(read_holder(entry));
   peers.agents = answered_targets(payload, "agents");
-  if (payload.contains("unfit")) {
-    peers.unfit.emplace();
-    for (const auto& entry : answered_member(payload, "unfit", &json::is_object).items()) {
-      if (!entry.value().is_string()) throw Error(EPROTO, "the daemon's answer: unfit: not a string");
-      const auto reason = entry.value().get<std::string>();
-      IdSet::parse(entry.key()).for_each([&](IdSet::Id rank) { peers.unfit->emplace(rank, reason); });
-    }
-  }
+  peers.unfit = answered_texts(payload, "unfit");
+  peers.unfit_since = answered_times(payload, "unfit-since");
+  peers.boots = answered_texts(payload, "boots");
   return peers;
 }
 

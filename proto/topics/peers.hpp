@@ -1,5 +1,5 @@
-// resource.peers: the schedulers that hold resources, the targets whose node agents are connected, and what
-// is wrong with a node by the report of its agent.
+// Payloads of resource.peers: the schedulers that hold resources, the targets whose node agents are
+// connected, and what the agents of requested nodes report: defects of the node, and its boot.
 #pragma once
 
 #include <map>
@@ -15,41 +15,49 @@
 
 namespace resourced::proto::topics {
 
-/// `{"targets": TARGETS?}`: an idset (RFC 22) or a hostlist (RFC 29) of the nodes whose faults are asked for.
+/// The request `{"targets": TARGETS?}`: an idset (RFC 22) or a hostlist (RFC 29) of the nodes whose reports
+/// are requested.
 struct PeersRequest {
   std::optional<std::string> targets;
 };
 [[nodiscard]] nlohmann::json encode_peers_request(const PeersRequest& request);
-/// Throws Error EPROTO for targets that are no string.
+/// Reads the request. Throws Error EPROTO for targets that are no string.
 [[nodiscard]] PeersRequest parse_peers_request(const nlohmann::json& payload);
 
-/// `{"holders": [{"targets": IDSET, "since": T, "by": ACTOR, "partition": NAME?, "allocations": BOOL}...],
-/// "agents": IDSET, "unfit": {RANK: REASON}?}`, holders in the order in which they acquired. IDSET is RFC 22,
-/// T seconds since the epoch, ACTOR as proto/actor_json.hpp has it.
+/// The answer `{"holders": [{"targets": IDSET, "since": T, "by": ACTOR, "partition": NAME?, "allocations":
+/// BOOL}...], "agents": IDSET, "unfit": {RANK: REASON}?, "unfit-since": {RANK: T}?, "boots": {RANK:
+/// BOOT-ID}?}`, with holders in the order in which they acquired. IDSET is RFC 22, T seconds since the epoch,
+/// ACTOR as in proto/actor_json.hpp.
 struct Peers {
   struct Holder {
-    /// The targets that it keeps now: without those that have left.
+    /// Present targets of the holder, without those that have left.
     text::IdSet targets;
-    /// When it acquired them.
+    /// Time at which the holder acquired them.
     WallTime since{};
-    /// Nothing for a client without an identity.
+    /// The actor of the holder; unset for a client without an identity.
     std::optional<module::Actor> by;
-    /// Empty for the targets outside of all partitions.
+    /// Partition of the holder; empty for the targets outside of all partitions.
     std::string partition;
-    /// It reports its allocations.
+    /// Whether the holder reports its allocations.
     bool allocations = false;
   };
   std::vector<Holder> holders;
   text::IdSet agents;
-  /// Why nodes among the targets of the request are not to be up, by the reports of their agents, drained or
-  /// not: they do not match the inventory, or their last check has failed. Nothing where the request has no
+  /// Reasons why nodes among the targets of the request should not be up according to their agents, drained
+  /// or not: they do not match the inventory, or their last check has failed. Unset where the request has no
   /// targets.
   std::optional<std::map<text::IdSet::Id, std::string>> unfit;
+  /// Times since which the checks of nodes among the targets of the request fail. Unset where the request has
+  /// no targets, or the daemon does not report them.
+  std::optional<std::map<text::IdSet::Id, WallTime>> unfit_since;
+  /// Boots of nodes among the targets of the request, as their connected agents report them. Unset where the
+  /// request has no targets.
+  std::optional<std::map<text::IdSet::Id, std::string>> boots;
 };
 
 [[nodiscard]] std::string encode_peers(const Peers& peers);
-/// Throws Error EPROTO that names the key of the answer which is missing or has the wrong type, EINVAL for a
-/// text that is no IDSET.
+/// Reads the answer. Throws Error EPROTO that names the key of the answer which is missing or has the wrong
+/// type, EINVAL for a text that is no IDSET.
 [[nodiscard]] Peers parse_peers(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

@@ -42,11 +42,11 @@ struct DrainEntry {
   const By* by;
   std::optional<WallTime> until;
   const IdSet* first;
-  /// All of them, where there is more than one group.
+  /// All groups merged, where there is more than one.
   std::optional<IdSet> merged;
 };
 
-// The reason, the actor and the end of a drain.
+// The reason, the actor and the end that drains have in common.
 struct Cause {
   std::string_view reason;
   const By* by;
@@ -70,12 +70,12 @@ struct HashCause {
   }
 };
 
-// Operators read drains by the second, rounded to the nearest one as in Flux. Groups come in the order of
+// Merges drains by the second, rounded to the nearest one, as Flux shows them. Groups are in the order of
 // time, so those of one second are neighbours.
 std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   std::vector<DrainEntry> entries;
   entries.reserve(drains.groups().size());
-  // Thousands of reasons make thousands of map nodes: this frees them all at once.
+  // Frees all map nodes at once: thousands of reasons make thousands of them.
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::unordered_map<Cause, std::size_t, HashCause> by_cause(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
@@ -147,7 +147,7 @@ void append_partitions(std::string& out, const module::Acquisition& acquisition,
   out += '}';
 }
 
-// With brokers no target leaves for good.
+// Appends `shrunk`. Targets of brokers never leave for good.
 void append_shrunk(std::string& out, const Module& module) {
   if (module.has_brokers()) return;
   const ResourceSet& configured = module.configured();
@@ -223,14 +223,20 @@ void append_states(std::string& out, const ShownStates& states) {
 }
 
 std::string encode_status(const Module& module, const module::Acquisition& acquisition,
-                          const IdSet& unchecked) {
+                          const IdSet& unchecked, const std::map<IdSet::Id, std::string>& rivals) {
   std::string out = "{";
   append_states(out,
                 {module.inventory(), module.drains(), module.online(), module.torpid(), module.excluded()});
-  // Flux's own module has no such keys.
+  // Leave out keys that Flux's own module does not have.
   if (!module.has_brokers()) {
     append_ids(out, "allocated", module.ledger().ranks() & module.inventory().ranks());
     append_ids(out, "unchecked", unchecked & module.inventory().ranks());
+    if (!rivals.empty()) {
+      nlohmann::json origins = nlohmann::json::object();
+      for (const auto& [rank, both] : rivals) origins[std::to_string(rank)] = both;
+      append_key(out, "rivals");
+      out += origins.dump();
+    }
   }
   if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
   append_shrunk(out, module);
@@ -249,7 +255,8 @@ nlohmann::json encode_status_at_request(WallTime at) { return {{"at", to_number(
 
 namespace {
 
-// Errors for the user of a tool: they name the daemon's answer, since the user did not write the payload.
+// Returns a member of an answer. Its errors are for the user of a tool: they name the daemon's answer, since
+// the user did not write the payload.
 const nlohmann::json& answered(const nlohmann::json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   if (!object.is_object() || found == object.end())
@@ -316,10 +323,20 @@ Status parse_status(const nlohmann::json& payload) {
   status.torpid = answered_idset(payload, "torpid");
   if (payload.contains("allocated")) status.allocated = answered_idset(payload, "allocated");
   if (payload.contains("unchecked")) status.unchecked = answered_idset(payload, "unchecked");
+  if (payload.contains("rivals")) {
+    for (const auto& [ranks, origins] : answered_object(payload, "rivals").items()) {
+      if (!origins.is_string()) throw Error(EPROTO, "the daemon's answer: rivals: not a string");
+      const auto both = origins.get<std::string>();
+      IdSet::parse(ranks).for_each([&](IdSet::Id rank) { status.rivals[rank] = both; });
+    }
+  }
   if (payload.contains("partitions")) {
     for (const auto& [name, partition] : answered_object(payload, "partitions").items()) {
+      const auto held = partition.find("held");
+      if (held == partition.end() || !held->is_boolean())
+        throw Error(EPROTO, "the daemon's answer: held: not a boolean");
       status.partitions[name] = {answered_idset(partition, "targets"), answered_idset(partition, "waiting"),
-                                 answered_idset(partition, "leaving")};
+                                 answered_idset(partition, "leaving"), held->get<bool>()};
     }
   }
   for (const auto& [key, hosts] :

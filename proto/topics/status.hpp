@@ -1,6 +1,6 @@
-// Reads of the present state: resource.status and resource.sched-status as Flux's command line shows them,
-// resource.get, and attr.get. The requests have no payload but for attr.get. IDSET is RFC 22, R is RFC 20,
-// HOSTLIST is RFC 29.
+// Payloads of reads of the present state: resource.status and resource.sched-status as Flux's command line
+// shows them, resource.get, and attr.get. Only the request attr.get has a payload. IDSET is RFC 22, R is RFC
+// 20, HOSTLIST is RFC 29.
 #pragma once
 
 #include <cstdint>
@@ -21,35 +21,37 @@
 
 namespace resourced::proto::topics {
 
-/// resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING, "until": T?, "by":
-/// ACTOR?}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated": IDSET?,
-/// "unchecked": IDSET?}`. R is without its key `scheduling`. Targets that were drained in one second for one
-/// reason by one ACTOR (proto/actor_json.hpp) stand together, under the rounded time; no reason is "".
-/// `unchecked` are targets whose agents run checks, the last of which has failed, or none of which has ended
-/// since the hello (nodes::Health). An instance of Flux has neither `allocated` nor `unchecked`. Where the
-/// inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
-/// "leaving": IDSET}}`: waiting are targets that the holder of another part still has, leaving are those that
-/// the holder of this part still has and that belong to it no longer. `shrunk` is the HOSTLIST of the targets
-/// of Module::configured() that left for good, if there are any. `until` is the time when a drain ends by
-/// itself. Where drains are scheduled, `scheduled` is `{IDSET: {"from": T, "reason": STRING, "until": T?,
-/// "by": ACTOR?}}`.
+/// Returns the answer to resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING,
+/// "until": T?, "by": ACTOR?}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET,
+/// "allocated": IDSET?, "unchecked": IDSET?}`. R is without its key `scheduling`. Targets that one ACTOR
+/// (proto/actor_json.hpp) drained within one second for one reason are one entry, under the rounded time; the
+/// reason "" means none. `unchecked` are targets whose agents run checks, the last of which has failed, or
+/// none of which has ended since the hello (nodes::Health). `rivals`, `{RANK: STRING}`, are targets for which
+/// two agents report in turn, with the origins of both, if there are any. An instance of Flux has none of
+/// these three. Where the inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL,
+/// "waiting": IDSET, "leaving": IDSET}}`: waiting are targets that the holder of another part still has,
+/// leaving are those that the holder of this part still has although they no longer belong to it. `shrunk` is
+/// the HOSTLIST of the targets of Module::configured() that left for good, if there are any. `until` is the
+/// time when a drain ends by itself. Where drains are scheduled, `scheduled` is `{IDSET: {"from": T,
+/// "reason": STRING, "until": T?, "by": ACTOR?}}`.
 [[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition,
-                                        const text::IdSet& unchecked);
+                                        const text::IdSet& unchecked,
+                                        const std::map<text::IdSet::Id, std::string>& rivals = {});
 
-// resource.status-at; its answer is in logged_state.hpp.
+// resource.status-at has its answer in logged_state.hpp.
 
-/// The time that a request names: `{"at": T}`. Throws Error EPROTO for a key that is missing or has
-/// another type.
+/// Returns the time in the request `{"at": T}`. Throws Error EPROTO for a key that is missing or has another
+/// type.
 [[nodiscard]] WallTime parse_status_at(const nlohmann::json& payload);
 [[nodiscard]] nlohmann::json encode_status_at_request(WallTime at);
 
-/// A status as an operator's tool reads it.
+/// The answer to resource.status, as an operator's tool reads it.
 struct Status {
   struct Drain {
     text::IdSet targets;
-    /// Of a scheduled drain, when it begins.
+    /// Time of the drain; of a scheduled drain, its beginning.
     WallTime timestamp{};
-    /// Empty for none.
+    /// The reason, or empty for none.
     std::string reason;
     std::optional<module::Actor> by = std::nullopt;
     std::optional<WallTime> until = std::nullopt;
@@ -58,6 +60,7 @@ struct Status {
     text::IdSet targets;
     text::IdSet waiting;
     text::IdSet leaving;
+    bool held = false;
   };
   rset::ResourceSet inventory;
   std::vector<Drain> drains;
@@ -70,15 +73,17 @@ struct Status {
   /// Targets whose agents run checks, and have not reported one that passed; empty where the answer has no
   /// such key.
   text::IdSet unchecked;
-  /// By name; empty where the inventory is not divided.
+  /// Targets for which two agents report in turn, with the origins of both, for people.
+  std::map<text::IdSet::Id, std::string> rivals;
+  /// Partitions by name; empty where the inventory is not divided.
   std::map<std::string, Partition> partitions;
-  /// The hosts of targets that left for good, and of those among them that will return.
+  /// Hosts of targets that left for good, and of those among them that will return.
   text::Hostlist shrunk;
   text::Hostlist returning;
 };
 
-/// Throws Error that says which key of the daemon's answer is missing or wrong: EPROTO for one that is
-/// missing, has another type or is no valid R, EINVAL for a text that is no IDSET.
+/// Reads a status. Throws Error that says which key of the daemon's answer is missing or wrong: EPROTO for
+/// one that is missing, has another type or is no valid R, EINVAL for a text that is no IDSET.
 [[nodiscard]] Status parse_status(const nlohmann::json& payload);
 
 /// The part of a parent's status that an enclosed instance reads, in ranks of `inventory`.
@@ -89,46 +94,46 @@ struct ParentStatus {
   text::IdSet torpid;
 };
 
-/// Throws Error that names the key which is missing or wrong; other keys are ignored.
+/// Reads that part. Throws Error that names the key which is missing or wrong; other keys are ignored.
 [[nodiscard]] ParentStatus parse_parent_status(const nlohmann::json& payload);
 
-/// resource.sched-status: `{"all": R, "allocated": R, "down": R, "reported": IDSET?}`, the first and the
-/// third without excluded targets, is the text before `allocated`, encode_allocated(), and the text after it.
-/// `reported` are targets whose scheduler reports its allocations: without one, such a target is free.
-/// Without the key this holds for all targets, as in an instance of Flux.
+/// The answer to resource.sched-status, `{"all": R, "allocated": R, "down": R, "reported": IDSET?}`, with
+/// `all` and `down` without excluded targets, consists of the text before `allocated`, encode_allocated(),
+/// and the text after it. `reported` are targets whose scheduler reports its allocations: of these, a target
+/// without an allocation is free. Without the key this holds for all targets, as in an instance of Flux.
 struct SchedStatusText {
   std::string before;
   std::string after;
 };
 [[nodiscard]] SchedStatusText encode_sched_status(const module::Module& module,
                                                   const std::optional<text::IdSet>& reported = std::nullopt);
-/// With the properties that the targets have in the inventory.
+/// Returns `allocated`, with the properties that the targets have in the inventory.
 [[nodiscard]] std::string encode_allocated(rset::ResourceSet allocated, const rset::ResourceSet& inventory);
 
 struct SchedStatus {
   rset::ResourceSet all;
   rset::ResourceSet allocated;
   rset::ResourceSet down;
-  /// All targets where the answer has no such key.
+  /// Targets whose scheduler reports its allocations: all where the answer has no such key.
   text::IdSet reported;
 };
-/// Throws Error as parse_status() does.
+/// Reads the answer. Throws Error as parse_status() does.
 [[nodiscard]] SchedStatus parse_sched_status(const nlohmann::json& payload);
 
-/// resource.get: `{"R": R, "method": METHOD}`, where METHOD is a method_name().
+/// Returns the answer to resource.get: `{"R": R, "method": METHOD}`, where METHOD is a method_name().
 [[nodiscard]] std::string encode_inventory(const module::Module& module);
 
-/// attr.get: the name of the broker attribute that a Flux client asks for, `{"name": STRING}`. EPROTO for a
-/// name that is missing or not a string; other keys are ignored, as in Flux.
+/// Returns the request attr.get for a broker attribute, `{"name": STRING}`. The parser throws EPROTO for a
+/// name that is missing or not a string, and ignores other keys, as Flux does.
 [[nodiscard]] nlohmann::json encode_attr_get(std::string_view name);
 [[nodiscard]] std::string parse_attr_get(const nlohmann::json& payload);
-/// The response to attr.get of `hostlist`: `{"value": HOSTLIST, "flags": 1}`, where 1 means that clients
-/// cannot set it. The position of a host in the list is its rank, so targets that left for good keep their
-/// positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank is
-/// not below Hostlist::max_expansion.
+/// Returns the answer to attr.get of `hostlist`: `{"value": HOSTLIST, "flags": 1}`, where 1 means that
+/// clients cannot set it. The position of a host in the list is its rank, so targets that left for good keep
+/// their positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank
+/// is not below Hostlist::max_expansion.
 [[nodiscard]] std::string encode_hostlist(const module::Module& module);
-/// The hosts by rank. Throws Error EPROTO for a value that is missing or not a string, EINVAL for one that is
-/// not a hostlist.
+/// Reads the hosts by rank. Throws Error EPROTO for a value that is missing or not a string, EINVAL for one
+/// that is not a hostlist.
 [[nodiscard]] text::Hostlist parse_hostlist(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

@@ -1,4 +1,4 @@
-// Parts of the texts of a status that several topics have, for the sources of this folder.
+// Parts of the texts of a status that several topics share. Private to this folder.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace resourced::proto::topics {
 
-/// The states that a status of any time has.
+/// The states in a status, of the present or of an earlier time.
 struct ShownStates {
   const rset::ResourceSet& inventory;
   const module::DrainTable& drains;
@@ -21,13 +21,12 @@ struct ShownStates {
 };
 
 void append_states(std::string& out, const ShownStates& states);
-/// Nothing without scheduled drains.
+/// Appends the key `scheduled`, unless there are no scheduled drains.
 void append_scheduled(std::string& out, const module::DrainTable& drains);
-/// The key `shrunk`, sorted: a daemon that leads has the hosts by rank, one that follows in the order of the
-/// events.
+/// Appends the key `shrunk`, sorted: a leader has the hosts by rank, a standby in the order of the events.
 void append_removed(std::string& out, text::Hostlist hosts);
 void append_ids(std::string& out, std::string_view key, const text::IdSet& ids);
-/// The hosts of attr.get.
+/// Returns the hosts for attr.get.
 [[nodiscard]] text::Hostlist hosts_by_rank(const rset::ResourceSet& all);
 
 }  // namespace resourced::proto::topics

@@ -63,7 +63,7 @@ void append_count(std::string& out, std::string_view key, std::int64_t number) {
   append_integer(out, number);
 }
 
-// The ones with the most time.
+// Appends the reasons with the most time.
 void append_reasons(std::string& out, const UsageGroup& group) {
   std::vector<std::pair<const module::Cause*, const Usage*>> causes;
   for (const auto& [cause, usage] : group.causes) causes.emplace_back(&cause, &usage);
@@ -87,7 +87,7 @@ void append_reasons(std::string& out, const UsageGroup& group) {
   out += ']';
 }
 
-// A group of the answer, in the order that it has there.
+// A group of the answer; entries are sorted in the order of the answer.
 struct GroupEntry {
   std::string name;
   const module::Cause* cause = nullptr;
@@ -95,7 +95,7 @@ struct GroupEntry {
   const UsageGroup* group = nullptr;
 };
 
-// `up` is the time that failures come after.
+// Appends a group; `up` is the time without failures, by which the mean time between them is computed.
 void append_entry(std::string& out, const GroupEntry& entry, bool has_name, NodeTime up) {
   out += '{';
   if (has_name) {

@@ -1,4 +1,5 @@
-// resource.report: how long targets were up, allocated, drained and offline, their outages and the reasons.
+// Payloads of resource.report: the time that targets were up, allocated, drained and offline, their outages
+// and the reasons.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +16,17 @@
 
 namespace resourced::proto::topics {
 
-/// What the groups of a report are.
+/// The grouping of a report.
 enum class ReportBy { total, host, reason, property, month };
-/// `host`, ...; `total` has no name of its own in a request.
+/// Returns the name of a grouping: `host`, ...; `total` has no name of its own in a request.
 [[nodiscard]] std::string_view report_by_name(ReportBy by) noexcept;
-/// Nothing for any other text than host, reason, property and month.
+/// Reads the name of a grouping; returns nothing for any text except host, reason, property and month.
 [[nodiscard]] std::optional<ReportBy> parse_report_by(std::string_view name) noexcept;
 
-/// `{"since": T, "until": T?, "by": STRING?, "limit": N?}`. Without `until` up to now, without `by` only all
-/// targets together.
+/// The request `{"since": T, "until": T?, "by": STRING?, "limit": N?}`. The report ends now without `until`,
+/// and covers only all targets together without `by`.
 struct ReportRequest {
-  /// The most groups of an answer, and the default of `limit`.
+  /// Maximum number of groups of an answer, and the default of `limit`.
   static constexpr std::size_t most_groups = 65536;
 
   WallTime since{};
@@ -34,21 +35,22 @@ struct ReportRequest {
   std::size_t limit = most_groups;
 };
 [[nodiscard]] nlohmann::json encode_report_request(const ReportRequest& request);
-/// Throws Error EPROTO for a key that is missing or has another type, EINVAL for another value.
+/// Reads the request. Throws Error EPROTO for a key that is missing or has another type, EINVAL for another
+/// value.
 [[nodiscard]] ReportRequest parse_report_request(const nlohmann::json& payload);
 
-/// The answer, `{"since": T, "until": T, "missing": S?, "left-out": N?, "total": GROUP, "groups": [GROUP,
-/// ...]?}` with `groups` where the request has `by`. `since` and `until` are the times that were counted,
-/// `missing` is how much of it is not known. S are seconds. GROUP is `{"name": STRING?, "cause": CAUSE?,
-/// "time": S, "up": S, "allocated": S, "drained": S, "offline": S, "excluded": S, "unavailable": S,
-/// "outages": N, "mtbf": S|null, "mttr": S|null, "reasons": [{"cause": CAUSE, "reason": STRING?, "time": S,
-/// "outages": N}, ...]}`, with the members of module::Usage, and most_reasons reasons at most, the longest
-/// first. The total has no name. CAUSE is a cause_name(): of a group by reasons, whose name is the reason, or
-/// the cause if that is not a drain. Groups by host and by reason come with the longest unavailable first,
-/// the others by name; those after the limit are left out.
+/// Returns the answer, `{"since": T, "until": T, "missing": S?, "left-out": N?, "total": GROUP, "groups":
+/// [GROUP, ...]?}` with `groups` where the request has `by`. `since` and `until` are the times that were
+/// counted, `missing` is the part of that time that is not known. S are seconds. GROUP is `{"name": STRING?,
+/// "cause": CAUSE?, "time": S, "up": S, "allocated": S, "drained": S, "offline": S, "excluded": S,
+/// "unavailable": S, "outages": N, "mtbf": S|null, "mttr": S|null, "reasons": [{"cause": CAUSE, "reason":
+/// STRING?, "time": S, "outages": N}, ...]}`, with the members of module::Usage, and at most most_reasons
+/// reasons, the longest first. The total has no name. CAUSE is a cause_name(): of a group by reasons, whose
+/// name is the reason, or the cause if that is not a drain. Groups by host and by reason are ordered by
+/// unavailable time, the longest first, the others by name; those after the limit are left out.
 [[nodiscard]] std::string encode_report(const module::UsageReport& report, const ReportRequest& request);
 
-/// As a tool reads it.
+/// The answer, as a tool reads it.
 struct Report {
   static constexpr std::size_t most_reasons = 5;
 
@@ -80,7 +82,7 @@ struct Report {
   Group total;
   std::vector<Group> groups;
 };
-/// Throws Error EPROTO that names the key which is missing or wrong.
+/// Reads the answer. Throws Error EPROTO that names the key which is missing or wrong.
 [[nodiscard]] Report parse_report(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

@@ -1,4 +1,5 @@
-// resource.user-names: names of users of the daemon's machine, for readers that know only their numbers.
+// Payloads of resource.user-names: names of users of the daemon's machine, for readers that know only their
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 
 namespace resourced::proto::topics {
 
-/// `{"userids": IDSET}` (RFC 22), the uids. Throws Error EPROTO without it, EINVAL for a text that is no
-/// IDSET.
+/// Reads the request `{"userids": IDSET}` (RFC 22), the uids. Throws Error EPROTO without it, EINVAL for a
+/// text that is no IDSET.
 [[nodiscard]] text::IdSet parse_user_names_request(const nlohmann::json& payload);
 
-/// `{"names": {UID: STRING}}`.
+/// Returns the answer `{"names": {UID: STRING}}`.
 [[nodiscard]] std::string encode_user_names(const std::map<std::uint32_t, std::string>& names);
 
 }  // namespace resourced::proto::topics

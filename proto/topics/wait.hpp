@@ -1,5 +1,5 @@
-// resource.wait: a request that is answered when a condition holds for all of its targets. This project's
-// own.
+// Payload of resource.wait, this project's own: a request that is answered when a condition holds for all of
+// its targets.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace resourced::proto::topics {
 
-/// `{"targets": TARGETS, "for": "idle" | "ready" | "reported", "unreported": ("refuse" | "wait" | "idle")?}`,
-/// where TARGETS is an idset or a hostlist. The conditions and `unreported` are those of
-/// core/module/waits.hpp. The response has no payload.
+/// The request `{"targets": TARGETS, "for": "idle" | "ready" | "reported", "unreported": ("refuse" | "wait" |
+/// "idle")?}`, where TARGETS is an idset or a hostlist. core/module/waits.hpp defines the conditions and
+/// `unreported`. The response has no payload.
 struct WaitRequest {
   std::string targets;
   module::WaitCondition condition = module::WaitCondition::idle;
   module::Unreported unreported = module::Unreported::refuse;
 };
 [[nodiscard]] nlohmann::json encode_wait(const WaitRequest& request);
-/// Throws Error EPROTO for a key that is missing, has the wrong type, or has another value than these.
+/// Reads the request. Throws Error EPROTO for a key that is missing, has the wrong type, or has another value
+/// than these.
 [[nodiscard]] WaitRequest parse_wait(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "simulation.hpp"
+#include "state_difference.hpp"
 
 namespace resourced::sim {
 
@@ -73,6 +74,7 @@ void Simulation::receive(ClientId client, const proto::Message& message) {
     roller_.receive(message);
   } else if (agents_.contains(client) && message.errnum() != 0) {
     // Another agent has replaced it, or its target has left.
+    if (message.errnum() == EEXIST) ousted_.emplace(client, agents_.at(client).host);
     agents_.erase(client);
   }
 }
@@ -108,6 +110,12 @@ void Simulation::receive_change(const proto::Message& message) {
   demand(errnum == 0 || errnum == EPERM || errnum == EEXIST || errnum == EBUSY || errnum == EINVAL ||
              errnum == ENOENT || errnum == EHOSTDOWN,
          fmt::format("a change of the ledger ends with {}: {}", errnum, message.text()));
+}
+
+void Simulation::check_log() const {
+  if (log_->unsynced() > 0) return;
+  const std::string difference = test::state_difference(service_->engine().module().state(), disk_.state);
+  demand(difference.empty(), "the log leads to a state with another " + difference);
 }
 
 void Simulation::check_ledger(const Reference& state) const {

@@ -91,7 +91,8 @@ void Simulation::finish_load(std::uint32_t matchtag, const std::function<void()>
 }
 
 // Like the daemon after it has read an R.
-void Simulation::take_load(const ResourceSet& resources) {
+void Simulation::load(const ResourceSet& resources, const std::string& /*path*/, bool /*force*/,
+                      const By& /*by*/) {
   configuration_ = {hosts_of(resources), {}};
   if (chance(0.3))
     configuration_.exclude.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
@@ -110,11 +111,11 @@ void Simulation::take_load(const ResourceSet& resources) {
   loads_.push_back({sequence, configuration_.hosts, configured_hosts_});
 }
 
-void Simulation::find_hosts(module::RecordedState& recorded) {
+void Simulation::find_hosts(module::State& state) {
   while (!loads_.empty() && loads_.back().sequence > disk_.last()) loads_.pop_back();
   if (!loads_.empty() && loads_.back().ended && *loads_.back().ended <= disk_.last()) loads_.clear();
   const bool is_in_force = !loads_.empty() && loads_.back().replaced == configured_hosts_;
-  const module::RecordedState::Inventory& found = recorded.inventory;
+  const module::KeptInventory& found = state.kept_inventory;
   const bool is_found = found.resources && found.method == module::DefineMethod::reload &&
                         found.replaced == resources_of(configured_hosts_)->encode();
   demand(is_found == is_in_force, is_in_force ? "an R that was loaded is lost in a crash"
@@ -124,7 +125,7 @@ void Simulation::find_hosts(module::RecordedState& recorded) {
     loads_.back().ended.reset();
     configuration_.hosts = loads_.back().hosts;
   } else {
-    recorded.inventory = {};
+    state.kept_inventory = {};
     before_.unload();
     // After the restart event.
     if (!loads_.empty()) loads_.back().ended = disk_.last() + 2;

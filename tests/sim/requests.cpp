@@ -54,6 +54,7 @@ void Simulation::operate() {
     payload = {{"expiration", 5000 + below(3)}};
   } else {
     topic = "resource.shrink";
+    failing_.clear();
     payload["targets"] = std::to_string(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
   }
   note(topic + " " + payload.dump());
@@ -169,19 +170,51 @@ void Simulation::unfollow() {
 
 void Simulation::say_hello() {
   if (!with_agents_ || agents_.size() >= most_agents) return;
-  const std::string& host =
-      configuration_.hosts[below(static_cast<std::uint32_t>(configuration_.hosts.size()))];
-  Agent agent{connect(), 0, host, chance(0.7)};
-  note(fmt::format("hello of {}{}", host, agent.checks ? ", which runs checks" : ""));
+  std::string host = configuration_.hosts[below(static_cast<std::uint32_t>(configuration_.hosts.size()))];
+  ClientId client{};
+  // One that has lost its place to another agent of its host's name comes back, on the connection that it
+  // had.
+  const bool comes_back = !ousted_.empty() && chance(0.4);
+  if (comes_back) {
+    const auto found = random_peer(ousted_);
+    client = found->first;
+    host = found->second;
+    ousted_.erase(found);
+  } else {
+    client = connect();
+  }
+  Agent agent{client, 0, host, chance(0.7)};
+  note(fmt::format("hello of {}{}{}", host, agent.checks ? ", which runs checks" : "",
+                   comes_back ? ", which was replaced" : ""));
   if (has_one_target(host)) {
     passed_.erase(host);
     checked_.erase(host);
+    if (!agent.checks) failing_.erase(host);
     if (agent.checks) checked_.insert(host);
-    for (auto& [client, other] : agents_) other.checks = other.checks && other.host != host;
+    for (auto& [id, other] : agents_) other.checks = other.checks && other.host != host;
   }
-  agent.matchtag = request(agent.client, "resource.agent", hello(host, agent.checks), streaming);
-  agents_.emplace(agent.client, agent);
-  deliver();
+  while_rivals_return_nothing([&] {
+    agent.matchtag = request(agent.client, "resource.agent", hello(host, agent.checks), streaming);
+    agents_.emplace(agent.client, agent);
+    deliver();
+  });
+}
+
+// Time does not pass meanwhile, and no operator asks for anything.
+void Simulation::while_rivals_return_nothing(const std::function<void()>& work) {
+  const daemon::service::Service& service = *service_;
+  const text::IdSet rivals = service.engine().nodes().rivals().targets();
+  const text::IdSet drained = rivals & service.engine().module().drains().ranks();
+  // A load leaves targets online that the gate would keep down from then on.
+  const text::IdSet held =
+      (rivals & service.engine().nodes().health().held()) - service.engine().module().online();
+  work();
+  const text::IdSet still = rivals & service.engine().nodes().rivals().targets();
+  const module::Module& module = service.engine().module();
+  demand(module.drains().ranks().includes(drained & still),
+         fmt::format("one of two rivals has returned {}", (drained & still).encode()));
+  demand(!module.online().intersects(held & still),
+         fmt::format("one of two rivals has opened the gate for {}", (held & still).encode()));
 }
 
 bool Simulation::has_one_target(const std::string& host) const {
@@ -191,6 +224,7 @@ bool Simulation::has_one_target(const std::string& host) const {
 void Simulation::disown_agents() {
   passed_.clear();
   checked_.clear();
+  failing_.clear();
   for (auto& [client, agent] : agents_) agent.checks = false;
 }
 
@@ -204,8 +238,21 @@ void Simulation::report_health() {
   if (agent.checks && !passes && has_one_target(agent.host)) passed_.erase(agent.host);
   json payload{{"matchtag", agent.matchtag}, {"status", passes ? 0 : 1}};
   if (chance(0.5)) payload["reason"] = fmt::format("r{}", below(2));
-  request(agent.client, "resource.agent-health", payload, noresponse);
-  deliver();
+  // A node that stays unhealthy is drained once, whatever its checks print.
+  const std::string host = agent.host;
+  const bool counts = agent.checks && has_one_target(host);
+  const bool fails_still = counts && !passes && failing_.contains(host);
+  const text::IdSet drained = service_->engine().module().drains().ranks();
+  while_rivals_return_nothing([&] {
+    request(agent.client, "resource.agent-health", payload, noresponse);
+    deliver();
+  });
+  if (fails_still) {
+    demand(service_->engine().module().drains().ranks() == drained,
+           fmt::format("{} is drained again for a check that has failed before", host));
+  }
+  if (counts && passes) failing_.erase(host);
+  if (counts && !passes) failing_.insert(host);
 }
 
 void Simulation::beat() {

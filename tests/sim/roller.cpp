@@ -103,7 +103,21 @@ void Roller::look() {
 }
 
 void Roller::record() {
-  for (const Node& node : plan_->nodes()) file_[node.host] = node;
+  for (const Node& node : plan_->nodes()) {
+    file_[node.host] = node;
+    if (node.step != Step::waiting && node.step != Step::drain && node.step != Step::skipped) continue;
+    // The next command is of another claim, if somebody has ended the drain of the last one.
+    commands_.erase(node.host);
+    succeeded_.erase(node.host);
+  }
+  // Nobody listens to the waits of nodes that the plan has let go.
+  const auto is_void = [this](const Action& action) {
+    const Step step = plan_->nodes()[action.node].step;
+    const bool is_wait = action.kind == Kind::wait_idle || action.kind == Kind::wait_ready;
+    return is_wait && (step == Step::waiting || is_final(step));
+  };
+  std::erase_if(asked_, [&](const auto& entry) { return is_void(entry.second); });
+  std::erase_if(repeated_, is_void);
 }
 
 // The program may be killed between any two of these steps.
@@ -264,7 +278,7 @@ void Roller::see_offline(const std::string& host, std::uint64_t sequence) {
   for (std::size_t i = 0; plan_ && i < plan_->nodes().size(); ++i) {
     const Node& node = plan_->nodes()[i];
     const bool is_watched = node.step == Step::run || node.step == Step::offline;
-    if (is_watched && node.host == host && sequence > since_[host]) take(plan_->was_offline(i));
+    if (is_watched && node.host == host && sequence > since_[host]) take(plan_->has_rebooted(i));
   }
 }
 

@@ -7,24 +7,35 @@
 #include <utility>
 
 #include "daemon/log/past_reader.hpp"
+#include "os/sha256.hpp"
+#include "proto/documents.hpp"
 #include "proto/event_json.hpp"
+#include "proto/state_json.hpp"
+#include "state_difference.hpp"
 
 namespace resourced::sim {
 
-std::optional<module::Snapshot> states_of(const Disk& disk) {
-  std::size_t at = disk.records.size();
-  while (at > 0 && !disk.records[at - 1].snapshot) --at;
-  if (at == 0) return std::nullopt;
-  module::Snapshot states = *disk.records[at - 1].snapshot;
-  for (; at < disk.records.size(); ++at) {
-    const daemon::log::Record& record = disk.records[at];
-    const auto event = daemon::log::event_of({record.sequence, record.timestamp, record.text,
-                                              record.name == proto::define_name, record.resources,
-                                              record.hidden, record.of_ledger});
-    if (event) module::fold(*event, states);
-  }
-  return states;
+namespace {
+
+module::Event event_of(const daemon::log::Record& record) {
+  const auto find = [&](const std::string& name) { return record.documents.at(name); };
+  return daemon::log::event_of({record.sequence, record.timestamp, record.text, false, nullptr, record.hidden,
+                                record.of_ledger, record.rest},
+                               find);
 }
+
+/// The state as a snapshot on disk has it.
+module::State reread(const module::State& state) {
+  proto::Documents documents(os::sha256);
+  const std::string text = proto::encode_state(state, documents);
+  module::State read =
+      proto::parse_state(text, [&](const std::string& name) { return documents.texts().at(name); });
+  const std::string difference = test::state_difference(state, read);
+  if (!difference.empty()) throw std::logic_error("a snapshot has another " + difference + ": " + text);
+  return read;
+}
+
+}  // namespace
 
 void SimLog::append(daemon::log::Record record) {
   if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
@@ -33,8 +44,10 @@ void SimLog::append(daemon::log::Record record) {
 }
 
 void SimLog::sync(std::size_t count) {
+  constexpr daemon::log::Sequence events_per_snapshot = 8;
   for (; count > 0; --count) {
-    disk_.tables.apply(queue_.front().changes);
+    (void)module::apply(disk_.state, event_of(queue_.front()));
+    if (queue_.front().sequence % events_per_snapshot == 0) disk_.state = reread(disk_.state);
     disk_.records.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
@@ -83,9 +96,9 @@ void SimLog::read_page(const daemon::log::EventFilter& /*filter*/, daemon::log::
 void SimLog::read_past(PastQuestion /*question*/, Render render, std::function<void(Past)> answer) {
   questions_.emplace_back([this, render = std::move(render), answer = std::move(answer)] {
     Past past;
-    if (const auto states = states_of(disk_)) {
+    if (!disk_.records.empty()) {
       past.sequence = disk_.last();
-      past.text = render(*states, past.sequence);
+      past.text = render(disk_.state, past.sequence);
     } else {
       past.failure = Error(ENODATA, "the log has no states");
     }

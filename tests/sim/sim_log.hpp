@@ -8,8 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/engine/tables.hpp"
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "daemon/log/event_log.hpp"
 
 namespace resourced::sim {
@@ -17,13 +16,11 @@ namespace resourced::sim {
 /// The state that a crash keeps.
 struct Disk {
   std::vector<daemon::log::Record> records;
-  engine::Tables tables;
+  /// That the records lead to.
+  module::State state = {};
 
   [[nodiscard]] daemon::log::Sequence last() const { return records.size(); }
 };
-
-/// The states after the last event; nothing for a log without any.
-[[nodiscard]] std::optional<module::Snapshot> states_of(const Disk& disk);
 
 class SimLog final : public daemon::log::EventLog {
  public:

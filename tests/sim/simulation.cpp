@@ -90,10 +90,10 @@ void Simulation::start() {
   if (disk_.last() > states_begin_) ended_ = state_after(disk_.last());
   before_ = ended_;
   engine::Start input;
-  input.command.recorded = disk_.tables.state();
-  find_hosts(input.command.recorded);
-  input.command.method = input.command.recorded.inventory.resources ? module::DefineMethod::kvs
-                                                                    : module::DefineMethod::configuration;
+  input.state = disk_.state;
+  find_hosts(input.state);
+  input.command.method =
+      input.state.kept_inventory.resources ? module::DefineMethod::kvs : module::DefineMethod::configuration;
   before_.begin(configuration_);
   states_.clear();
   reloads_.clear();
@@ -104,25 +104,18 @@ void Simulation::start() {
   wake_.reset();
   notified_ = disk_.last();
 
-  daemon::service::Service::Settings settings{
-      .configuration = "{}",
-      .journal_max = journal_max_,
-      .access = daemon::peers::Access({}, 0),
-      .limits = {},
-      .uptime = [this] { return uptime_; },
-      .agents = with_agents_ ? std::optional(agent_settings_) : std::nullopt,
-      .wake_at = [this](SteadyTime when) { wake_ = when; },
-      .reload = nullptr,
-      .load = [this](const rset::ResourceSet& resources, const std::string& /*path*/, bool /*force*/,
-                     const std::optional<module::Actor>& /*by*/) { take_load(resources); },
-      .later = [this](Seconds /*pause*/, std::function<void()> work) { post(std::move(work)); },
-  };
   service_ = std::make_unique<daemon::service::Service>(
-      *log_, [this] { return wall_time(now_); }, std::move(settings));
+      *log_, *this,
+      daemon::service::Service::Settings{
+          .configuration = "{}",
+          .journal_max = journal_max_,
+          .access = daemon::peers::Access({}, 0),
+          .limits = {},
+          .agents = with_agents_ ? std::optional(agent_settings_) : std::nullopt,
+      });
 
-  input.command.inventory = input.command.recorded.inventory.resources
-                                ? input.command.recorded.inventory.resources
-                                : resources_of(configuration_.hosts);
+  const auto& kept = input.state.kept_inventory.resources;
+  input.command.inventory = kept ? kept : resources_of(configuration_.hosts);
   input.command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) input.command.online = input.command.inventory->ranks();
   input.partitions = partitions();
@@ -130,6 +123,7 @@ void Simulation::start() {
   service_->on_defined();
   operator_ = connect();
   passed_.clear();
+  failing_.clear();
   checked_.clear();
   seen_online_ = service_->engine().module().online();
   check_ledger(before_);
@@ -152,6 +146,7 @@ void Simulation::crash() {
   schedulers_.clear();
   consumers_.clear();
   agents_.clear();
+  ousted_.clear();
   roller_client_.reset();
   roller_asked_.clear();
   roller_.lose_daemon();
@@ -214,6 +209,7 @@ std::uint32_t Simulation::request(ClientId client, const std::string& topic, con
 
 void Simulation::sync() {
   if (log_->unsynced() > 0) log_->sync(1 + below(static_cast<std::uint32_t>(log_->unsynced())));
+  check_log();
 }
 
 void Simulation::notify() {
@@ -273,6 +269,7 @@ void Simulation::settle() {
   advance(Seconds(0.01));
   do {
     log_->sync(log_->unsynced());
+    check_log();
     notify();
     // Advance the time, since the journal limits its rate.
     uptime_ += Seconds(1);

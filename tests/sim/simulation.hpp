@@ -11,7 +11,9 @@
 //  - rolling work has never more nodes away than its budget, runs its command only on drained nodes without
 //    allocations, never ends a drain of others, and returns a node only after it was online and its check has
 //    passed;
-//  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows.
+//  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows;
+//  - the events on disk are complete: they lead to the state of the daemon, member by member, also from a
+//    snapshot.
 #pragma once
 
 #include <condition_variable>
@@ -42,7 +44,7 @@
 
 namespace resourced::sim {
 
-class Simulation {
+class Simulation final : public daemon::service::Program {
  public:
   static constexpr std::uint32_t most_targets = 9;
 
@@ -92,6 +94,13 @@ class Simulation {
     std::optional<std::uint64_t> ended = std::nullopt;
   };
 
+  // The program of the service.
+  [[nodiscard]] WallTime wall_now() const override { return wall_time(now_); }
+  [[nodiscard]] SteadyTime steady_now() const override { return uptime_; }
+  void run_later(Seconds /*pause*/, std::function<void()> work) override { post(std::move(work)); }
+  void wake_at(SteadyTime when) override { wake_ = when; }
+  void reload(const By& /*by*/) override {}
+
   // Actions.
   void step();
   void crash();
@@ -108,6 +117,7 @@ class Simulation {
   void follow();
   void unfollow();
   void say_hello();
+  void while_rivals_return_nothing(const std::function<void()>& work);
   void beat();
   void report_health();
   void end_agent();
@@ -136,10 +146,10 @@ class Simulation {
   [[nodiscard]] bool is_ready(const std::string& host) const;
 
   // Loads of another R (loads.cpp).
-  void take_load(const rset::ResourceSet& resources);
+  void load(const rset::ResourceSet& resources, const std::string& path, bool force, const By& by) override;
   void finish_load(std::uint32_t matchtag, const std::function<void()>& work);
   /// Finds the hosts of this start, and checks that a loaded R that is on disk is in force.
-  void find_hosts(module::RecordedState& recorded);
+  void find_hosts(module::State& state);
   [[nodiscard]] std::vector<module::PartitionRule> partitions() const;
   [[nodiscard]] bool is_held() const;
   /// Queues work for the loop, from the loop itself or from the thread that reads an R.
@@ -154,6 +164,8 @@ class Simulation {
   /// Compares the ledger of the daemon with that of the log.
   void check_ledger(const Reference& state) const;
   void check_scheduled(const Reference& state) const;
+  /// Compares the state of the daemon with that to which the log leads, once all of it is on disk.
+  void check_log() const;
   void receive(const Asked& asked, const proto::Message& message);
   void check_views();
   /// Checks the targets that have come online since the last call.
@@ -223,6 +235,8 @@ class Simulation {
   std::map<std::uint32_t, std::uint64_t> ledger_asked_;
   std::map<ClientId, Consumer> consumers_;
   std::map<ClientId, Agent> agents_;
+  /// Clients whose agents were replaced, and that are still connected, with their hosts.
+  std::map<ClientId, std::string> ousted_;
   Roller roller_;
   std::optional<ClientId> roller_client_;
   /// The last event when the present request of rolling work had been handled, by matchtag.
@@ -245,6 +259,8 @@ class Simulation {
   nodes::Settings agent_settings_;
   /// Hosts of which a check has passed since the last hello, and since the daemon has started.
   std::set<std::string> passed_;
+  /// Hosts with one target, of whose checks none has passed since one has failed.
+  std::set<std::string> failing_;
   text::IdSet seen_online_;
   std::uint64_t steps_ = 0;
   std::deque<std::string> trace_;

@@ -1,4 +1,4 @@
-"""The document R (RFC 20): its parts, and what makes it invalid."""
+"""Reads the document R (RFC 20), and checks it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Document:
     """The parts of an R. No rank is in two groups."""
 
     groups: list[Group] = field(default_factory=list)
-    #: In the order of their ranks.
+    #: The hosts in the order of their ranks.
     hosts: Hostlist = field(default_factory=Hostlist)
     properties: dict[str, IDset] = field(default_factory=dict)
     #: Times are in seconds since 1970, 0 for none.
     starttime: float = 0.0
     expiration: float = 0.0
     nslots: int | None = None
-    #: Keys that RFC 20 does not know, and `scheduling` and `attributes`.
+    #: Keys that RFC 20 does not define, and `scheduling` and `attributes`.
     more: dict[str, Any] = field(default_factory=dict)
     more_execution: dict[str, Any] = field(default_factory=dict)
 
 
 def parse_document(text: str) -> Document:
-    """Raises ValueError, which names the JSON path."""
+    """Reads JSON text. Raises ValueError, which names the JSON path."""
     try:
         value = read_json(text)
     except ValueError as error:
@@ -47,7 +47,7 @@ def parse_document(text: str) -> Document:
 
 
 def read_document(value: Any) -> Document:
-    """The same for a JSON value."""
+    """Reads a JSON value. Raises ValueError, which names the JSON path."""
     if not isinstance(value, Mapping):
         raise ValueError("R is not an object")
     if required(value, "version", int, "the integer 1") != 1:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from resourced._quote import quoted
 from resourced.idset import IDset
 
-#: The most ranks of a set.
+#: Maximum number of ranks of a set.
 MAX_RANKS = 1 << 24
-#: The most steps of reading entries that share ranks.
+#: Maximum number of steps to read entries that share ranks.
 MAX_OVERLAP = 1 << 20
-#: The most ranges of cores and gpus that are added up for them, and the most characters of their further keys.
+#: Maximum number of ranges of cores and gpus that are added up for them, and of characters of their further keys.
 MAX_ADDED, MAX_EXTRA = 1 << 18, 1 << 22
 
 
@@ -32,13 +32,13 @@ class Group(NamedTuple):
 
 
 def ranks_of(groups: list[Group]) -> IDset:
-    """All ranks of groups that have none in common."""
+    """Returns all ranks of groups that have no common ranks."""
     return IDset.of_ranges(sorted(run for group in groups for run in group.ranks.ranges()))
 
 
 def pairs(a: list[Group], b: list[Group]) -> Iterator[tuple[int | None, int | None, IDset]]:
-    """The positions of the groups that each rank has in both, with all ranks that have these. No rank is in two groups
-    of one list."""
+    """Yields, for each pair of groups that ranks have in both lists, the positions of the two groups, and these ranks.
+    No rank is in two groups of one list."""
     sides = [sorted((*run, i) for i, group in enumerate(groups) for run in group.ranks.ranges()) for groups in (a, b)]
     points = sorted({bound for side in sides for first, last, _ in side for bound in (first, last + 1)})
     found: dict[tuple[int | None, int | None], list[tuple[int, int]]] = {}
@@ -56,7 +56,7 @@ def pairs(a: list[Group], b: list[Group]) -> Iterator[tuple[int | None, int | No
 
 
 def split(a: IDset, b: IDset) -> Iterator[tuple[int, int]]:
-    """The ids of both in ascending ranges, each of which is in a as a whole or not at all."""
+    """Yields the ids of both sets in ascending ranges, each of which is in a as a whole or not at all."""
     points = sorted({bound for first, last in a.ranges() + b.ranges() for bound in (first, last + 1)})
     for begin, end in pairwise(points):
         if begin in a or begin in b:
@@ -121,7 +121,8 @@ def entry_of(group: Group) -> dict[str, Any]:
 
 
 def disjoint(groups: list[Group]) -> list[Group]:
-    """Entries of R_lite, in their order, as groups without common ranks: what several entries give a rank adds up."""
+    """Returns entries of R_lite, in their order, as groups without common ranks: the resources that several entries
+    give a rank add up."""
     begins = sorted((first, i) for i, group in enumerate(groups) for first, _ in group.ranks.ranges())
     ends = sorted((last + 1, i) for i, group in enumerate(groups) for _, last in group.ranks.ranges())
     points = sorted({point for point, _ in begins + ends})

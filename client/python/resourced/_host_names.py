@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from resourced._quote import quoted
 
-#: The most hosts that one expression in brackets stands for, and the most that sort() and uniq() take.
+#: Maximum number of hosts of one expression in brackets, and of a list that sort() and uniq() accept.
 MAX_EXPANSION = 1 << 20
-#: The most characters of a host name.
+#: Maximum number of characters of a host name.
 MAX_HOST_NAME = 1024
-#: The most digits of a number in a name; more digits before them count as text.
+#: Maximum number of digits of a number in a name; more digits before them count as text.
 MAX_DIGITS = 18
 
 _WORD = re.compile(r"[!-+\--Z\\^-~]*", re.ASCII)
@@ -25,12 +25,13 @@ def written_width(digits: str) -> int:
 
 
 def least_width(number: int, width: int) -> int:
-    """The least width that writes a number as this width does."""
+    """Returns the least width that writes a number as this width does."""
     return width if width > 1 and number < 10 ** (width - 1) else min(width, 1)
 
 
 def number_between(name: str, prefix: str, suffix: str) -> tuple[int, int] | None:
-    """The number, and the width with which it is written, if the name is the prefix, a number and the suffix."""
+    """Returns the number, and the width with which it is written, if the name is the prefix, a number and the
+    suffix."""
     digits = name[len(prefix) : len(name) - len(suffix)]
     if not 0 < len(digits) <= MAX_DIGITS or not name.startswith(prefix) or not name.endswith(suffix):
         return None
@@ -38,7 +39,7 @@ def number_between(name: str, prefix: str, suffix: str) -> tuple[int, int] | Non
 
 
 def single_difference(a: str, b: str) -> tuple[str, str] | None:
-    """What is before and after the only number in which two names differ, if that is the only difference."""
+    """Returns the text before and after the only number in which two names differ, if that is the only difference."""
     begin = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
     while begin > 0 and "0" <= a[begin - 1] <= "9":
         begin -= 1
@@ -52,14 +53,15 @@ def single_difference(a: str, b: str) -> tuple[str, str] | None:
 
 
 def order(name: str) -> list[tuple[int, str | int, int]]:
-    """Texts before numbers, numbers by value and then by their leading zeros; a number comes before more text."""
+    """Returns a sort key: texts before numbers, numbers by value and then by their leading zeros; a number comes before
+    more text."""
     return [
         (0, int(part), len(part)) if "0" <= part[0] <= "9" else (1, part, 0) for part in _PARTS.findall(name)
     ]
 
 
 def expressions(text: str) -> Iterator[tuple[str, list[tuple[int, int]] | None, int, str]]:
-    """Prefix, ranges as (first, count) or None without brackets, width and suffix of each expression."""
+    """Yields prefix, ranges as (first, count) or None without brackets, width and suffix of each expression."""
     at = 0
 
     def fail(reason: str, place: int | None = None) -> ValueError:

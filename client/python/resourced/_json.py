@@ -1,4 +1,4 @@
-"""JSON text from outside: bounded, and strict where Python's reader is not."""
+"""Reads JSON text from outside: bounded, and strict where Python's reader is not."""
 
 import json
 import math
@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 from resourced._quote import printable_line
 
-#: The most characters of a text.
+#: Maximum number of characters of a text.
 JSON_TEXT_MAX = 1 << 28
-#: The most objects and arrays inside of each other.
+#: Maximum nesting of objects and arrays.
 JSON_DEPTH_MAX = 128
 
 _BRACKETS_AND_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
@@ -18,7 +18,7 @@ _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError with one line."""
+    """Returns the value of a JSON text. Raises ValueError with one line."""
     if len(text) > JSON_TEXT_MAX:
         raise ValueError(f"JSON text of {len(text)} characters, more than {JSON_TEXT_MAX}")
     depth = 0
@@ -46,7 +46,7 @@ def _refuse(word: str) -> NoReturn:
 
 
 def member(payload: Any, key: str, kind: type[Any]) -> Any:
-    """A member of an object. Raises ValueError if it is missing or has another type."""
+    """Returns a member of an object. Raises ValueError if it is missing or has another type."""
     value = payload.get(key) if isinstance(payload, dict) else None
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         try:

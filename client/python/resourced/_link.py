@@ -1,13 +1,12 @@
-"""One attempt to reach the daemon and the connection that it makes, over ZeroMQ or a Unix socket.
+"""A link is one attempt to reach the daemon, and the resulting connection, over ZeroMQ or a Unix socket.
 
-A link is never used for a second connection, so that no message of one can be taken for one of the next. It calls its
-owner from the event loop, and never from inside its own functions.
+A link is never used for a second connection, so that messages of two connections cannot be confused. It calls its owner
+from the event loop, and never from inside its own functions.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import enum
 import errno
 import itertools
@@ -15,7 +14,6 @@ import math
 import os
 import socket
 import struct
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,7 +38,7 @@ class Failure(enum.Enum):
     KEY_REFUSED = enum.auto()
     NO_ROLE = enum.auto()
     TOO_MANY = enum.auto()
-    #: A standby of a cluster.
+    #: The daemon is a standby of a cluster.
     NOT_LEADING = enum.auto()
 
     @property
@@ -55,7 +53,7 @@ class Owner(Protocol):
     def link_lost(self) -> None: ...
     def link_response(self, response: Response) -> None: ...
     def link_room(self) -> None:
-        """Follows a send() that returned False."""
+        """Called when there is room again after a send() that returned False."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +65,16 @@ class LinkOptions:
 
 class Link(Protocol):
     def send(self, parts: Sequence[bytes]) -> bool:
-        """False if there is no room now."""
+        """Sends a message. Returns False if there is no room now."""
 
     def close(self, linger: float) -> None:
-        """Messages that were sent have this time to leave. The owner is not called any more."""
+        """Closes the link. Messages that were sent have this time to leave. The owner is not called any more."""
 
     async def closed(self) -> None:
         """Waits until all messages have left, or their time is over."""
 
 
-#: ZeroMQ reports a failed attempt only by scheduling the next one, which is an hour later here.
+#: Reconnection interval: ZeroMQ reports a failed attempt only by scheduling the next one, which is an hour later here.
 _NEVER = 3600 * 1000
 _MONITORED = (
     zmq.EVENT_CONNECT_RETRIED
@@ -87,23 +85,29 @@ _MONITORED = (
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 )
 _EVENT = struct.Struct("=HI")
-#: ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH, which older pyzmq do not name.
+#: ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH, which older versions of pyzmq do not define.
 _MECHANISM_MISMATCH = 0x11000002
-#: Messages and events that are handled before other work of the loop has its turn.
+#: Number of messages and events that are handled before other work of the loop.
 _MOST_STEPS = 100
-#: The time for finding out why an attempt failed.
-_TRY_FOR = 0.25
-#: As many bytes may wait for a daemon that does not read its Unix socket.
+#: Maximum number of bytes that may wait for a daemon that does not read its Unix socket.
 _FULL_AT = 1 << 20
 _numbers = itertools.count(1)
-_Address = tuple[int, object]
 
 
 class ZmqLink:
-    """The descriptor of a ZeroMQ socket is edge-triggered: after each use of the socket its events are looked at again."""
+    """A link to an ipc endpoint, or a tcp one with a numeric host. It fails after `longest` seconds.
+
+    The descriptor of a ZeroMQ socket is edge-triggered: the events of the socket are checked again after each use.
+    """
 
     def __init__(
-        self, owner: Owner, context: zmq.Context[zmq.Socket[bytes]], endpoint: Endpoint, keys: Keys | None, options: LinkOptions
+        self,
+        owner: Owner,
+        context: zmq.Context[zmq.Socket[bytes]],
+        endpoint: Endpoint,
+        keys: Keys | None,
+        options: LinkOptions,
+        longest: float = math.inf,
     ) -> None:
         self._owner = owner
         self._loop = asyncio.get_running_loop()
@@ -121,9 +125,11 @@ class ZmqLink:
         try:
             for option, value in (
                 (zmq.LINGER, 0),
-                (zmq.IPV6, 1),
+                # libzmq would reach an IPv4 address by a socket of IPv6, which a system may lack.
+                (zmq.IPV6, int(":" in endpoint.host)),
                 (zmq.RECONNECT_IVL, _NEVER),
-                (zmq.HANDSHAKE_IVL, 0),  # the owner times the attempt
+                (zmq.CONNECT_TIMEOUT, 0 if math.isinf(longest) else _ms(longest)),
+                (zmq.HANDSHAKE_IVL, 0 if math.isinf(longest) else _ms(longest)),
                 (zmq.HEARTBEAT_IVL, 0 if math.isinf(options.heartbeat_interval) else _ms(options.heartbeat_interval)),
                 (zmq.HEARTBEAT_TIMEOUT, _ms(options.heartbeat_timeout)),
                 (zmq.HEARTBEAT_TTL, _ms(options.heartbeat_timeout)),
@@ -148,7 +154,7 @@ class ZmqLink:
 
     def send(self, parts: Sequence[bytes]) -> bool:
         try:
-            # Only the first part can find no room.
+            # Only the first part can fail for lack of room.
             self._socket.send_multipart(parts, zmq.NOBLOCK)
         except zmq.Again:
             self._wants_room = True
@@ -171,7 +177,7 @@ class ZmqLink:
         pass  # the end of the context waits for all sockets
 
     def _close_sockets(self, linger: float) -> None:
-        # While the other end is still there: without it, the next event would block the thread of libzmq for ever.
+        # Stop the monitor while its other end exists: else the next event would block the thread of libzmq for ever.
         self._socket.monitor(None, 0)
         self._monitor.close(0)
         self._socket.close(-1 if math.isinf(linger) else _ms(linger))
@@ -245,7 +251,7 @@ def _failure_of(event: int, value: int) -> Failure:
 
 
 def _ms(seconds: float) -> int:
-    """At least 1, as 0 would be none; at most an hour."""
+    """Returns milliseconds: at least 1, as 0 would mean none; at most an hour."""
     return max(int(min(seconds * 1000, _NEVER)), 1 if seconds else 0)
 
 
@@ -263,7 +269,7 @@ class LocalLink(asyncio.Protocol):
         except OSError as error:
             raise _cannot_connect(endpoint, error) from None
         self._connecting = self._loop.create_task(self._connect(connection))
-        # Also a task that is cancelled before its first step.
+        # Close the socket also if the task is cancelled before its first step.
         self._connecting.add_done_callback(lambda task: connection.close() if task.cancelled() else None)
 
     async def _connect(self, connection: socket.socket) -> None:
@@ -273,7 +279,7 @@ class LocalLink(asyncio.Protocol):
                     connection.connect(self._path)
                     break
                 except BlockingIOError:
-                    # The backlog of the daemon is full, and no descriptor tells when it has room.
+                    # The backlog of the daemon is full, and no descriptor signals when it has room.
                     await asyncio.sleep(0.01)
             await self._loop.create_unix_connection(lambda: self, sock=connection)
         except OSError:
@@ -290,7 +296,7 @@ class LocalLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._connected and not self._over:
-            # The welcome: 0, or the errno of a refusal.
+            # The first byte is the welcome: 0, or the errno of a refusal.
             if data[0]:
                 refusals = {errno.EPERM: Failure.NO_ROLE, errno.EBUSY: Failure.TOO_MANY}
                 self._end(refusals.get(data[0], Failure.BAD_HANDSHAKE))
@@ -351,92 +357,3 @@ class LocalLink(asyncio.Protocol):
             self._owner.link_lost()
         else:
             self._owner.link_failed(failure)
-
-
-async def explain(failure: Failure, endpoint: Endpoint, keys: Keys | None) -> ResourcedError:
-    """`cannot reach the daemon at URI: WHY`, with an errno. As transports report little more than the failure, a plain
-    socket tries the address, for a fraction of a second."""
-
-    def unreachable(number: int, why: str) -> ResourcedError:
-        return ResourcedError(number, f"cannot reach the daemon at {endpoint.uri}: {why}", local=True)
-
-    match failure:
-        case Failure.TIMED_OUT:
-            return unreachable(errno.ETIMEDOUT, "no answer")
-        case Failure.BAD_HANDSHAKE:
-            return unreachable(errno.EPROTO, "the program that listens there does not speak the daemon's protocol")
-        case Failure.OTHER_MECHANISM if not keys:
-            return unreachable(errno.EACCES, "it requires a key")
-        case Failure.OTHER_MECHANISM if keys:
-            return unreachable(
-                errno.EPROTO, f"it has no key, so it cannot prove to be the daemon that {keys.file} trusts"
-            )
-        case Failure.KEY_REFUSED:
-            return unreachable(errno.EACCES, f"the daemon refuses the key in {keys.file if keys else 'no file'}")
-        case Failure.NO_ROLE:
-            return unreachable(errno.EPERM, "this user has no role there")
-        case Failure.TOO_MANY:
-            return unreachable(errno.EBUSY, "this user has too many connections there")
-    try:
-        await _try(endpoint)
-    except socket.gaierror as error:
-        return unreachable(errno.EHOSTUNREACH, f"{endpoint.host}: {error.strerror}")
-    except TimeoutError:
-        return unreachable(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-    except OSError as error:
-        number = error.errno or errno.EIO
-        return unreachable(number, os.strerror(number))
-    why = "the program that listens there ended the connection"
-    if keys:
-        why += f"; its key is not the server-key in {keys.file}, or it has no key"
-    elif endpoint.scheme == "tcp":
-        why += "; it may require a key"
-    return unreachable(errno.ECONNREFUSED, why)
-
-
-async def _try(endpoint: Endpoint) -> None:
-    """Connects to one of the addresses. Raises the error of the first."""
-    loop = asyncio.get_running_loop()
-    first_error: OSError | None = None
-    addresses: list[_Address] = [(socket.AF_UNIX, endpoint.path)]
-    async with asyncio.timeout(_TRY_FOR):
-        if endpoint.scheme == "tcp":
-            addresses = await _look_up(endpoint)
-        for family, address in addresses:
-            try:
-                with socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC) as connection:
-                    await loop.sock_connect(connection, address)  # type: ignore[arg-type]
-                return
-            except OSError as error:
-                first_error = first_error or error
-    if first_error:
-        raise first_error
-
-
-async def _look_up(endpoint: Endpoint) -> list[_Address]:
-    """The addresses of a host. In a thread that nothing waits for at the end: a name server may take long to answer."""
-    loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[_Address]] = loop.create_future()
-
-    def deliver(addresses: list[_Address], error: OSError | None) -> None:
-        if not found.done():
-            found.set_exception(error) if error else found.set_result(addresses)
-
-    def look_up() -> None:
-        addresses: list[_Address] = []
-        failure: OSError | None = None
-        try:
-            for family, _, _, _, address in socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM):
-                addresses.append((family, address))
-        except OSError as error:
-            failure = error
-        except UnicodeError:  # a part of the name is empty or too long
-            failure = socket.gaierror(socket.EAI_NONAME, "not a name of a host")
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(deliver, addresses, failure)
-
-    try:
-        threading.Thread(target=look_up, daemon=True).start()
-    except RuntimeError:  # no more threads
-        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
-    return await found

@@ -1,4 +1,5 @@
-"""Messages of RFC 3 as far as a client needs them, and their frames on a Unix socket. No input or output."""
+"""Messages of RFC 3 as far as a client needs them, and their frames on a Unix socket. This module does no input or
+output."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from resourced.errors import ResourcedError
 
 TOPIC, PAYLOAD, NORESPONSE, ROUTE, STREAMING = 0x01, 0x02, 0x04, 0x08, 0x40
 ANY = 0xFFFFFFFF
-#: Messages with more parts are dropped: a response has a delimiter, a topic, a payload and PROTO.
+#: Maximum number of parts of a message, longer ones are dropped: a response has a delimiter, a topic, a payload and
+#: PROTO.
 MAX_PARTS = 16
 
 _PROTO = struct.Struct(">BBBBIIII")
@@ -24,7 +26,7 @@ _HEADER = len(_FRAME_MAGIC) + 4
 
 
 def encode_payload(payload: Mapping[str, Any] | None) -> bytes | None:
-    """Raises TypeError or ValueError for a payload that JSON does not have."""
+    """Encodes a payload. Raises TypeError or ValueError for values that JSON does not have."""
     if payload is None:
         return None
     return json.dumps(payload, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode() + b"\0"
@@ -41,7 +43,7 @@ class Response:
     topic: str
     matchtag: int
     errnum: int
-    #: Whether others follow.
+    #: Whether other responses follow.
     more: bool
     text: bytes
 
@@ -51,7 +53,7 @@ class Response:
         return ResourcedError(self.errnum, self.text[:4096].decode(errors="replace"))
 
     def payload(self) -> dict[str, Any]:
-        """The payload, an empty object if there is none. Raises EPROTO for one that is no JSON object."""
+        """Returns the payload, an empty object if there is none. Raises EPROTO for one that is no JSON object."""
         if not self.text:
             return {}
         try:
@@ -64,7 +66,7 @@ class Response:
 
 
 def read_response(parts: Sequence[bytes]) -> Response | None:
-    """None for parts that are no response of this protocol: there is no request that they could belong to."""
+    """Reads a response. Returns None for parts that are no response of this protocol: they belong to no request."""
     if len(parts) > MAX_PARTS or len(parts) < 3 or len(parts[-1]) != _PROTO.size:
         return None
     magic, version, kind, flags, _, _, errnum, matchtag = _PROTO.unpack(parts[-1])
@@ -87,14 +89,14 @@ def encode_frame(parts: Sequence[bytes]) -> bytes:
 
 
 class FrameDecoder:
-    """Takes a stream of bytes apart into the parts of its frames. Holds at most one frame and one feed."""
+    """Splits a stream of bytes into frames, and these into parts. Buffers at most one frame and one feed."""
 
     def __init__(self, max_frame: int) -> None:
         self._max_frame = max_frame
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[list[bytes]]:
-        """Frames that are complete now. Raises ValueError for bytes that cannot be split into frames."""
+        """Yields the frames that are complete now. Raises ValueError for bytes that cannot be split into frames."""
         self._buffer += data
         begin = 0
         try:

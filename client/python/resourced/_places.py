@@ -1,23 +1,29 @@
-"""The daemons of a cluster: the search for the one that leads, and which requests its successor gets again.
+"""The daemons of a cluster: the search for the leader, and the requests that are sent again to the next one.
 
-All are asked at once (`resource.leader`), each over a link of its own, again and again with growing pauses, until one
-answers that it leads.
+All daemons are asked (`resource.leader`), each over a link of its own, repeatedly with growing pauses, until one
+answers that it leads. If one leads another cluster, or is in none, the search fails: each change would go to one of the
+two at random. So after the first answer the search waits a moment for the others, unless it is of the cluster of the
+last leader.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from resourced._link import Failure, Link, Owner, explain
+from resourced._link import Failure, Link, Owner
 from resourced._message import Response, request_parts
+from resourced._reachability import explain
 from resourced._requests import Request
 from resourced.address import Endpoint, Keys
 from resourced.errors import ResourcedError
 
-#: Requests that change nothing and have one response. Not resource.wait: its sender asks for something else after a loss.
+#: Requests that change nothing and have one response. Not resource.wait, whose sender repeats it differently after a
+#: loss.
 _QUESTIONS = frozenset((
     "resource.allocations", "resource.peers", "feasibility.check", "resource.status", "resource.status-at",
     "resource.report", "resource.sched-status", "resource.get", "resource.stats-get", "resource.ready",
@@ -28,17 +34,20 @@ _CHANGES = frozenset((
     "resource.drain", "resource.undrain", "resource.property", "resource.expiration", "resource.expiration-update",
     "resource.shrink", "resource.unshrink", "resource.alloc", "resource.free", "resource.force-free",
 ))
-#: A question that ends the daemon must not go through all of the cluster.
+#: How often a question may be lost: one that ends the daemon must not go through the whole cluster.
 _MOST_LOSSES = 2
-#: The error text of a daemon that shuts down in good order.
+#: The error text of a clean shutdown of the daemon.
 UNLOADED = "the resource module was unloaded"
-#: The parts of the time of an attempt. Each passes with a turn of the loop, so that a program that was busy meanwhile
-#: still reads the answer.
+#: Number of parts of the time of an attempt. Each part ends in a turn of the loop, so that a program that was busy
+#: meanwhile still reads the answer.
 _PARTS = 10
+#: The time that other endpoints have to answer once one leads: running daemons answer within it, and a host that is
+#: down, or a slow look-up of a name, delays nothing for longer.
+_TIME_OF_OTHERS = 0.25
 
 
 class Patience:
-    """Calls `over` after some seconds, unless it is ended before."""
+    """Calls `over` after some seconds, unless it ends earlier."""
 
     def __init__(self, seconds: float, over: Callable[[], None]) -> None:
         self._part, self._over = seconds / _PARTS, over
@@ -57,33 +66,70 @@ class Patience:
 
 
 class LastLeader:
-    """The last leader that was followed: none of a lower epoch of the same cluster is. A cluster that is begun anew has
-    another id, and counts its epochs anew."""
+    """The last leader that was followed. No leader of a lower epoch of the same cluster is followed after it. A cluster
+    that is created again has another id, and counts its epochs from a low one again."""
 
     def __init__(self) -> None:
         self._cluster: str | None = None
         self._epoch = 0
 
-    def may_be_followed_by(self, answer: Mapping[str, Any]) -> bool:
-        """Whether a daemon with this answer, to `resource.leader` or an acquire, may be followed. If so, it is the last."""
+    @property
+    def cluster(self) -> str | None:
+        return self._cluster
+
+    def allows(self, answer: Mapping[str, Any]) -> bool:
+        """Whether a daemon with this answer, to `resource.leader` or an acquire, may be followed."""
         cluster, epoch = answer.get("cluster"), answer.get("epoch", 0)
         if not isinstance(cluster, str | None) or not isinstance(epoch, int) or isinstance(epoch, bool):
             return False
         is_new = cluster is not None and self._cluster is not None and cluster != self._cluster
-        if epoch < self._epoch and not is_new:
-            return False
-        self._cluster, self._epoch = cluster or self._cluster, epoch
-        return True
+        return epoch >= self._epoch or is_new
+
+    def become(self, answer: Mapping[str, Any]) -> None:
+        """Records a daemon whose answer allows() it as the one that is followed."""
+        self._cluster, self._epoch = answer.get("cluster") or self._cluster, answer.get("epoch", 0)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The answer of a leader."""
+
+    answer: Mapping[str, Any]
+    #: Whether its version knows the question.
+    is_known: bool
+
+    @property
+    def epoch(self) -> int:
+        return int(self.answer.get("epoch", 0))
+
+    @property
+    def cluster(self) -> str | None:
+        return self.answer.get("cluster") or None
+
+    @property
+    def standing(self) -> str | None:
+        """Returns a description of the daemon's cluster for an error; None if it is unknown."""
+        if self.is_known and "epoch" not in self.answer:
+            return "is in no cluster"
+        return f"leads cluster {self.cluster}" if self.cluster else None
+
+    def is_of_one_with(self, other: _Claim) -> bool:
+        if self.standing is None or other.standing is None:
+            return True
+        return self.cluster is not None and self.cluster == other.cluster
 
 
 class _Place:
-    """A daemon that may lead. Once it does, its link is that of the owner."""
+    """A daemon that may lead. When it does, the owner gets its link."""
 
     def __init__(self, search: LeaderSearch, endpoint: Endpoint, pause: float) -> None:
         self.endpoint = endpoint
         self.pause = pause
         self.link: Link | None = None
         self.refusal: Failure | None = None
+        #: Whether the daemon has answered in this search, or cannot be asked now.
+        self.is_known = False
+        self.claim: _Claim | None = None
         self.patience: Patience | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.owner: Owner | None = None
@@ -113,8 +159,9 @@ class _Place:
 
 
 class LeaderSearch:
-    """`make` makes a link to a place. Then one of two is called: `found` with the link to the leader, whose messages go
-    to `owner`, or `refused`, if every place refuses this client in a way that does not change by itself."""
+    """`make` makes a link to an endpoint. Then one of two functions is called: `found` with the link to the leader,
+    whose messages go to `owner`, or `refused`, if every endpoint refuses this client in a way that does not change by
+    itself, or two lead different clusters. `longest` is the time of the search."""
 
     def __init__(
         self,
@@ -126,29 +173,41 @@ class LeaderSearch:
         refused: Callable[[], None],
         *,
         attempt: float,
+        longest: float,
         pauses: tuple[float, float],
     ) -> None:
         self._last, self._owner, self._make, self._found, self._refused = last, owner, make, found, refused
         self._attempt = attempt
+        self._time_of_others = min(_TIME_OF_OTHERS, longest / 2)
+        self._others: Patience | None = None
+        self._are_others_late = False
         self._longest_pause = pauses[1]
         self._places = [_Place(self, endpoint, pauses[0]) for endpoint in places]
         for place in self._places:
             self._connect(place)
 
     def close(self) -> None:
+        if self._others:
+            self._others.end()
         for place in self._places:
             place.stop()
             if place.link:
                 place.link.close(0)
 
     async def why(self, keys: Keys | None) -> ResourcedError:
-        """`cannot reach the daemon at URI: WHY`, with the reason of a place that refuses this client, if one does."""
+        """Returns the error about two endpoints that lead different clusters; or `cannot reach the daemon at URI: WHY`,
+        with the reason of an endpoint that refuses this client, if one does."""
+        if conflict := self._conflict():
+            return conflict
+        silent = [place for place in self._places if not place.is_known]
+        if self._best() and silent:
+            return await explain(Failure.TIMED_OUT, silent[0].endpoint, keys)
         for place in self._places:
             if place.refusal:
                 return await explain(place.refusal, place.endpoint, keys)
         return none_leads(place.endpoint for place in self._places)
 
-    # Of a place
+    # Functions for one endpoint
 
     def ask(self, place: _Place) -> None:
         assert place.link
@@ -160,37 +219,77 @@ class LeaderSearch:
     def fail(self, place: _Place, failure: Failure) -> None:
         if place.link:
             place.link.close(0)
-        place.link = None
+        place.link = place.claim = None
+        place.is_known = True
         place.refusal = failure if failure.is_final else None
         if all(one.refusal for one in self._places):
             self.close()
             self._refused()
         else:
             self._pause(place)
+            self._settle()
 
     def take(self, place: _Place, response: Response) -> None:
         place.refusal = None
-        if self._leads(response):
-            self._places.remove(place)
-            place.stop()
-            self.close()
-            link, place.owner = place.link, self._owner
-            assert link
-            self._found(link)
-        else:
+        if response.errnum == errno.EBUSY:
+            return self._pause(place)  # the daemon is too busy to answer
+        place.is_known = True
+        place.claim = self._claim(response)
+        if not place.claim:
             self._pause(place)
+        else:
+            place.stop()
+            self._others = self._others or Patience(self._time_of_others, self._go_on_without_others)
+        self._settle()
 
-    def _leads(self, response: Response) -> bool:
-        if response.errnum in (errno.EHOSTUNREACH, errno.EBUSY):
-            return False  # a standby, and a daemon that is too busy to say
+    def _claim(self, response: Response) -> _Claim | None:
+        if response.errnum == errno.EHOSTUNREACH:
+            return None
         answer: Mapping[str, Any] = {}
         if not response.errnum:
             try:
                 answer = response.payload()
             except ResourcedError:
-                return False
-        # Other errors are of a leader whose version does not know the question.
-        return self._last.may_be_followed_by(answer)
+                return None
+        # Other errors come from a leader whose version does not know the question.
+        return _Claim(answer, not response.errnum) if self._last.allows(answer) else None
+
+    def _go_on_without_others(self) -> None:
+        self._are_others_late = True
+        self._settle()
+
+    def _settle(self) -> None:
+        """Ends the search if an endpoint leads, and the answers of the others have arrived or are not needed."""
+        best = self._best()
+        if not best or not best.claim:
+            return
+        is_of_last = best.claim.cluster is not None and best.claim.cluster == self._last.cluster
+        if self._conflict():
+            self.close()
+            self._refused()
+        elif self._are_others_late or is_of_last or all(place.is_known for place in self._places):
+            self._places.remove(best)
+            best.stop()
+            self.close()
+            self._last.become(best.claim.answer)
+            link, best.owner = best.link, self._owner
+            assert link
+            self._found(link)
+
+    def _best(self) -> _Place | None:
+        """Returns, of those that lead, the endpoint of the highest epoch."""
+        leaders = [(place.claim.epoch, -i, place) for i, place in enumerate(self._places) if place.claim]
+        return max(leaders)[2] if leaders else None
+
+    def _conflict(self) -> ResourcedError | None:
+        """Returns the error about two endpoints that do not lead the same cluster, if their answers show this."""
+        for one, other in itertools.combinations(self._places, 2):
+            if one.endpoint == other.endpoint or not one.claim or not other.claim or one.claim.is_of_one_with(other.claim):
+                continue
+            told = ", ".join(f"{place.endpoint.uri} {place.claim.standing}" for place in (one, other) if place.claim)
+            return ResourcedError(errno.EINVAL, f"these daemons are not of one cluster: {told}: give the URIs of one cluster "
+                                  "alone, or make [cluster] the same in the files of both", local=True)
+        return None
 
     def _connect(self, place: _Place) -> None:
         try:
@@ -238,13 +337,13 @@ class Repeats:
         return True
 
     def survives_error(self, request: Request, error: ResourcedError) -> bool:
-        """A request that was answered with this error."""
+        """Handles a request that was answered with this error."""
         if error.errno == errno.ECANCELED and error.text == UNLOADED:
             return self.survives_loss(request)
         is_of_standby = leads_no_more(request, error)
         if not is_of_standby and not (error.errno == errno.EAGAIN and request.topic in _CHANGES):
             return False
-        # Changes keep their order: not if another request was sent after it.
+        # Changes keep their order: do not repeat one if another change was sent after it.
         if request.topic not in _QUESTIONS and request.number != self._last_sent:
             return False
         now = asyncio.get_running_loop().time()

@@ -7,7 +7,7 @@ MAX_LINE = 1024
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, cut after MAX_QUOTED bytes, with escapes for all but printable ASCII."""
+    """Returns the text in quotes, cut after MAX_QUOTED bytes, with escapes for all but printable ASCII."""
     data = text[: MAX_QUOTED + 1].encode("utf-8", "surrogatepass")
     out = []
     for byte in data[:MAX_QUOTED]:
@@ -21,7 +21,7 @@ def quoted(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """The text as one line without control characters, cut to MAX_LINE characters."""
+    """Returns the text as one line without control characters, cut to MAX_LINE characters."""
     out = []
     for character in text[: MAX_LINE + 1].rstrip("\r\n"):
         if character in "\r\n":

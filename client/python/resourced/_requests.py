@@ -1,4 +1,4 @@
-"""Requests, and what is iterated over."""
+"""Requests, and the base class of objects to iterate over."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Request:
         self.payload = encode_payload(payload)
         self.flags = flags
         self.wait_for_daemon = wait_for_daemon
-        #: Set when it was sent.
+        #: The matchtag; set when the request is sent.
         self.matchtag: int | None = None
-        #: In the order in which the callers gave them; 0 for messages that get no response.
+        #: Number of the request in the order of the calls; 0 for messages that get no response.
         self.number = 0
-        #: How often its answer was lost, and why the daemon has not carried it out, since when.
+        #: How often the answer was lost, and the reason and the time of the daemon's first refusal to carry it out.
         self.losses = 0
         self.refusal: ResourcedError | None = None
         self.refused_at = 0.0
 
     def receive(self, response: Response) -> None:
-        """A response without an error; the last one if `response.more` is false."""
+        """Receives a response without an error; the last one if `response.more` is false."""
 
     def fail(self, error: ResourcedError) -> None:
-        """The last response, or a failure of this side."""
+        """Receives the error of the last response, or a failure of this side."""
 
 
 class Call(Request):
@@ -53,7 +53,7 @@ class Call(Request):
 
 
 class End(Request):
-    """Takes the place of a request that was cancelled, until its last response."""
+    """Replaces a cancelled request until its last response."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic, None)
@@ -68,7 +68,7 @@ class End(Request):
 
 
 class Reader(Generic[T_co]):
-    """Something to iterate over, with an end. Leaving its `async with` closes it."""
+    """A base class of objects to iterate over, with an end. Leaving its `async with` closes it."""
 
     async def __anext__(self) -> T_co:
         raise NotImplementedError
@@ -77,7 +77,8 @@ class Reader(Generic[T_co]):
         return self
 
     async def next(self, timeout: float | None = None) -> T_co | None:
-        """The next item, or None at the end and if there is none within `timeout` seconds. Nothing is lost by that."""
+        """Returns the next item, or None at the end, and after `timeout` seconds without one. A timeout loses no
+        item."""
         try:
             async with asyncio.timeout(timeout):
                 return await self.__anext__()
@@ -85,7 +86,7 @@ class Reader(Generic[T_co]):
             return None
 
     async def close(self) -> None:
-        """Ends it; the iteration stops."""
+        """Closes the object; the iteration stops."""
 
     async def __aenter__(self) -> Self:
         return self

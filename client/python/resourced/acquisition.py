@@ -1,5 +1,5 @@
-"""The resources of a scheduler (RFC 28): the inventory and the available targets, each change of them, and the same again
-after the connection was lost."""
+"""The resources of a scheduler (RFC 28): the inventory and the available targets, each change of them, and both again
+after a lost connection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from resourced.rpc import RpcConnection
 
 _TOPIC = "resource.acquire"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
-#: Updates that are not read are merged beyond this number.
+#: Maximum number of unread updates; further ones are merged.
 _MOST_UNREAD = 64
 
 
@@ -32,7 +32,7 @@ class Acquired:
 
     resources: ResourceSet
     up: IDset
-    #: Those that are there, where the acquisition asks for them. Some may be on targets that are not in `resources`.
+    #: The present allocations, if the acquisition requests them. Some may be on targets that are not in `resources`.
     allocations: list[Allocation] = field(default_factory=list)
 
 
@@ -71,7 +71,8 @@ class Update:
 
 @dataclass(frozen=True)
 class Lost:
-    """The connection is gone, or the daemon ends and is waited for. Allocate nothing until the next Acquired."""
+    """The connection was lost, or the daemon has ended and the next one is waited for. Allocate nothing until the next
+    Acquired."""
 
     error: ResourcedError
 
@@ -80,9 +81,9 @@ AcquisitionEvent = Acquired | Update | Lost
 
 
 class Acquisition(Reader[AcquisitionEvent]):
-    """Iterate over what happens. `resources` and `up` are as of the last item that was taken. The iteration raises
-    ResourcedError if the resources are refused (EBUSY, EPERM, ENOENT for an unknown partition) or the daemon ends the
-    acquisition. Leaving the `async with` gives the resources back, and waits until they are free."""
+    """An acquisition. Iterate over its events. `resources` and `up` are as of the last item that was taken. The
+    iteration raises ResourcedError if the resources are refused (EBUSY, EPERM, ENOENT for an unknown partition) or the
+    daemon ends the acquisition. Leaving the `async with` gives the resources back, and waits until they are free."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._payload["partition"] = partition
         if allocations:
             self._payload["allocations"] = True
-        # A daemon of a cluster that stops hands over to another one.
+        # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places
         self._wait_for_daemon = wait_for_daemon
         self._busy_retry = busy_retry
@@ -120,7 +121,7 @@ class Acquisition(Reader[AcquisitionEvent]):
 
     @property
     def resources(self) -> ResourceSet:
-        """Empty before the first Acquired."""
+        """The last known inventory. Empty before the first Acquired."""
         return self._resources.copy()
 
     @property
@@ -209,7 +210,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             if self._held:
                 self._put(self._read_update(payload))
             elif not self._connection.follows(payload):
-                if not response.more:  # its request has ended
+                if not response.more:  # the request has ended
                     self._send_later()
             else:
                 self._put(self._read_acquired(payload))
@@ -229,17 +230,18 @@ class Acquisition(Reader[AcquisitionEvent]):
                 self._put(Lost(error))
             self._held, self._lost = False, True
             self._busy_until = None
-            # A daemon that is about to end would refuse a new request at once, again and again.
+            # Wait after a refusal: a daemon that shuts down would refuse each new request at once.
             self._send(True) if error.local else self._send_later()
         elif error.errno == errno.EHOSTUNREACH and not error.local and (self._acquired_before or self._wait_for_daemon):
-            self._send_later()  # a standby, which may lead next
+            self._send_later()  # the daemon is a standby, which may lead next
         elif error.errno == errno.EBUSY and not error.local and self._acquired_before and self._busy_may_pass():
             self._send_later()
         else:
             self._finish(error)
 
     def _busy_may_pass(self) -> bool:
-        """The daemon may need a moment to notice that the connection that held the resources is gone."""
+        """Whether EBUSY may still pass: the daemon may need a moment to notice that the connection which held the
+        resources is lost."""
         now = asyncio.get_running_loop().time()
         if self._busy_until is None:
             self._busy_until = now + self._busy_retry

@@ -1,4 +1,4 @@
-"""Where the daemon listens: ipc://PATH and tcp://HOST:PORT for ZeroMQ, local://PATH for its Unix socket; and the file with
+"""Addresses of daemons: ipc://PATH and tcp://HOST:PORT for ZeroMQ, local://PATH for a Unix socket; and the file with
 the CURVE keys for tcp."""
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from resourced._json import read_json
 from resourced._quote import quoted
 from resourced.errors import ResourcedError
 
-#: The longest path that the address of a Unix socket holds.
+#: Maximum length of a path in the address of a Unix socket.
 MAX_SOCKET_PATH = 107
 MAX_KEY_FILE = 4096
 
 _HOST = re.compile(r"[a-z0-9._-]+", re.ASCII)
-#: A path may have commas.
+#: URIs are split only at commas before a scheme: a path may have commas.
 _BETWEEN = re.compile(",(?=(?:ipc|tcp|local)://)")
 _KEY = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}", re.ASCII)
 
@@ -28,11 +28,19 @@ _KEY = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}", re.ASCII)
 @dataclass(frozen=True)
 class Endpoint:
     scheme: str
-    #: ipc and local.
+    #: The path of ipc and local.
     path: str = ""
-    #: tcp; an IPv6 address without brackets.
+    #: The host of tcp; an IPv6 address is without brackets.
     host: str = ""
     port: int = 0
+
+    @property
+    def has_numeric_host(self) -> bool:
+        try:
+            ipaddress.ip_address(self.host)
+        except ValueError:
+            return False
+        return True
 
     @property
     def uri(self) -> str:
@@ -42,7 +50,7 @@ class Endpoint:
 
 
 def parse_endpoint(uri: str) -> Endpoint:
-    """Raises ResourcedError EINVAL, ENAMETOOLONG for a path that is too long."""
+    """Reads a URI. Raises ResourcedError EINVAL, ENAMETOOLONG for a path that is too long."""
 
     def refused(reason: str, errnum: int = errno.EINVAL) -> ResourcedError:
         return ResourcedError(errnum, f"{quoted(uri)}: {reason}", local=True)
@@ -84,12 +92,12 @@ def parse_endpoint(uri: str) -> Endpoint:
 
 
 def parse_places(uris: str) -> list[Endpoint]:
-    """The endpoints of one or several URIs, separated by commas."""
+    """Returns the endpoints of one or several URIs, separated by commas."""
     return [parse_endpoint(uri) for uri in _BETWEEN.split(uris)]
 
 
 def _directories() -> list[str]:
-    """Where a daemon may have its sockets, in the order in which they are preferred."""
+    """Returns the directories that may have a daemon's sockets, in the order of preference."""
     own = os.environ.get("RUNTIME_DIRECTORY", "")
     user = os.environ.get("XDG_RUNTIME_DIR", "")
     found = [own.partition(":")[0]] if own.startswith("/") else []
@@ -97,9 +105,9 @@ def _directories() -> list[str]:
 
 
 def default_uri() -> str:
-    """Where `resourcectl` connects, too: $RESOURCED_URI, else the first socket that this user may connect to in
-    $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/resourced and /run/resourced, in each the bus before the Unix socket; else the
-    first that is there, so that the error names it."""
+    """Returns the default URI, which `resourcectl` uses, too: $RESOURCED_URI, else the first socket that this user may
+    connect to in $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/resourced and /run/resourced, in each the bus before the Unix
+    socket; else the first existing one, so that the error names it."""
     if uri := os.environ.get("RESOURCED_URI"):
         return uri
     tests: list[Callable[[str], bool]] = [lambda path: os.access(path, os.W_OK), os.path.exists]
@@ -114,7 +122,7 @@ def default_uri() -> str:
 
 @dataclass(frozen=True)
 class Keys:
-    """A pair of CURVE keys in Z85, and the public key of the daemon that is trusted."""
+    """A pair of CURVE keys in Z85, and the public key of the trusted daemon."""
 
     file: str
     public_key: bytes
@@ -123,6 +131,16 @@ class Keys:
 
     def __repr__(self) -> str:
         return f"Keys({self.file!r})"
+
+
+def _is_secret(path: str, status: os.stat_result) -> bool:
+    """Whether no other user can read or change a file. If it is root's, the group of this process may read it; in
+    $CREDENTIALS_DIRECTORY (systemd's LoadCredential=) any group, because the mask of an access list appears there."""
+    shared = status.st_mode & 0o077
+    credentials = os.environ.get("CREDENTIALS_DIRECTORY")
+    is_credential = credentials is not None and path.startswith(credentials + "/")
+    is_own_group = status.st_uid == 0 and os.geteuid() != 0 and status.st_gid == os.getegid()
+    return shared == 0 or (shared == stat.S_IRGRP and (is_credential or is_own_group))
 
 
 def load_keys(path: str) -> Keys:
@@ -137,11 +155,11 @@ def load_keys(path: str) -> Keys:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise refused("not a regular file")
-            if status.st_mode & 0o077:
+            if not _is_secret(path, status):
                 mode = stat.S_IMODE(status.st_mode)
-                raise refused(f"others may read or change this key (mode {mode:04o}): chmod 600 {path}", errno.EACCES)
+                raise refused(f"others may read or change it (mode {mode:04o}): chmod 600 {path}", errno.EACCES)
             if status.st_uid not in (os.geteuid(), 0):
-                raise refused(f"this key belongs to uid {status.st_uid}, not to uid {os.geteuid()}", errno.EACCES)
+                raise refused(f"belongs to uid {status.st_uid}, not to uid {os.geteuid()}", errno.EACCES)
             data = file.read(MAX_KEY_FILE + 1)
     except ResourcedError:
         raise

@@ -11,21 +11,21 @@ from resourced.resource_set import ResourceSet
 
 @dataclass(frozen=True)
 class Allocation:
-    """What is allocated under an id: 1 to 64 printable characters."""
+    """An allocation, whose id has 1 to 64 printable characters."""
 
     id: str
     #: The targets by rank and host, with the cores and gpus that are allocated of each.
     resources: ResourceSet
-    #: When it should have been freed, in seconds since 1970.
+    #: The time by which the allocation should be freed, in seconds since 1970.
     expiration: float | None = None
-    #: For people, at most 1024 bytes.
+    #: A note for people, at most 1024 bytes.
     note: str | None = None
 
-    # Of an allocation that the daemon lists; not sent.
+    # The following are set in an allocation that the daemon lists, and not sent.
 
-    #: The partition of the scheduler that made it; "" for the rest of the inventory.
+    #: The partition of the scheduler that made the allocation; "" outside of all partitions.
     partition: str = ""
-    #: Hosts of targets that are not in the inventory now, and not in `resources`.
+    #: Hosts of allocated targets that are not in the inventory now, and not in `resources`.
     absent: str = ""
     expired: bool = False
 
@@ -36,7 +36,7 @@ class Allocation:
 
     @classmethod
     def read(cls, value: Any) -> Allocation:
-        """Raises ValueError for one that is invalid."""
+        """Reads an allocation. Raises ValueError for an invalid one."""
         if not isinstance(value, Mapping) or not isinstance(value.get("id"), str):
             raise ValueError("an allocation has no id")
         expiration = value.get("expiration")

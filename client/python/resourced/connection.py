@@ -53,7 +53,7 @@ class SchedStatus:
     all: ResourceSet
     down: ResourceSet
     allocated: ResourceSet
-    #: The targets whose scheduler reports what it allocates; None in a Flux instance, where it holds for all.
+    #: The targets whose scheduler reports its allocations; None in a Flux instance, where it holds for all.
     reported: IDset | None
 
     @property
@@ -62,7 +62,7 @@ class SchedStatus:
 
     @property
     def free(self) -> ResourceSet:
-        """What is up and not allocated. On targets that are not `reported` nobody says what runs."""
+        """The resources that are up and not allocated. On targets that are not `reported`, unknown jobs may run."""
         return self.up - self.allocated
 
 
@@ -80,14 +80,14 @@ class Connection(RpcConnection):
         wait_for_daemon: bool = False,
         busy_retry: float = 30.0,
     ) -> Acquisition:
-        """Acquires the resources of the partition, or all that are in none, as a scheduler.
+        """Acquires the resources of the partition, or all that are in no partition, as a scheduler.
 
-        With `allocations` the scheduler keeps the ledger, and gets the allocations that are there. With `follow_restart`,
-        and in a cluster, it waits for a daemon that shut down in good order, which otherwise ends the acquisition, and
-        with `wait_for_daemon` for one that is not there yet. Without it the first connection has to succeed; when one is
-        lost, also before the first Acquired, the next daemon is always waited for. After a reconnection it tries again
-        for `busy_retry` seconds if the resources are still busy, because the daemon has not noticed the end of the former
-        connection yet.
+        With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `follow_restart`, and
+        in a cluster, the acquisition waits for the next daemon after a clean shutdown, which otherwise ends it, and
+        with `wait_for_daemon` for one that is not running yet. Without it the first connection has to succeed; after a
+        lost connection, also before the first Acquired, the next daemon is always waited for. After a reconnection the
+        request is repeated for `busy_retry` seconds if the resources are still busy, because the daemon has not noticed
+        the end of the former connection yet.
         """
         return Acquisition(
             self,
@@ -101,22 +101,22 @@ class Connection(RpcConnection):
     async def alloc(
         self, id: str, resources: ResourcesLike, *, expiration: float | None = None, note: str | None = None
     ) -> None:
-        """Records an allocation, which is on disk then. Errors of the daemon: EEXIST for an id that is taken, EBUSY for a
-        core or gpu that is held, EHOSTDOWN for a target that is drained or excluded, EINVAL for resources that are not in
-        the inventory, EPERM for targets that this connection has not acquired. After a local error it may be done or not:
-        the allocations after the next acquire tell."""
+        """Records an allocation, which is on disk when the function returns. Errors of the daemon: EEXIST for an id
+        that is in use, EBUSY for a core or gpu that is allocated, EHOSTDOWN for a target that is drained or excluded,
+        EINVAL for resources that are not in the inventory, EPERM for targets that this connection has not acquired.
+        After a local error the change may have been made or not: the allocations after the next acquire show it."""
         await self.alloc_all([Allocation(id, ResourceSet(resources), expiration, note)])
 
     async def alloc_all(self, allocations: Iterable[Allocation]) -> None:
-        """Records all of these or none."""
+        """Records all of these allocations or none."""
         await self.call("resource.alloc", {"allocations": [allocation.payload() for allocation in allocations]})
 
     async def free(self, id: str, ranks: IDset | str | None = None) -> None:
-        """Frees an allocation, or what it has of these targets. ENOENT: there is none, an operator may have freed it."""
+        """Frees an allocation, or its part on these targets. ENOENT: there is none, an operator may have freed it."""
         await self.call("resource.free", {"id": id} if ranks is None else {"id": id, "ranks": str(IDset(ranks))})
 
     async def free_all(self, ids: Iterable[str]) -> None:
-        """Frees all of these or none."""
+        """Frees all of these allocations or none."""
         await self.call("resource.free", {"ids": list(ids)})
 
     async def allocations(self, targets: str | IDset | Hostlist | None = None) -> list[Allocation]:
@@ -155,12 +155,13 @@ class Connection(RpcConnection):
         await self.call("resource.drain", {"targets": str(targets), **given})
 
     async def undrain(self, targets: str | IDset | Hostlist, *, mode: str | None = None) -> None:
-        """Returns targets to service; with a mode those that are not drained are passed over."""
+        """Returns targets to service; with a mode, targets that are not drained are ignored."""
         await self.call("resource.undrain", {"targets": str(targets)} | ({"mode": mode} if mode else {}))
 
     async def wait(self, targets: str | IDset | Hostlist, condition: str = "idle", *, assume_idle: bool = False) -> None:
-        """Waits until all targets are "idle" (no allocations) or "ready" (online and healthy), also over restarts of the
-        daemon. EHOSTUNREACH: no scheduler reports what is allocated on a target; with `assume_idle` it counts as idle."""
+        """Waits until all targets are "idle" (no allocations) or "ready" (online and healthy), also over restarts of
+        the daemon. EHOSTUNREACH: no scheduler reports the allocations of a target; with `assume_idle` it counts as
+        idle."""
         payload = {"targets": str(targets), "for": condition}
         if assume_idle:
             payload["unreported"] = "idle"
@@ -172,12 +173,12 @@ class Connection(RpcConnection):
             except ResourcedError as error:
                 if error.errno not in ((errno.ECONNRESET,) if error.local else (errno.ECANCELED, errno.EAGAIN)):
                     raise
-            # The next daemon may be there before the schedulers are.
+            # Wait for unreported targets, because the next daemon may start before the schedulers reconnect.
             payload.setdefault("unreported", "wait")
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    # All
+    # Everybody
 
     async def status(self) -> Status:
         topic = "resource.status"
@@ -209,8 +210,8 @@ class Connection(RpcConnection):
     async def report(
         self, since: float, until: float | None = None, *, by: str | None = None, limit: int | None = None
     ) -> Report:
-        """How long targets were in which state from `since` to `until` (now), in all and for each "host", "reason",
-        "property" or "month". ENODATA: nothing is known of that time."""
+        """Returns how long targets were in each state from `since` to `until` (default: now), in total and for each
+        "host", "reason", "property" or "month". ENODATA: nothing is known of that time."""
         optional = {"until": until, "by": by, "limit": limit}
         given = {key: value for key, value in optional.items() if value is not None}
         payload = await self.call("resource.report", {"since": since, **given})
@@ -228,15 +229,15 @@ class Connection(RpcConnection):
         allocations: bool = False,
         follow_restart: bool = False,
     ) -> Journal:
-        """The events of the resources: those of the past that are kept, then new ones. `after` is the number of the last
-        event that is known already, 0 for none; `since` a time; with `targets` only what concerns these, with
-        `allocations` also the records of the ledger."""
+        """The events of the resources: those of the past that are kept, then new ones. `after` is the number of the
+        last known event, 0 for none; `since` a time; with `targets` only events of these, with `allocations` also the
+        records of the ledger."""
         return Journal(
             self, after=after, since=since, targets=targets, allocations=allocations, follow_restart=follow_restart
         )
 
 
-#: A connection for `async with`, which connects and closes it.
+#: Makes a connection for `async with`, which connects and closes it.
 connect = Connection
 
 

@@ -1,6 +1,6 @@
 """Lists of hosts and their text (RFC 29), with the names of flux.hostlist.
 
-A list is kept as runs of consecutive numbers, so that its cost follows the text and not the hosts that it stands for.
+A list is kept as runs of consecutive numbers, so that its cost follows the text instead of the number of hosts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from resourced._host_names import (
 )
 from resourced._quote import quoted
 
-#: The most hosts of a list.
+#: Maximum number of hosts of a list.
 MAX_SIZE = 4294967295
-#: What stands for a list of hosts wherever one is wanted.
+#: Types that functions accept as a list of hosts.
 HostsLike: TypeAlias = "Hostlist | str | Iterable[str]"
 
 
@@ -54,7 +54,7 @@ class Hostlist:
     """
 
     __slots__ = ("_runs", "_starts", "_size")
-    __hash__ = None  # type: ignore[assignment]  # it can change
+    __hash__ = None  # type: ignore[assignment]  # instances are mutable
 
     def __init__(self, arg: HostsLike = "") -> None:
         self._runs: list[_Run] = []
@@ -69,7 +69,7 @@ class Hostlist:
     # Text
 
     def encode(self) -> str:
-        """RFC 29 text; neighbours are compressed, and the order is kept."""
+        """Returns RFC 29 text; neighbours are compressed, and the order is kept."""
         out: list[str] = []
         numbers: list[str] = []
         group: tuple[str, str] | None = None
@@ -133,7 +133,7 @@ class Hostlist:
     @overload
     def __getitem__(self, index: slice | Iterable[int]) -> Hostlist: ...
     def __getitem__(self, index: int | slice | Iterable[int]) -> str | Hostlist:
-        """A host by its position, or a new list with those of a slice or of several positions."""
+        """Returns a host by its position, or a new list with those of a slice or of several positions."""
         if isinstance(index, int):
             position = index + self._size if index < 0 else index
             if not 0 <= position < self._size:
@@ -154,7 +154,7 @@ class Hostlist:
         return result
 
     def find(self, host: str) -> int:
-        """The first position of a host. Raises FileNotFoundError if it is not there."""
+        """Returns the first position of a host. Raises FileNotFoundError if the list lacks it."""
         position = self._find(host)
         if position is None:
             raise FileNotFoundError(f"host {quoted(host)} not found")
@@ -172,7 +172,8 @@ class Hostlist:
         return None
 
     def first_positions(self, hosts: Collection[str]) -> dict[str, int]:
-        """Where these hosts are for the first time, those that are here. Raises ValueError if that takes too long."""
+        """Returns the first positions of those of these hosts that are in the list. Raises ValueError if that takes too
+        long."""
         found: dict[str, int] = {}
         if len(hosts) * len(self._runs) > min(self._size, MAX_EXPANSION):
             every: dict[str, int] = {}
@@ -188,7 +189,7 @@ class Hostlist:
         return self._find(host) is not None
 
     def index(self, hosts: HostsLike, ignore_nomatch: bool = False) -> list[int]:
-        """The first positions of several hosts. Raises FileNotFoundError with those that are not there."""
+        """Returns the first positions of several hosts. Raises FileNotFoundError with those that the list lacks."""
         positions: list[int] = []
         missing = Hostlist()
         wanted = _hosts(hosts)._expanded()
@@ -204,7 +205,7 @@ class Hostlist:
         return positions
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same hosts in the same order."""
+        """Whether both lists have the same hosts in the same order."""
         if not isinstance(other, Hostlist):
             return NotImplemented
         if self._size != other._size:
@@ -233,7 +234,7 @@ class Hostlist:
         return self._size - before
 
     def delete(self, hosts: HostsLike) -> int:
-        """Removes the first occurrence of each of these hosts, and returns how many there were."""
+        """Removes the first occurrence of each of these hosts, and returns how many were removed."""
         counts = Counter(_hosts(hosts)._expanded())
         gone = sorted(self.first_positions(counts).values())
         if any(count > 1 for count in counts.values()):
@@ -296,7 +297,7 @@ class Hostlist:
             start, count, at = start + taken, count - taken, at + 1
 
     def _append_name(self, host: str) -> None:
-        """Adds one host. Of the numbers in its name the one counts by which it continues the host before it."""
+        """Adds one host. If its name has several numbers, the one counts by which it continues the host before it."""
         last = self._runs[-1] if self._runs else None
         if last and last.width:
             number = number_between(host, last.prefix, last.suffix)
@@ -358,14 +359,15 @@ class Hostlist:
                 self._append_numbers(prefix, suffix, first, count, width)
 
     def _append_numbers(self, prefix: str, suffix: str, first: int, count: int, width: int) -> None:
-        """Digits at the end of the prefix become part of the numbers, as for the same hosts one by one."""
+        """Adds numbered hosts. Digits at the end of the prefix become part of the numbers, as they would for single
+        hosts."""
         parts = LAST_NUMBER.fullmatch(prefix)
         digits = parts[2] if parts and not parts[3] else ""
         if count == 1 and (digits or any("0" <= c <= "9" for c in suffix)):
             self._append_name(f"{prefix}{first:0{width}}{suffix}")
             return
         while count > 0:
-            # The numbers that are written with as many digits as the first.
+            # Add together the numbers that are written with as many digits as the first.
             length = max(len(str(first)), width)
             same = min(count, 10**length - first) if digits else count
             joined = min(len(digits), MAX_DIGITS - length)

@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex, TypeAlias
 
 from resourced._quote import quoted
 
-#: The largest id that a set can hold.
+#: The largest possible id in a set.
 MAX_ID = 4294967294
 #: Returned by first(), last() and next() where there is no such id.
 IDSET_INVALID_ID = 4294967295
@@ -22,7 +22,7 @@ IDSET_FLAG_BRACKETS = 2
 IDSET_FLAG_RANGE = 4
 
 Run: TypeAlias = tuple[int, int]
-#: What stands for a set of ids wherever one is wanted.
+#: Types that functions accept as a set of ids.
 IdsLike: TypeAlias = "IDset | str | int | Iterable[int]"
 
 _NUMBER = re.compile(r"[0-9]*", re.ASCII)
@@ -36,7 +36,7 @@ class IDset:
     """
 
     __slots__ = ("_runs", "_flags")
-    __hash__ = None  # type: ignore[assignment]  # it can change
+    __hash__ = None  # type: ignore[assignment]  # instances are mutable
 
     def __init__(self, arg: IdsLike = "", flags: int = IDSET_FLAG_RANGE) -> None:
         self._flags = flags
@@ -52,7 +52,7 @@ class IDset:
 
     @classmethod
     def of_ranges(cls, ranges: Iterable[Run]) -> IDset:
-        """The ids of ranges that ascend and do not overlap, each with its first and last id."""
+        """Makes a set of ranges that ascend and do not overlap, each with its first and last id."""
         result = cls()
         for first, last in ranges:
             if result._runs and result._runs[-1][1] + 1 == first:
@@ -64,8 +64,8 @@ class IDset:
     # Text
 
     def encode(self, flags: int | None = None) -> str:
-        """RFC 22 text; with IDSET_FLAG_BRACKETS in brackets if there are several ids, without IDSET_FLAG_RANGE each
-        id by itself."""
+        """Returns RFC 22 text; with IDSET_FLAG_BRACKETS in brackets if there are several ids, without IDSET_FLAG_RANGE
+        each id by itself."""
         flags = self._flags if flags is None else flags
         if flags & IDSET_FLAG_RANGE:
             text = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self._runs)
@@ -74,7 +74,7 @@ class IDset:
         return f"[{text}]" if flags & IDSET_FLAG_BRACKETS and self.count() > 1 else text
 
     def set_flags(self, flags: int) -> None:
-        """Sets the flags of encode() where none are given."""
+        """Sets the default flags of encode()."""
         self._flags = flags
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class IDset:
         return list(self)
 
     def ranges(self) -> list[Run]:
-        """The first and the last id of each maximal range of consecutive ids."""
+        """Returns the first and the last id of each maximal range of consecutive ids."""
         return self._runs.copy()
 
     def test(self, i: SupportsIndex) -> bool:
@@ -128,7 +128,7 @@ class IDset:
         return self._runs[-1][1] if self._runs else IDSET_INVALID_ID
 
     def next(self, i: SupportsIndex) -> int:
-        """The smallest id above i."""
+        """Returns the smallest id above i."""
         above = _index(i, "next") + 1
         at = self._at(above)
         if at >= 0 and above <= self._runs[at][1]:
@@ -136,7 +136,7 @@ class IDset:
         return self._runs[at + 1][0] if at + 1 < len(self._runs) else IDSET_INVALID_ID
 
     def _at(self, i: int) -> int:
-        """The index of the last range that begins at or below an id, or -1."""
+        """Returns the index of the last range that begins at or below an id, or -1."""
         return bisect_right(self._runs, (i, IDSET_INVALID_ID)) - 1
 
     # Changes
@@ -171,7 +171,7 @@ class IDset:
         self._runs[begin:end] = [(first, last)] if value else new
 
     def add(self, arg: IdsLike) -> IDset:
-        self._runs = _combine(self._runs, _ids(arg)._runs, operator.or_)
+        self._runs = _merged([*self._runs, *_ids(arg)._runs])
         return self
 
     def subtract(self, arg: IdsLike) -> IDset:
@@ -184,9 +184,9 @@ class IDset:
     # Set operations
 
     def union(self, *args: IdsLike) -> IDset:
+        # Unite all sets at once: one after the other, many sets would cost the square of their number.
         result = self.copy()
-        for arg in args:
-            result.add(arg)
+        result._runs = _merged([*self._runs, *(run for arg in args for run in _ids(arg)._runs)])
         return result
 
     def intersect(self, *args: IdsLike) -> IDset:
@@ -276,8 +276,19 @@ def _from_ids(ids: Iterable[Any]) -> list[Run]:
     return runs
 
 
+def _merged(runs: list[Run]) -> list[Run]:
+    """Returns the ids of ranges in any order, which may overlap."""
+    merged: list[Run] = []
+    for first, last in sorted(runs):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(merged[-1][1], last)
+        else:
+            merged.append((first, last))
+    return merged
+
+
 def _combine(a: list[Run], b: list[Run], keep: Callable[[bool, bool], bool]) -> list[Run]:
-    """The ids for which keep(whether a has it, whether b has it). An id that is in neither is not kept."""
+    """Returns the ids for which keep(whether a has it, whether b has it). An id that is in neither is not kept."""
     runs: list[Run] = []
     at_a = at_b = 0
     for begin, end in pairwise(sorted({bound for first, last in (*a, *b) for bound in (first, last + 1)})):

@@ -1,4 +1,4 @@
-"""The events of the resources (RFC 44), and where a consumer has read up to."""
+"""The events of the resources (RFC 44), and the position of a consumer in them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Event:
 
 @dataclass(frozen=True)
 class JournalBatch:
-    #: In order; empty once, at the end of the history.
+    #: Events in order; empty once, at the end of the history.
     events: list[Event]
-    #: The number of the last event: `after` of a journal that goes on behind it. None in a Flux instance.
+    #: The number of the last event: `after` of a journal that continues behind it. None in a Flux instance.
     last: int | None
     #: The inventory that a `resource-define` in the batch defines.
     resources: ResourceSet | None = None
 
 
 class Journal(Reader[JournalBatch]):
-    """Iterate over batches of events. When the connection was lost, or the reader was too slow for this side or for the
-    daemon, the journal goes on with the next event. `after` is the cursor: the `last` of the batch that was taken last;
-    keep it when the batch is handled. Raises ResourcedError; the iteration stops when the daemon stops, except with
-    `follow_restart` and in a cluster."""
+    """A journal. Iterate over its batches of events. After a lost connection, or if the reader was too slow for this
+    side or for the daemon, it continues with the next event. `after` is the cursor: the `last` of the batch that was
+    taken last; keep it when the batch is handled. Raises ResourcedError; the iteration stops when the daemon stops,
+    except with `follow_restart` and in a cluster."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Journal(Reader[JournalBatch]):
         self._connection = connection
         given = {"since": since, "targets": targets, "allocations": allocations or None}
         self._payload = {key: value for key, value in given.items() if value is not None}
-        # A daemon of a cluster that stops hands over to another one.
+        # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places
         self._stream: Stream | None = None
         self._interrupted = self._caught_up = self._any = self._closed = False
@@ -71,12 +71,12 @@ class Journal(Reader[JournalBatch]):
                 if self._closed or not self._follow_restart or (self._any and self.after is None):
                     raise
                 self._interrupted, self._stream = True, None
-                # A daemon that is about to end would refuse a new request at once, again and again.
+                # Wait after a refusal: a daemon that shuts down would refuse each new request at once.
                 await asyncio.sleep(0.1)
                 continue
             except ResourcedError as error:
                 passes = error.errno == errno.EOVERFLOW or (error.local and error.errno == errno.ECONNRESET)
-                # Without a cursor the events would come again.
+                # Fail without a cursor: the events would come again.
                 if not passes or (self._any and self.after is None):
                     raise
                 self._interrupted, self._stream = True, None

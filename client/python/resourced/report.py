@@ -1,4 +1,4 @@
-"""How long targets were in which state (`resource.report`, docs/history.md)."""
+"""A report of how long targets were in each state (`resource.report`, docs/history.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Cause:
 
     #: "drain", "offline", "torpid", or "other" for drains with further reasons, where there are too many.
     cause: str
-    #: Of a drain.
+    #: The reason of a drain.
     reason: str | None
     seconds: float
     outages: int
@@ -23,27 +23,29 @@ class Cause:
 
 @dataclass(frozen=True)
 class Use:
-    """Times in seconds, of all targets of the group together: eight targets that are up for an hour are up for eight."""
+    """Times in seconds, of all targets of the group together: eight targets that are up for an hour are up for eight
+    hours."""
 
-    #: Of the host or property, the month in UTC ("2026-11"), the reason, or its cause where it is none. "" for the total.
+    #: Name of the host or property, the month in UTC ("2026-11"), the reason, or its cause if there is none. "" for the
+    #: total.
     name: str
-    #: Only by reason, see Cause.
+    #: The cause, see Cause; only in groups by reason.
     cause: str | None
-    #: In which the targets were in the inventory. The states overlap.
+    #: Time in which the targets were in the inventory. The states overlap.
     time: float
     up: float
     allocated: float
     drained: float
     offline: float
     excluded: float
-    #: Drained, offline or torpid, and not excluded.
+    #: Time in which targets were drained, offline or torpid, and not excluded.
     unavailable: float
-    #: How often a target that was up became unavailable.
+    #: How often an available target became unavailable.
     outages: int
-    #: Time up, and time unavailable, by outage; None without outages.
+    #: Time up, and time unavailable, for each outage; None without outages.
     mtbf: float | None
     mttr: float | None
-    #: The five with the longest time.
+    #: The five reasons with the longest time.
     reasons: list[Cause]
 
 
@@ -53,16 +55,16 @@ class Report:
     since: float
     until: float
     total: Use
-    #: Empty without `by`.
+    #: The groups; empty without `by`.
     groups: list[Use]
-    #: Groups beyond the limit.
+    #: Number of groups beyond the limit.
     left_out: int
-    #: Seconds of which nothing is known, as a part of the log is damaged.
+    #: Seconds of which nothing is known, because a part of the log is damaged.
     missing: float
 
 
 def read_report(payload: Mapping[str, Any]) -> Report:
-    """Raises ValueError for one that is invalid."""
+    """Reads a report. Raises ValueError for an invalid one."""
     groups = member(payload, "groups", list) if "groups" in payload else []
     return Report(
         member(payload, "since", float),

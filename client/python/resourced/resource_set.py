@@ -23,11 +23,11 @@ from resourced._quote import quoted
 from resourced.hostlist import Hostlist, HostsLike
 from resourced.idset import IDset, IdsLike
 
-#: What stands for a resource set wherever one is wanted: also an R as JSON text or as a mapping.
+#: Types that functions accept as a resource set: also an R as JSON text or as a mapping.
 ResourcesLike: TypeAlias = "ResourceSet | str | Mapping[str, Any]"
 
 
-#: The resources of ranks that two sets give these groups; None for none.
+#: Combines the groups that ranks have in two sets; None for none.
 Combine: TypeAlias = Callable[[Group | None, Group | None], Group | None]
 
 
@@ -36,10 +36,10 @@ class ResourceSet:
 
     `arg` is an R as JSON text or as a mapping. Raises ValueError, which names the JSON path, for one that is invalid.
     Methods that take a set take any of these, and those that take ranks all that IDset takes. Keys that RFC 20 does not
-    know, such as `scheduling`, are kept.
+    define, and `scheduling`, are kept.
     """
 
-    __hash__ = None  # type: ignore[assignment]  # it can change
+    __hash__ = None  # type: ignore[assignment]  # instances are mutable
 
     def __init__(self, arg: ResourcesLike | None = None, version: int = 1) -> None:
         if version != 1:
@@ -51,7 +51,7 @@ class ResourceSet:
         self._properties: dict[str, IDset] = {}
         self._starttime = self._expiration = 0.0
         self._nslots: int | None = None
-        #: Keys that RFC 20 does not know, of the document and of its execution section.
+        #: Keys that RFC 20 does not define, of the document and of its execution section.
         self._document: dict[str, Any] = {}
         self._execution: dict[str, Any] = {}
         self._ranks = IDset()
@@ -64,7 +64,8 @@ class ResourceSet:
 
     @classmethod
     def of(cls, ranks: IdsLike, cores: IdsLike, nodelist: HostsLike, gpus: IdsLike = "") -> ResourceSet:
-        """The same cores and gpus on each of these ranks, whose hosts are `nodelist`, in the order of the ranks."""
+        """Makes a set with the same cores and gpus on each of these ranks, whose hosts are `nodelist`, in the order of
+        the ranks."""
         result = cls()
         hosts = Hostlist(nodelist)
         group = Group(IDset(ranks), IDset(cores), IDset(gpus))
@@ -80,11 +81,11 @@ class ResourceSet:
     # Text
 
     def encode(self) -> str:
-        """R as JSON text."""
+        """Returns R as JSON text."""
         return json.dumps(self.to_dict(), separators=(",", ":"))
 
     def to_dict(self) -> dict[str, Any]:
-        """R as a JSON value of its own."""
+        """Returns R as a JSON value that shares nothing with this set."""
         execution: dict[str, Any] = {"R_lite": [entry_of(group) for group in self._groups]}
         execution["nodelist"] = [str(self._hosts)] if self._hosts else []
         if self._nslots is not None:
@@ -96,8 +97,8 @@ class ResourceSet:
         return {"version": 1, "execution": execution | copied(self._execution)} | copied(self._document)
 
     def dumps(self) -> str:
-        """A short text: `rank[0-1]/core[0-3],gpu0`."""
-        brackets = 6  # ranges, too
+        """Returns a short text: `rank[0-1]/core[0-3],gpu0`."""
+        brackets = 6  # the flags of brackets and ranges
         return " ".join(
             f"rank{group.ranks.encode(brackets)}/core{group.cores.encode(brackets)}"
             + (f",gpu{group.gpus.encode(brackets)}" if group.gpus else "")
@@ -147,7 +148,7 @@ class ResourceSet:
         return self.count("gpu")
 
     def count(self, name: str) -> int:
-        """The number of all `core` or `gpu`; 0 for other names."""
+        """Returns the number of all `core` or `gpu`; 0 for other names."""
         if name == "core":
             return sum(group.ranks.count() * group.cores.count() for group in self._groups)
         if name == "gpu":
@@ -155,7 +156,7 @@ class ResourceSet:
         return 0
 
     def cores(self, rank: int) -> IDset:
-        """The cores of a rank; none of one that is not here."""
+        """Returns the cores of a rank; none if the set lacks the rank."""
         return next((group.cores.copy() for group in self._groups if rank in group.ranks), IDset())
 
     def gpus(self, rank: int) -> IDset:
@@ -167,7 +168,7 @@ class ResourceSet:
         return _HostsOf(self).of(IDset(rank))[0]
 
     def host_ranks(self, hosts: HostsLike, ignore_nomatch: bool = False) -> list[int]:
-        """The ranks of these hosts, in their order. Raises FileNotFoundError for hosts that are not here."""
+        """Returns the ranks of these hosts, in their order. Raises FileNotFoundError for hosts that the set lacks."""
         ranks = list(self._ranks)
         return [ranks[position] for position in self._hosts.index(hosts, ignore_nomatch=ignore_nomatch)]
 
@@ -183,20 +184,20 @@ class ResourceSet:
 
     @property
     def properties(self) -> str:
-        """The names, separated by commas."""
+        """The names of the properties, separated by commas."""
         return ",".join(self._property_texts())
 
     def get_properties(self) -> str:
-        """JSON text `{NAME: IDSET}`."""
+        """Returns the properties as JSON text `{NAME: IDSET}`."""
         return json.dumps(self._property_texts())
 
     def property_ranks(self, name: str) -> IDset:
-        """The ranks with a property; none for one that is not here."""
+        """Returns the ranks with a property; none if the set lacks it."""
         return self._properties.get(name, IDset()).copy()
 
     def set_property(self, name: str, ranks: IdsLike | None = None) -> ResourceSet:
-        """Gives the ranks, or all of them, a property. Raises ValueError for an invalid name, and for ranks that are not
-        here."""
+        """Gives the ranks, or all, a property. Raises ValueError for an invalid name, and for ranks that the set
+        lacks."""
         check_property(name)
         chosen = self._ranks if ranks is None else self._own(ranks)
         if chosen:
@@ -204,7 +205,7 @@ class ResourceSet:
         return self
 
     def remove_property(self, name: str, ranks: IdsLike | None = None) -> ResourceSet:
-        """Takes a property from the ranks, or from all. Raises ValueError for ranks that are not here."""
+        """Removes a property from the ranks, or from all. Raises ValueError for ranks that the set lacks."""
         left = self._properties.pop(name, IDset()).difference(self._ranks if ranks is None else self._own(ranks))
         if left:
             self._properties[name] = left
@@ -248,7 +249,7 @@ class ResourceSet:
 
     @property
     def scheduling(self) -> Any:
-        """The object under that key, or None."""
+        """The value of the key `scheduling`, or None."""
         return self._document.get("scheduling")
 
     # Ranks
@@ -259,7 +260,7 @@ class ResourceSet:
         return result
 
     def copy_ranks(self, ranks: IdsLike) -> ResourceSet:
-        """Only these ranks. Ranks that are not here are passed over."""
+        """Returns a copy with only these ranks. Ranks that the set lacks are ignored."""
         chosen = self._ranks & ranks
         result = self.copy()
         if chosen != self._ranks:
@@ -275,7 +276,7 @@ class ResourceSet:
         return self
 
     def copy_constraint(self, constraint: str | Mapping[str, Any]) -> ResourceSet:
-        """Only the ranks that match an RFC 31 constraint. Raises ValueError for an invalid one."""
+        """Returns a copy with only the ranks that match an RFC 31 constraint. Raises ValueError for an invalid one."""
         value = read_json(constraint) if isinstance(constraint, str) else constraint
         try:
             return self.copy_ranks(self._matching(value))
@@ -315,7 +316,7 @@ class ResourceSet:
     # Set operations work on single cores and gpus. They raise ValueError if a rank has different hosts in the sets.
 
     def union(self, *args: ResourcesLike) -> ResourceSet:
-        """What is in this set or in one of the others."""
+        """Returns the resources that are in this set or in one of the others."""
         return self.copy().append(*args)
 
     def append(self, *args: ResourcesLike) -> ResourceSet:
@@ -326,7 +327,7 @@ class ResourceSet:
         return self
 
     def add(self, *args: ResourcesLike) -> ResourceSet:
-        """Adds the resources of others, with their properties for ranks that were not here."""
+        """Adds the resources of others, with their properties for ranks that this set lacked."""
         for arg in args:
             other = _resources(arg)
             self._join(other, other._ranks - self._ranks)
@@ -351,14 +352,14 @@ class ResourceSet:
         self._set_groups(groups)
 
     def diff(self, *args: ResourcesLike) -> ResourceSet:
-        """What is in this set and in none of the others. Ranks with nothing left are gone."""
+        """Returns the resources that are in this set and in none of the others, without ranks that have none left."""
         return self._reduced(
             args,
             lambda a, b: a._replace(cores=a.cores - b.cores, gpus=a.gpus - b.gpus) if a and b else a,
         )
 
     def intersect(self, *args: ResourcesLike) -> ResourceSet:
-        """What is in this set and in all of the others, with the properties of this one."""
+        """Returns the resources that are in this set and in all others, with the properties of this one."""
         return self._reduced(
             args,
             lambda a, b: a._replace(cores=a.cores & b.cores, gpus=a.gpus & b.gpus) if a and b else None,
@@ -374,7 +375,7 @@ class ResourceSet:
         return result
 
     def _combined(self, other: ResourceSet, combine: Combine) -> list[Group]:
-        """What combine() makes of the groups of each rank in this set and in the other one."""
+        """Returns the results of combine() for the groups of each rank in this set and in the other one."""
         shared = self._ranks & other._ranks
         for rank, host, other_host in zip(shared, _HostsOf(self).of(shared), _HostsOf(other).of(shared)):
             if host != other_host:
@@ -436,7 +437,7 @@ class _HostsOf:
             position += last - first + 1
 
     def of(self, ranks: IDset) -> Hostlist:
-        """Requires ranks of the set."""
+        """Returns the hosts of ranks, which must be in the set."""
         chosen = Hostlist()
         for first, last in ranks.ranges():
             at = bisect_right(self._firsts, first) - 1

@@ -1,10 +1,10 @@
 """A connection to the daemon for asyncio: remote procedure calls as of RFC 6, streams included.
 
-The connection is made when something is to be sent. If the attempt fails, the requests that wait to be sent fail, except
+The connection is made when something is sent. If the attempt fails, the requests that wait to be sent fail, except
 those with `wait_for_daemon`, for which new attempts are made until they can be sent, or until the daemon refuses this
 client's key or user. When an established connection is lost, every request that was sent fails with a local ECONNRESET;
-the next one makes a new connection. The requests of a connection with several addresses wait for the daemon that leads,
-and some are sent again (_places.py).
+the next one makes a new connection. The requests of a connection with several endpoints wait for the leader, and some
+are sent again (_places.py).
 """
 
 from __future__ import annotations
@@ -24,37 +24,44 @@ from typing import Any, Self
 
 import zmq
 
-from resourced._link import Failure, Link, LinkOptions, LocalLink, Owner, ZmqLink, explain
+from resourced._link import Failure, Link, LinkOptions, LocalLink, Owner, ZmqLink
 from resourced._message import NORESPONSE, STREAMING, Response, request_parts
 from resourced._places import LastLeader, LeaderSearch, Patience, Repeats, leads_no_more, none_leads
+from resourced._reachability import explain
 from resourced._requests import Call, End, Request
+from resourced._tcp_link import TcpLink
 from resourced.address import Endpoint, Keys, default_uri, load_keys, parse_places
 from resourced.errors import ResourcedError
 from resourced.stream import Stream
 
-#: The most requests that are sent and not answered, others wait; and the most messages that wait when notify() adds one.
+#: Maximum number of requests that are sent and not answered, others wait; and of messages that wait when notify() adds
+#: one.
 MAX_PENDING = 65536
-#: Topics whose requests TOPIC-cancel ends.
+#: Topics with requests that TOPIC-cancel ends.
 _CANCELLABLE = ("resource.wait",)
 
 
 class RpcConnection:
-    """A connection to the daemon at `uri`: `ipc://PATH`, `tcp://HOST:PORT` or `local://PATH`; where none is given, the one
-    that resourcectl finds ($RESOURCED_URI). It does not connect yet. `async with` connects and closes.
+    """A connection to the daemon at `uri`: `ipc://PATH`, `tcp://HOST:PORT` or `local://PATH`; the default is the one
+    that resourcectl finds ($RESOURCED_URI). Creating it does not connect yet. `async with` connects and closes.
 
-    `uri` may be several, separated by commas: those of the daemons of a cluster. All are asked at once, and the one that
-    leads gets the requests, which wait for it up to their own timeout; connect() gives up after `failover_timeout`. When
-    the daemon does not lead any more, the next leader gets again: questions whose answer was lost, and changes that the
-    daemon has refused without making them (EHOSTUNREACH, EAGAIN), up to their timeout or for `failover_timeout`. A leader
-    of a lower epoch than one before is not followed.
+    `uri` may be several, separated by commas: those of the daemons of a cluster. All are asked at once, and the leader
+    gets the requests, which wait for it up to their own timeout; connect() gives up after `failover_timeout`. When the
+    daemon has lost leadership, the following are sent again to the next leader: questions whose answer was lost, and
+    changes that the daemon has refused without making them (EHOSTUNREACH, EAGAIN), up to their timeout or for
+    `failover_timeout`. A leader of a lower epoch than an earlier one is not followed. If two lead different clusters,
+    or one that answers is in no cluster, requests and connect() fail with EINVAL.
 
-    `key_file` (else $RESOURCED_KEY) has the keys for a tcp address of a daemon that asks for them; the kernel identifies
-    the clients of others. Times are in seconds. A message that is longer than `max_message_size` ends the connection.
-    `heartbeat_interval` may be math.inf for no heartbeats, and `linger` math.inf to wait for a daemon that does not read.
-    By default the interval is 5 s and the timeout 15 s; with several addresses 1 s and 3 s, to find the next leader soon.
+    The addresses of a host in a tcp URI are tried in turn, each of several for an equal part of `connect_timeout`.
 
-    Raises ResourcedError for an invalid address or time, and for a key file that cannot be used. Not thread-safe: it
-    belongs to the event loop in which it is used first.
+    `key_file` (else $RESOURCED_KEY) has the keys for a tcp address of a daemon that requires them; on other addresses
+    the kernel identifies clients. Times are in seconds. A message that is longer than `max_message_size` ends the
+    connection. `heartbeat_interval` may be math.inf for no heartbeats, and `linger` math.inf to wait for a daemon that
+    does not read. By default the interval is 5 s and the timeout 15 s; with several endpoints 1 s and 3 s, to find the
+    next leader soon.
+
+    Raises ResourcedError for an invalid address or time, and for a key file that cannot be used. Not thread-safe: a
+    connection belongs to the event loop that uses it first.
     """
 
     def __init__(
@@ -104,20 +111,20 @@ class RpcConnection:
         self._since = -math.inf
         self._patience: Patience | None = None
         self._retry: asyncio.TimerHandle | None = None
-        #: Until then nothing is sent: the daemon cannot make changes at present.
+        #: Timer during which nothing is sent, because the daemon cannot make changes at present.
         self._hold: asyncio.TimerHandle | None = None
         self._hold_for = retry_first
         #: Requests and connect() calls that have failed, while the reason is looked for.
         self._failing: dict[asyncio.Task[None], tuple[list[Request], list[asyncio.Future[None]]]] = {}
-        #: connect() of callers.
+        #: Calls of connect() that wait.
         self._connecting: set[asyncio.Future[None]] = set()
         #: Requests and notices that are not sent yet.
         self._outgoing: deque[Request] = deque()
-        #: Sent requests by matchtag; None for those that nobody waits for any more.
+        #: Sent requests by matchtag; None for those whose caller no longer waits.
         self._pending: dict[int, Request | None] = {}
         self._last_tag = 0
         self._numbers = itertools.count(1)
-        #: Services with streams of this client: the end sends each a SERVICE.disconnect.
+        #: Services with streams of this client: close() sends each a SERVICE.disconnect.
         self._services: set[str] = set()
 
     @property
@@ -130,7 +137,7 @@ class RpcConnection:
 
     @property
     def has_places(self) -> bool:
-        """Whether `uri` has several addresses, those of a cluster."""
+        """Whether `uri` has several endpoints, those of a cluster."""
         return len(self._places) > 1
 
     async def connect(self) -> None:
@@ -169,7 +176,7 @@ class RpcConnection:
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
                 response = await request.future
         except TimeoutError:
-            # The response may have been read in the turn of the loop in which the time was over.
+            # Check again: the response may have been read in the turn of the loop in which the time was over.
             if not request.future.done() or request.future.cancelled():
                 raise await self._late(request, seconds) from None
             response = request.future.result()
@@ -179,8 +186,8 @@ class RpcConnection:
         return response.payload()
 
     async def _catch_up(self) -> None:
-        """Reads what has come. A program whose loop did not run meanwhile may not know yet that the connection is gone:
-        a change that is sent over it counts as lost, though it never left."""
+        """Reads all received messages. A program whose loop did not run for a while may not know yet that the
+        connection is lost: a change that is sent over it would count as lost, though it was never transmitted."""
         turns_until_the_end_is_seen = 3
         for _ in range(turns_until_the_end_is_seen if self.has_places and self._connected else 0):
             await asyncio.sleep(0)
@@ -197,12 +204,13 @@ class RpcConnection:
         return await self._search.why(self._keys) if self._search else none_leads(self._places)
 
     def stream(self, topic: str, payload: Mapping[str, Any] | None = None, *, wait_for_daemon: bool = False) -> Stream:
-        """Sends a streaming request. Iterate over the payloads of its responses, and close it, as with `async with`."""
+        """Sends a streaming request. Iterate over the payloads of its responses, and close the stream, for instance
+        with `async with`."""
         return Stream(self, topic, payload or {}, wait_for_daemon)
 
     def notify(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:
-        """Sends a message that gets no response; dropped if there is no connection. Raises ENOBUFS if the daemon does not
-        read, and too many wait."""
+        """Sends a message that gets no response; it is dropped if there is no connection. Raises ENOBUFS if the daemon
+        does not read, and too many messages wait."""
         self._check_open(topic)
         if self._connected and len(self._outgoing) >= MAX_PENDING:
             raise ResourcedError(errno.ENOBUFS, f"{topic}: too many messages wait to be sent to {self.uri}", local=True)
@@ -214,8 +222,8 @@ class RpcConnection:
             self._flush()
 
     async def close(self) -> None:
-        """Tells the daemon to drop this client's streams, and closes. Requests without a response fail with ENOTCONN. If
-        this is cancelled, the connection closes nevertheless, and another close() waits for that."""
+        """Tells the daemon to drop this client's streams, and closes. Requests without a response fail with ENOTCONN.
+        If this call is cancelled, the connection closes nevertheless, and another close() waits for that."""
         self._check_loop("close()")
         if not self._ending:
             self._ending = asyncio.get_running_loop().create_task(self._wait_for_end(self._shut()))
@@ -249,7 +257,7 @@ class RpcConnection:
         finally:
             if self._context:
                 context, self._context = self._context, None
-                # Waits for messages on their way out, as long as they may linger.
+                # This waits for messages on their way out, as long as they may linger.
                 await asyncio.get_running_loop().run_in_executor(None, context.term)
 
     async def __aenter__(self) -> Self:
@@ -269,7 +277,7 @@ class RpcConnection:
         """Sends a request, now or when there is a connection."""
         self._check_open(request.topic)
         request.wait_for_daemon = request.wait_for_daemon or self.has_places
-        # A request that waits for the daemon does not hasten the next attempt.
+        # A request with wait_for_daemon does not start an attempt before its time.
         if not self._is_trying and not (request.wait_for_daemon and self._retry):
             try:
                 self._start()
@@ -284,7 +292,8 @@ class RpcConnection:
         self._flush()
 
     def cancel(self, request: Request) -> None:
-        """Neither function of the request is called any more; the daemon is asked to end it if it can be ended."""
+        """Cancels a request: neither of its functions is called any more, and the daemon is asked to end it if it can
+        be ended."""
         if request.matchtag is None:
             if request in self._outgoing:
                 self._outgoing.remove(request)
@@ -297,7 +306,7 @@ class RpcConnection:
     async def end(self, request: Request) -> None:
         """Cancels a request, and waits until the daemon has ended it, at most for the linger time."""
         tag = request.matchtag
-        # None: it was cancelled before.
+        # The value None means that the request was cancelled before.
         open_there = self._connected and tag in self._pending and self._pending[tag] in (request, None)
         self.cancel(request)
         if tag is not None and open_there and self._connected:
@@ -354,11 +363,12 @@ class RpcConnection:
     def _start(self) -> None:
         if self.has_places:
             self._search = LeaderSearch(self._places, self._last_leader, self, self._make_link, self._follow, self._refuse,
-                                        attempt=self._connect_timeout, pauses=(self._retry_first, self._retry_most))
+                                        attempt=self._connect_timeout, longest=self._failover_timeout,
+                                        pauses=(self._retry_first, self._retry_most))
         else:
             self._link = self._make_link(self, self._places[0])
             self._patience = Patience(self._connect_timeout, lambda: self.link_failed(Failure.TIMED_OUT))
-        # Not before: without descriptors there is no link, and the next attempt has to come.
+        # Cancel the timer only now: without descriptors there is no link, and the next attempt has to be made.
         if self._retry:
             self._retry.cancel()
             self._retry = None
@@ -367,6 +377,8 @@ class RpcConnection:
         if endpoint.scheme == "local":
             return LocalLink(owner, endpoint, self._link_options)
         self._context = self._context or zmq.Context()
+        if endpoint.scheme == "tcp":
+            return TcpLink(owner, self._context, endpoint, self._keys, self._link_options, self._connect_timeout)
         return ZmqLink(owner, self._context, endpoint, self._keys, self._link_options)
 
     def _follow(self, link: Link) -> None:
@@ -384,7 +396,7 @@ class RpcConnection:
             self._fail_with(why, requests, futures)
 
     def _drop_link(self, linger: float = 0) -> list[Request]:
-        """Returns the requests that were sent."""
+        """Drops the link. Returns the requests that were sent."""
         if self._patience:
             self._patience.end()
             self._patience = None
@@ -435,7 +447,7 @@ class RpcConnection:
         self._flush()
 
     def link_failed(self, failure: Failure) -> None:
-        """Of the only place."""
+        """Handles the failure of the only endpoint."""
         self._drop_link()
         requests = self._keep_waiting()
         if failure.is_final:
@@ -459,8 +471,9 @@ class RpcConnection:
         task.add_done_callback(lambda done: self._failing.pop(done))
 
     def follows(self, acquired: Mapping[str, Any]) -> bool:
-        """Whether the daemon that has answered an acquire with this may be followed. If not, its connection is ended."""
-        if self._last_leader.may_be_followed_by(acquired):
+        """Whether the daemon with this answer to an acquire may be followed. If not, its connection is ended."""
+        if self._last_leader.allows(acquired):
+            self._last_leader.become(acquired)
             return True
         self.link_lost()
         return False
@@ -470,7 +483,7 @@ class RpcConnection:
         again = [one for one in sent if self.has_places and self._repeats.survives_loss(one)]
         self._send_again(again)
         requests = [*(one for one in sent if one not in again), *self._keep_waiting()]
-        # A daemon that ends each connection at once is asked at growing intervals.
+        # Pauses grow if a daemon ends each connection at once.
         if asyncio.get_running_loop().time() - self._since >= self._retry_most:
             self._pause = self._retry_first
         self._retry_later()
@@ -486,7 +499,7 @@ class RpcConnection:
     def _put_off(self, request: Request, error: ResourcedError) -> bool:
         """Keeps a request that was refused for the next leader, or for later."""
         if request.flags & STREAMING:
-            # An acquisition and a journal go on at the next leader, as after a loss.
+            # An acquisition and a journal continue at the next leader, as after a loss.
             if not leads_no_more(request, error):
                 return False
             request.fail(ResourcedError(errno.ECONNRESET, f"the daemon at {self.uri} does not lead any more", local=True))

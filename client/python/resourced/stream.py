@@ -12,12 +12,12 @@ from resourced._message import STREAMING, Response
 from resourced._requests import Reader, Request
 from resourced.errors import ResourcedError
 
-#: The most that a stream keeps for a reader that does not read: responses, and their bytes.
+#: Maximum number of unread responses of a stream, and of their bytes.
 MAX_UNREAD, MAX_UNREAD_BYTES = 4096, 64 << 20
 
 
 class Sender(Protocol):
-    """The connection."""
+    """The interface of the connection."""
 
     def submit(self, request: Request) -> None: ...
     def cancel(self, request: Request) -> None: ...

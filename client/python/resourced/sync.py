@@ -1,11 +1,12 @@
-"""The same as `resourced`, for programs without asyncio: each function waits for its result.
+"""The functions of `resourced` for programs without asyncio: each function waits for its result.
 
 A connection has an event loop of its own, which runs inside these functions, in the thread of the caller. Between calls
-nothing is read; what the daemon sends meanwhile is there at the next one. Inside a running event loop use `resourced`.
+nothing is read; messages that the daemon sends meanwhile are read by the next call. Inside a running event loop use
+`resourced`.
 
-While a function waits in the main thread, handlers of signals run between two turns of its loop. If one raises, as that
-of Ctrl-C does, the wait ends, and no message is lost. A connection stays with its process: a child that was forked can
-only close it, which the parent does not notice.
+While a function waits in the main thread, handlers of signals run between two turns of its loop. If a handler raises,
+as that of Ctrl-C does, the wait ends, and no message is lost. A connection belongs to its process: a forked child can
+only close it, without effect on the parent.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class _Signals:
                 for number in self._handlers:
                     self._replaced.add(number)
                     signal.signal(number, self._arrive)
-            except BaseException:  # of a handler that is not replaced yet
+            except BaseException:  # raised by a handler that is not replaced yet
                 self.restore()
                 raise
 
@@ -114,7 +115,7 @@ class _Signals:
                 signal.signal(number, self._handlers[number])
                 self._replaced.discard(number)
         finally:
-            if self._replaced:  # the handler that was restored last has raised
+            if self._replaced:  # the last restored handler has raised
                 self.restore()
 
     def deliver(self) -> None:
@@ -124,7 +125,7 @@ class _Signals:
 
 
 def _like_method(method: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """functools.wraps for a function that has its object already."""
+    """Does the same as functools.wraps for a bound function."""
 
     def named(function: Callable[P, T]) -> Callable[P, T]:
         functools.update_wrapper(function, method)
@@ -188,15 +189,16 @@ class _Makes(Generic[P, T]):
 
 
 class Reader(_Twin, Generic[R]):
-    """Something to iterate over, with an end. Leaving its `with` closes it."""
+    """A base class of objects to iterate over, with an end. Leaving its `with` closes it."""
 
     def close(self) -> None:
-        """Ends it; the iteration stops."""
+        """Closes the object; the iteration stops."""
         if self._usable:
             self._run(self._twin.close())
 
     def next(self, timeout: float | None = None) -> R | None:
-        """The next item, or None at the end and if there is none within `timeout` seconds. Nothing is lost by that."""
+        """Returns the next item, or None at the end, and after `timeout` seconds without one. A timeout loses no
+        item."""
         item: R | None = self._run(self._twin.next(timeout))
         return item
 
@@ -227,7 +229,7 @@ class Acquisition(Reader[_acquisition.AcquisitionEvent]):
 
     @property
     def resources(self) -> ResourceSet:
-        """Empty before the first Acquired."""
+        """The last known inventory. Empty before the first Acquired."""
         resources: ResourceSet = self._twin.resources
         return resources
 
@@ -255,7 +257,7 @@ class Connection(_Twin):
 
     @_signature_of(_rpc.RpcConnection.__init__)
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Not epoll, which a child that was forked would share with its parent.
+        # Use poll instead of epoll, which a forked child would share with its parent.
         loop = asyncio.SelectorEventLoop(selectors.PollSelector())
         try:
             super().__init__(_connection.Connection(*args, **kwargs), loop)
@@ -282,7 +284,7 @@ class Connection(_Twin):
     journal = _Makes(Journal, _connection.Connection.journal)
 
     def notify(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:
-        """Sends a message that gets no response; dropped if there is no connection."""
+        """Sends a message that gets no response; it is dropped if there is no connection."""
 
         async def in_loop() -> None:
             self._twin.notify(topic, payload)
@@ -307,7 +309,7 @@ class Connection(_Twin):
             return
         try:
             self._run(self._twin.close())
-        except BaseException:  # of a handler: messages still have the linger time to leave
+        except BaseException:  # raised by a handler: messages still have the linger time to leave
             self._run(self._twin.close())
             raise
         finally:
@@ -326,5 +328,5 @@ class Connection(_Twin):
         self.close()
 
 
-#: A connection for `with`, which connects and closes it.
+#: Makes a connection for `with`, which connects and closes it.
 connect = Connection

@@ -1,5 +1,5 @@
 // Requests to the daemon: GET /api/TOPIC answers with the payload that docs/protocol.md describes, or with an error
-// {errno, text}. A daemon that wants a token answers 401; the tab keeps the token until it is closed.
+// {errno, text}. A daemon that requires a token answers 401; the tab keeps the token until it is closed.
 
 const TOKEN_KEY = "resourced-token";
 
@@ -18,7 +18,9 @@ const errorOf = async (response) => {
   return new ApiError(response.status, body.errno ?? 0, body.text ?? `the daemon answered ${response.status}`);
 };
 
-/** The response of GET /api/TOPIC with these request keys. Throws ApiError, with status 0 without a connection. */
+/**
+ * Returns the response of GET /api/TOPIC with these request keys. Throws ApiError, with status 0 without a connection.
+ */
 export const open = async (topic, params = {}, signal = undefined) => {
   const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value !== undefined)).toString();
   const token = sessionStorage.getItem(TOKEN_KEY);
@@ -30,5 +32,5 @@ export const open = async (topic, params = {}, signal = undefined) => {
   return response;
 };
 
-/** The payload of that response. */
+/** Returns the payload of the response of open(). */
 export const get = async (topic, params, signal) => (await open(topic, params, signal)).json();

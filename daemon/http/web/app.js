@@ -1,5 +1,5 @@
-// The page: puts the views together, and follows the address. The address says what is shown (router.js), the store what
-// is true (store.js).
+// The page: connects the views, and follows the address. The address determines the view (router.js), the store has the
+// state of the daemon (store.js).
 import * as api from "./api.js";
 import * as drains from "./drains.js";
 import * as keys from "./keys.js";
@@ -22,7 +22,7 @@ import { duration, stamp } from "./time.js";
 import * as users from "./users.js";
 
 const VIEWS = ["map", "drains", "events", "system"];
-const AGE_MS = 15000; // Ages on the page are brought up to date this often.
+const AGE_MS = 15000; // The interval at which ages on the page are updated.
 const ANNOUNCE_MS = 4000;
 
 let place = router.parse(location.hash);
@@ -51,11 +51,11 @@ const store = new Store({
   },
 });
 
-// The model that the views show, and its time: the present, or a time of the past.
+// The model that the views show: of the present, or of a time of the past.
 const shown = () => past.model ?? store.model;
 const now = () => (past.model ? past.at : Date.now() / 1000);
 
-// What the views may use of the page.
+// The interface of the page for the views.
 const app = {
   get model() {
     return shown();
@@ -99,7 +99,7 @@ const past = new Past({
 });
 const summary = new Summary(byId("summary"), (query) => setQuery(query));
 
-// Parameters of the map that stay when a node is opened.
+// Parameters of the map that remain when a node is opened.
 const kept = () => {
   const { q, group, as, at } = place.params;
   return { q, group, as, at };
@@ -129,7 +129,7 @@ const showMap = () => {
   byId("grouping").value = wanted;
 };
 
-// Another model is shown, or a new state of it.
+// Shows another model, or a new state of it.
 const showModel = () => {
   if (!store.isLoaded) return;
   shownGrouping = null;
@@ -141,7 +141,7 @@ const showModel = () => {
   announceSoon();
 };
 
-// What could not be read before, as the history of a node that was not there.
+// Retries failed reads, such as the history of a node that did not exist.
 const retry = () => {
   panel.retry();
   eventsView.retry();
@@ -154,11 +154,11 @@ const loaded = () => {
   if (!isPainted) markPainted();
 };
 
-// The time in the address, undefined for now.
+// Returns the time in the address, undefined for now.
 const timeOf = ({ view, params }) =>
   (view !== "map" && view !== "node") || !(Number(params.at) > 0) ? undefined : Number(params.at);
 
-// The frame is on the screen when the task after it runs.
+// Marks the page as painted: the frame is on the screen when the task after it runs.
 let isPainted = false;
 const markPainted = () => {
   isPainted = true;
@@ -180,7 +180,7 @@ const matchSoon = throttled(() => {
 
 const changed = (nodes) => {
   if (past.model) return;
-  // A search for a state follows the states.
+  // Repeat the search, because a search for a state follows the states.
   if (found) matchSoon();
   if (nodes.length > 0) map.update(shown(), nodes);
   if (nodes.length === 0 || nodes.includes(shown().find(place.argument))) panel.render();
@@ -232,7 +232,7 @@ const drawAll = () => {
   if (place.view === "system") systemView.draw();
 };
 
-// The states as a sentence for screen readers, not more often than it can be read.
+// Announces the states as a sentence for screen readers, not more often than it can be read.
 let announcedText = "";
 const announceStates = () => {
   const text = sentence(shown());
@@ -243,7 +243,7 @@ const announceSoon = throttled(announceStates, ANNOUNCE_MS);
 
 const drawLive = (state) => {
   const element = byId("live");
-  // Events alone do not tell the state after some of them.
+  // After a failure the view is not live: later events do not determine the state.
   const isLive = state.live && !store.failure;
   element.classList.toggle("is-live", isLive);
   setText(element, isLive ? "live" : "not live");
@@ -277,7 +277,7 @@ const select = () => {
 };
 
 const setQuery = (query) => {
-  const now = router.parse(location.hash); // `place` may not have followed yet.
+  const now = router.parse(location.hash); // `place` may not be updated yet.
   const isHere = now.view === "map" || now.view === "node";
   const base = isHere ? now : { view: "map", params: {} };
   const next = router.format({ ...base, params: { ...base.params, q: query } });
@@ -291,7 +291,8 @@ const setQuery = (query) => {
   if (store.isLoaded) showMatches();
 };
 
-// A search changes nothing but what is bright on the map, so it costs little beside the search itself.
+// Shows the matches of a search, which changes only the brightness of nodes on the map, so it costs little beside the
+// search itself.
 const showMatches = () => {
   findMatches();
   map.highlight(found?.mask ?? null);
@@ -299,7 +300,7 @@ const showMatches = () => {
   drawLists();
 };
 
-// What the address says beside the state of nodes: the view, and links that lead on from it.
+// Shows the view of the address, and the links that depend on it.
 const showPlace = () => {
   const view = isMap() ? "map" : place.view;
   for (const name of VIEWS) byId(`view-${name}`).hidden = name !== view;
@@ -324,7 +325,7 @@ const showPlace = () => {
   else if (router.parse(lastView).view === "map") lastView = router.format({ view: "map", params: kept() });
 };
 
-/** Shows what the address says. */
+/** Shows the view of the address. */
 const navigate = () => {
   place = router.parse(location.hash);
   if (place.view !== "node" && !VIEWS.includes(place.view)) place = { view: "map", argument: "", params: {} };
@@ -365,7 +366,7 @@ const nextGrouping = () => {
   app.replaceParams({ group: layout.GROUPINGS[(at + 1) % layout.GROUPINGS.length] });
 };
 
-// The daemon wants a token, or refused the one that it got.
+// Asks for a token, because the daemon requires one, or refused the last one.
 const askToken = () => {
   const dialog = byId("token-dialog");
   if (!dialog.open) dialog.showModal();
@@ -433,7 +434,7 @@ const start = () => {
   setInterval(() => {
     drawLists();
     drawSide();
-    // Text that somebody selects to copy stays.
+    // Keep text that the user selects to copy.
     if (getSelection().isCollapsed) panel.render();
     if (!document.hidden) panel.refresh();
   }, AGE_MS);

@@ -1,6 +1,10 @@
-// Elements of the page. All text goes in as text nodes: reasons, notes and names come from users and may hold anything.
+// Elements of the page. All text is added as text nodes: reasons, notes and names come from users and may contain
+// anything.
 
-/** An element with properties and children. `on` has listeners, `data` and `aria` attributes; null children are left out. */
+/**
+ * Makes an element with properties and children. `on` has listeners, `data` and `aria` attributes; null children are
+ * left out.
+ */
 export const el = (tag, options = {}, ...children) => {
   const { on = {}, data = {}, aria = {}, ...properties } = options;
   const element = document.createElement(tag);
@@ -16,20 +20,23 @@ export const el = (tag, options = {}, ...children) => {
   return element;
 };
 
-/** Sets the text of an element if it differs, so that screen readers are not told twice. */
+/** Sets the text of an element if it differs, so that screen readers do not read it twice. */
 export const setText = (element, text) => {
   if (element.textContent !== text) element.textContent = text;
 };
 
-// Columns of numbers, which are aligned at the right.
+// Titles of columns of numbers, which are aligned at the right.
 const NUMBERS = new Set(["Nodes", "Succeeded", "Failed", "For"]);
 
-// On a telephone a row is a list of its cells, each after the head of its column.
+// Names the cells of rows: on a telephone a row is a list of its cells, each after the title of its column.
 const nameCells = (heads, rows) => {
   for (const row of rows) for (const [i, cell] of [...row.children].entries()) cell.dataset.head = heads[i];
 };
 
-/** A table in a frame that scrolls, by the heads of its columns and its rows. The caption is for screen readers. */
+/**
+ * Makes a table in a frame that scrolls, from the titles of its columns and its rows. The caption is for screen
+ * readers.
+ */
 export const table = (heads, rows, caption) => {
   nameCells(heads, rows);
   return el(
@@ -53,7 +60,7 @@ export const table = (heads, rows, caption) => {
   );
 };
 
-// Where the focus is within an element, as positions among children.
+// Returns the position of the focus within an element, as positions among children.
 const focusPath = (element) => {
   const path = [];
   let at = document.activeElement;
@@ -62,7 +69,7 @@ const focusPath = (element) => {
   return path;
 };
 
-/** Replaces the children of an element. The focus goes to what takes the place of the element that had it. */
+/** Replaces the children of an element. The focus moves to the element that replaces the one that had it. */
 export const replace = (element, ...children) => {
   const path = focusPath(element);
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
@@ -71,7 +78,7 @@ export const replace = (element, ...children) => {
 
 export const byId = (id) => document.getElementById(id);
 
-/** `12,345` in the language of the browser. */
+/** Returns a number such as `12,345`. */
 export const number = (n) => n.toLocaleString("en");
 
 /** Calls f at most once per animation frame, and at most every `ms`. */
@@ -93,6 +100,6 @@ export const throttled = (f, ms = 0) => {
   };
 };
 
-/** A small square that shows a state as the map does. */
+/** Makes a small square that shows a state like the map. */
 export const badge = (state) =>
   el("span", { className: `badge state-${state.name}`, aria: { hidden: "true" } }, state.glyph);

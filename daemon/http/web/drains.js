@@ -1,4 +1,4 @@
-// The list of drained nodes, by reason or by age, and of drains that begin later.
+// The list of drained nodes, by reason or by age, and of scheduled drains.
 import { el, number, replace, table } from "./dom.js";
 import { hostsText } from "./eventtext.js";
 import { actorText } from "./model.js";
@@ -8,11 +8,11 @@ import { ONLINE, STATES } from "./states.js";
 import { duration, stamp } from "./time.js";
 
 const NO_REASON = "no reason given";
-// More rows than these are not shown; the number of the rest is.
+// Maximum numbers of shown rows; the number of the other ones is shown instead of them.
 const MAX_GROUPS = 300;
 const MAX_NODES = 300;
 
-/** Drains as [{reason, nodes, oldest, newest, by}], the oldest first. `nodes` are in natural order. */
+/** Returns drains as [{reason, nodes, oldest, newest, by}], the oldest first. `nodes` are in natural order. */
 export const byReason = (model) => {
   const groups = new Map();
   for (const index of model.order) {
@@ -29,7 +29,7 @@ export const byReason = (model) => {
   return [...groups.values()].sort((a, b) => a.oldest - b.oldest);
 };
 
-/** How many of some nodes are not online. */
+/** Returns the number of these nodes that are not online. */
 export const offlineCount = (model, nodes) => nodes.filter((index) => !(model.flags[index] & ONLINE)).length;
 
 const splitText = (model, nodes) => {

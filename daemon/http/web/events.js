@@ -1,4 +1,5 @@
-// The list of events, newest first: those that the page has, or those of a longer time, by name and by node or text.
+// The list of events, newest first: the ones that the page has, or those of a longer time, filtered by name and by node
+// or text.
 import * as history from "./history.js";
 import { el, number, replace, throttled } from "./dom.js";
 import { NAMES, passes } from "./eventtext.js";
@@ -22,7 +23,7 @@ export class EventsView {
     this.filter = { names: new Set(), text: "" };
     this.span = 0;
     this.shown = PAGE;
-    this.record = new history.Record(); // Events of a longer time.
+    this.record = new history.Record(); // The events of a longer time.
     this.note = "";
     this.failed = false;
     this.list = el("ol", { className: "events", aria: { label: "Events, newest first" } });
@@ -101,7 +102,7 @@ export class EventsView {
     this.draw();
   }
 
-  /** Reads a longer time anew, of which events may be missing. */
+  /** Reads the longer time again, because events may be missing. */
   async read_() {
     this.record.stop();
     this.note = "";
@@ -125,12 +126,12 @@ export class EventsView {
     this.drawSoon();
   }
 
-  /** Reads a longer time if that has failed. */
+  /** Reads the longer time again if that has failed. */
   retry() {
     if (this.failed) this.restart();
   }
 
-  /** Takes new events of the journal. */
+  /** Adds new events of the journal. */
   take(events) {
     this.record.take(events, MAX_READ);
     if (!this.element.hidden) this.drawSoon();

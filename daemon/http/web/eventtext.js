@@ -1,4 +1,4 @@
-// Events of the journal (RFC 44 and this project's own) as text, and which nodes they are about.
+// Events of the journal (RFC 44 and this project's own) as text, and the nodes that they concern.
 import * as hostlist from "./hostlist.js";
 import * as idset from "./idset.js";
 import * as rset from "./rset.js";
@@ -25,10 +25,10 @@ export const NAMES = [
   "truncate",
 ];
 
-// Longer lists of hosts are shown as a number.
+// Number of hosts from which a list is shown as a number.
 const MANY_NODES = 20000;
 
-/** Ranks of an event; empty if it is about none or about all. */
+/** Returns the ranks of an event; empty if it concerns no rank or all. */
 export const ranksOf = (event) => {
   const context = event.context ?? {};
   if (event.name === "alloc") return idset.unionAll((context.allocations ?? []).map((a) => rset.resources(a.R).ranks));
@@ -38,13 +38,13 @@ export const ranksOf = (event) => {
   return idset.unionAll(changes.map((text) => idset.parse(text)));
 };
 
-/** The hosts of nodes as text, or their number if they are many. */
+/** Returns the hosts of nodes as text, or their number if they are many. */
 export const hostsText = (model, indices) => {
   if (indices.length > MANY_NODES) return `${indices.length.toLocaleString("en")} nodes`;
   return hostlist.encode(indices.map((index) => model.hosts[index]));
 };
 
-/** The hosts of an event as text. */
+/** Returns the hosts of an event as text. */
 export const targetsOf = (model, event) => {
   const context = event.context ?? {};
   if (typeof context.nodelist === "string" && event.name !== "restart") return context.nodelist;
@@ -65,7 +65,7 @@ const propertiesText = (context) => {
   return listed([...added, ...removed]);
 };
 
-/** What an event says beside its name and nodes: a reason, ids, properties. */
+/** Returns the other contents of an event beside its name and nodes: a reason, ids, properties. */
 export const detailOf = (event) => {
   const context = event.context ?? {};
   const parts = [];
@@ -85,10 +85,10 @@ export const detailOf = (event) => {
 
 export const actorOf = (event) => actorText(event.context?.by);
 
-// All ids of an event: what is shown may leave some out.
+// Returns all ids of an event, of which the shown text may leave some out.
 const idsOf = ({ context = {} }) => [...(context.ids ?? []), ...(context.allocations ?? []).map(({ id }) => id)];
 
-/** Whether an event passes a filter {names: Set, text}. `text` is a host, or a part of what is shown. */
+/** Whether an event passes a filter {names: Set, text}. `text` is a host, or a part of the shown text. */
 export const passes = (model, event, { names, text }) => {
   if (names.size > 0 && !names.has(event.name)) return false;
   if (!text) return true;

@@ -1,7 +1,7 @@
-// The one way in which what the daemon says becomes the model. Answers to questions and events come over connections of
-// their own, so an answer may be older or newer than the events around it. But it is not older than its question: the
-// events since the question are kept, and folded again into the answer. In order up to the last one they leave the same
-// state however many of them the answer has already, as each sets what it is about.
+// Folds all data of the daemon into the model. Answers and events come over different connections, so an answer may be
+// older or newer than the events around it, but not older than its question. Therefore the events since the question
+// are kept, and folded again into the answer. Folding them in order up to the last one leads to the same state even if
+// the answer contains some of them, because each event sets absolute values.
 import * as idset from "./idset.js";
 import * as hostlist from "./hostlist.js";
 import * as rset from "./rset.js";
@@ -14,11 +14,11 @@ const REASON = 1;
 /**
  * Folds one of these into a model:
  *   {batch}    a response of the journal: {events, last}
- *   {asked}    the news that a question is on its way, `status` or `allocations`; one at a time
+ *   {asked}    a question was sent, `status` or `allocations`; one at a time
  *   {status}   the payload of resource.status
  *   {page}     a payload of resource.allocations
- *   {aged}     the news that the status is so old that what has no events may have changed
- *   {lost}     the news that events were missed, or that their numbers mean nothing any more
+ *   {aged}     the status is so old that states without events may have changed
+ *   {lost}     events were missed, or their numbers are no longer valid
  * Returns `model`, which is another one after a status, and what has changed: `nodes` (indices of nodes with another
  * state), `layout` (properties), and `events` (those of the batch that had not come before).
  */
@@ -33,10 +33,10 @@ export const fold = (model, said) => {
   return change;
 };
 
-/** What to ask the daemon next: `status`, `allocations`, or nothing. */
+/** Returns the next question for the daemon: `status`, `allocations`, or nothing. */
 export const wants = (model) => (model.isOutdated ? "status" : model.ledgerKnown ? "" : "allocations");
 
-// What was asked before is answered from before, and what is known of allocations has a hole.
+// Forgets the open question, whose answer is outdated, and allocations, of which some may be unknown.
 const forget = (model) => {
   model.isOutdated = true;
   model.ledgerKnown = false;
@@ -51,7 +51,7 @@ const lose = (model) => {
 const takeBatch = (model, { events, last }, change) => {
   if (last !== undefined) {
     if (last <= model.position) return;
-    // Of the events in between, some are not kept any more.
+    // Some of the events in between are no longer kept.
     if (model.position !== undefined && events[0]?.name === "truncate") forget(model);
     model.position = last;
   }
@@ -64,7 +64,7 @@ const takeStatus = (before, status, change) => {
   const { question } = before;
   if (question?.topic !== "status") return;
   before.question = null;
-  // A standby may answer with less than what its leader has told in events.
+  // Ignore an answer of a standby that lags behind the events of its leader.
   if (status.sequence < before.position) return;
   const model = new Model(status.R);
   change.model = model;
@@ -110,7 +110,7 @@ const readStates = (model, status) => {
   for (let index = 0; index < model.size; ++index) ++model.counts[SHOWN[model.flags[index]]];
 };
 
-/** A model of a status, as that of a time of the past, in which nothing happens. */
+/** Returns a model of a status without events, such as that of a time of the past. */
 export const modelOf = (status) => {
   const model = new Model(status.R);
   readStates(model, status);
@@ -139,7 +139,7 @@ const apply = (model, event, change) => {
     forget(model);
     model.isRenumbered = true;
   }
-  // Ranks of later events may be those of other nodes.
+  // After a renumbering, ranks of events may be those of other nodes.
   if (!model.isRenumbered) HANDLERS.get(event.name)?.(model, event.context ?? {}, event, change);
 };
 
@@ -170,7 +170,7 @@ const use = (model, hardware, ranks, sign) => {
   model.used = { cores: model.used.cores + sign * cores, gpus: model.used.gpus + sign * gpus };
 };
 
-// `part` are the ranks that are freed, null for all.
+// Releases an allocation; `part` has the freed ranks, null for all.
 const release = (model, id, part, change) => {
   const allocation = model.allocations.get(id);
   if (!allocation) return;
@@ -186,7 +186,7 @@ const eachOf = (model, context, f) => model.each(idset.parse(context.idset ?? ""
 const sets = (bits, isSet) => (model, context, _event, change) =>
   eachOf(model, context, (index) => setFlags(model, index, bits, isSet, change));
 
-// A drain on a node that is drained keeps the time, the reason or both, as DrainTable of core/module does.
+// Applies a drain. On a drained node it keeps the time, the reason or both, as DrainTable of core/module does.
 const drain = (model, context, event, change) => {
   const overwrite = context.overwrite ?? REASON;
   eachOf(model, context, (index) => {
@@ -242,7 +242,7 @@ const updateProperties = (model, context, _event, change) => {
 
 const alloc = (model, context, _event, change) => {
   for (const allocation of context.allocations ?? []) {
-    // Before all allocations are known, none can be counted.
+    // Allocations can only be counted when all are known.
     if (model.ledgerKnown) hold(model, allocation);
     model.each(rset.resources(allocation.R).ranks, (index) =>
       setFlags(model, index, ALLOCATED, !model.ledgerKnown || model.held[index] > 0, change),
@@ -259,7 +259,7 @@ const free = (model, context, _event, change) => {
 const update = (model, context, event, change) => {
   if (typeof context.expiration === "number") model.expiration = context.expiration;
   updateProperties(model, context, event, change);
-  // Another R of the enclosing instance, without some of the nodes.
+  // The enclosing instance has another R, without some of the nodes.
   if (context.shrink !== undefined) forget(model);
 };
 

@@ -1,4 +1,5 @@
-// Mouse, touch and wheel on an element as pan, zoom, tap and hover. Places are CSS pixels within the element.
+// Translates mouse, touch and wheel on an element to pan, zoom, tap and hover. Positions are CSS pixels within the
+// element.
 
 const TAP_DISTANCE = 6;
 const WHEEL_STEP = 0.0015;

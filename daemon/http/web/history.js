@@ -1,10 +1,11 @@
-// Past events: the journal read from a time up to its present end, and no further.
+// Past events: reads the journal from a time up to its present end, and no further.
 import * as api from "./api.js";
 import * as sse from "./sse.js";
 
 /**
- * Events of the journal with these request keys, at most `max` of the newest: {events, complete, last}. `complete` is false
- * if older ones were left out; `last` is the number of the last event that there is, undefined if events have no numbers.
+ * Reads events of the journal with these request keys, at most `max` of the newest: {events, complete, last}.
+ * `complete` is false if older ones were left out; `last` is the number of the last event of the log, undefined if
+ * events have no numbers.
  */
 export const read = async (params, max, signal) => {
   const abort = new AbortController();
@@ -39,15 +40,15 @@ export const read = async (params, max, signal) => {
   return { events, complete, last };
 };
 
-// No event is after this time, so nothing but the end of the history is sent.
+// A time after all events, for which only the end of the history is sent.
 const FAR = 4102444800;
 
-/** The number of the last event that there is, undefined if events have no numbers. */
+/** Returns the number of the last event of the log, undefined if events have no numbers. */
 export const lastNumber = async (signal) => (await read({ since: FAR }, 1, signal)).last;
 
 /**
- * Joins later events to those in order. Events that come by two ways, as those that happen while a history is read, are
- * there once. Changes `past`, and returns it.
+ * Joins later events to those in order. Events that are received twice, such as those during the reading of a history,
+ * are kept once. Changes `past`, and returns it.
  */
 export const join = (past, events) => {
   for (const event of events) {
@@ -64,20 +65,20 @@ const hasTwin = (past, end, event) => {
   return false;
 };
 
-/** Events of a longer time that are read once, and which live ones join. */
+/** Events of a longer time, which are read once and extended by live ones. */
 export class Record {
   constructor() {
     this.stop();
   }
 
-  /** Forgets the events, and ends a reading. */
+  /** Removes the events, and ends a reading. */
   stop() {
     this.abort_?.abort();
     this.events = null;
     this.meanwhile_ = null; // Live events while others are read.
   }
 
-  /** Reads as read() does. Returns {complete}, or null if another reading has taken the place of this one. */
+  /** Reads as read() does. Returns {complete}, or null if another reading has replaced this one. */
   async read(params, max) {
     this.stop();
     const { signal } = (this.abort_ = new AbortController());
@@ -95,7 +96,7 @@ export class Record {
     }
   }
 
-  /** Takes live events; keeps at most twice `max`. */
+  /** Adds live events; keeps at most twice `max`. */
   take(events, max) {
     if (this.meanwhile_) this.meanwhile_.push(...events);
     if (!this.events) return;

@@ -1,13 +1,13 @@
-// Lists of hosts (RFC 29): from text to names, from names to compressed text, and the natural order of names.
+// Lists of hosts (RFC 29): conversion from text to names and back to compressed text, and the natural order of names.
 
-// The most hosts that one bracketed expression may stand for, as in the daemon.
+// Maximum number of hosts of one bracketed expression, as in the daemon.
 const MAX_EXPANSION = 1 << 20;
 
 const fail = (text, why) => {
   throw new SyntaxError(`"${text}" is not a hostlist: ${why}`);
 };
 
-/** Expressions of a text, split at the commas outside of brackets. */
+/** Returns the expressions of a text, split at the commas outside of brackets. */
 const split = (text) => {
   const parts = [];
   let start = 0;
@@ -27,9 +27,9 @@ const split = (text) => {
 };
 
 /**
- * Runs of a text: {prefix, suffix, first, count, width}. The hosts of a run have consecutive numbers of at least `width`
- * digits; a host without a bracket is a run of one with width 0 and its name in `prefix`. Throws SyntaxError for a bad
- * text and RangeError for one with too many hosts.
+ * Returns the runs of a text: {prefix, suffix, first, count, width}. The hosts of a run have consecutive numbers of at
+ * least `width` digits; a host without a bracket is a run of one with width 0 and its name in `prefix`. Throws
+ * SyntaxError for a bad text and RangeError for one with too many hosts.
  */
 export const parseRuns = (text) => {
   const runs = [];
@@ -63,7 +63,7 @@ export const parseRuns = (text) => {
   return runs;
 };
 
-/** The names of runs, in order. */
+/** Returns the names of runs, in order. */
 export const expand = (runs) => {
   const names = [];
   for (const { prefix, suffix, first, count, width } of runs) {
@@ -74,13 +74,13 @@ export const expand = (runs) => {
   return names;
 };
 
-/** The names of a text, in order. Throws as parseRuns() does. */
+/** Returns the names of a text, in order. Throws as parseRuns() does. */
 export const parse = (text) => expand(parseRuns(text));
 
-// Digits beyond these are exact in no JavaScript number, so they stay text.
+// Matches numbers of at most 15 digits: longer ones are exact in no JavaScript number, so they stay text.
 const DIGITS = /[0-9]{1,15}/g;
 
-// The numbers in a name with what is left and right of them.
+// Returns the numbers in a name with the text on the left and right of each.
 const splits = (name) => {
   const found = [];
   for (const match of name.matchAll(DIGITS)) {
@@ -93,7 +93,7 @@ const splits = (name) => {
 const widthOf = (digits) => (digits.length > 1 && digits[0] === "0" ? digits.length : 1);
 const padded = (number, width) => String(number).padStart(width, "0");
 
-// The stem that two neighbours share: they differ in one number at most, which the second writes with the digits of the
+// Returns the stem of two neighbours that differ in at most one number, which the second writes with the digits of the
 // first.
 const sharedStem = (a, b) => {
   const of_b = splits(b);
@@ -119,10 +119,10 @@ const writeNumbers = (numbers, width) => {
   return parts.join(",");
 };
 
-/** The compressed text of names; their order is kept. */
+/** Returns the compressed text of names; their order is kept. */
 export const encode = (names) => {
   const parts = [];
-  let single = null; // A name that nothing has joined yet.
+  let single = null; // A name that no other name has joined yet.
   let group = null; // Names with a common stem.
   const flush = () => {
     if (single !== null) parts.push(single);
@@ -158,11 +158,14 @@ export const encode = (names) => {
   return parts.join(",");
 };
 
-/** A key whose order as text is the natural order of the names: numbers by value, so `n9` comes before `n10`. */
+/** Returns a key whose order as text is the natural order of the names: numbers by value, so `n9` comes before `n10`. */
 export const naturalKey = (name) =>
   name.replace(/[0-9]+/g, (digits) => digits.replace(/^0+(?=.)/, "").padStart(20, "0"));
 
-/** The positions of names in natural order, as a Uint32Array. `runs`, if given, are those that `names` came from. */
+/**
+ * Returns the positions of names in natural order, as a Uint32Array. `runs`, if given, are those that `names` came
+ * from.
+ */
 export const naturalOrder = (names, runs) => {
   const order = Uint32Array.from({ length: names.length }, (_, i) => i);
   if (runs && inOrder(names, runs)) return order;
@@ -170,7 +173,7 @@ export const naturalOrder = (names, runs) => {
   return order.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
 };
 
-// A run is in order by itself, so only the places between runs are compared.
+// Whether names are in order. A run is in order by itself, so only the boundaries between runs are compared.
 const inOrder = (names, runs) => {
   let end = 0;
   for (const run of runs) {
@@ -180,5 +183,5 @@ const inOrder = (names, runs) => {
   return true;
 };
 
-/** The name without its last number and what follows: `rack3-node12` gives `rack3-node`. */
+/** Returns the name without its last number and the text after that: `rack3-node12` gives `rack3-node`. */
 export const stem = (name) => name.replace(/[0-9]+[^0-9]*$/, "");

@@ -1,5 +1,5 @@
 // Sets of ranks (RFC 22). A set is an array of numbers [first, last, first, last, ...] in ascending order, so its size
-// follows the ranges of the text and not the ranks. No function changes its arguments.
+// follows the ranges of the text instead of the ranks. No function changes its arguments.
 
 const MAX_ID = 4294967294;
 
@@ -10,7 +10,7 @@ const toNumber = (text, whole) => {
   return id;
 };
 
-/** The set of a text such as `1,7-9` or `[7-9]`. Throws SyntaxError or RangeError. */
+/** Returns the set of a text such as `1,7-9` or `[7-9]`. Throws SyntaxError or RangeError. */
 export const parse = (text) => {
   let inner = text;
   if (inner.startsWith("[") || inner.endsWith("]")) {
@@ -33,7 +33,7 @@ export const parse = (text) => {
   return ranges;
 };
 
-/** The canonical text of a set. */
+/** Returns the canonical text of a set. */
 export const encode = (ranges) => {
   const parts = [];
   for (let i = 0; i < ranges.length; i += 2) {
@@ -42,7 +42,7 @@ export const encode = (ranges) => {
   return parts.join(",");
 };
 
-/** The set of ids in ascending order; repeats are allowed. */
+/** Returns the set of ids in ascending order; repeats are allowed. */
 export const fromSorted = (ids) => {
   const ranges = [];
   for (const id of ids) {
@@ -77,7 +77,7 @@ export const has = (ranges, id) => {
   return 2 * low < ranges.length && ranges[2 * low] <= id;
 };
 
-/** Ids in either set. */
+/** Returns the ids in either set. */
 export const union = (a, b) => {
   const result = [];
   let i = 0;
@@ -95,7 +95,7 @@ export const union = (a, b) => {
   return result;
 };
 
-/** Ids of `a` that are not in `b`. */
+/** Returns the ids of `a` that are not in `b`. */
 export const difference = (a, b) => {
   const result = [];
   let j = 0;
@@ -112,10 +112,10 @@ export const difference = (a, b) => {
   return result;
 };
 
-/** Ids in both sets. */
+/** Returns the ids in both sets. */
 export const intersection = (a, b) => difference(a, difference(a, b));
 
-/** Ids in any of these sets. */
+/** Returns the ids in any of these sets. */
 export const unionAll = (sets) => {
   const pairs = [];
   for (const set of sets) for (let i = 0; i < set.length; i += 2) pairs.push([set[i], set[i + 1]]);

@@ -1,10 +1,10 @@
-// Where each node stands on the map: groups of nodes, blocks of cells for the groups, and which cell is at a place.
+// The position of each node on the map: groups of nodes, blocks of cells for the groups, and the cell at a position.
 // Lengths are device pixels. Blocks keep their columns while the map is zoomed, so nodes keep their neighbours.
 import * as hostlist from "./hostlist.js";
 
 export const GROUPINGS = ["partition", "property", "name", "none"];
 
-// More groups than this are shown as one, as their headings would leave no room for nodes.
+// Maximum number of groups; more are shown as one, because their headings would leave no room for nodes.
 const MAX_GROUPS = 2000;
 
 const byKey = (model, keys, noneText) => {
@@ -17,7 +17,7 @@ const byKey = (model, keys, noneText) => {
   return [...groups].map(([key, nodes]) => ({ name: key === "" ? noneText : key, nodes }));
 };
 
-// The prefix of each host name, found once for a run of hosts whose number is at the end of the name.
+// Returns the prefix of each host name, computed once for a run of hosts whose number is at the end of the name.
 const keysOfNames = (model) => {
   const keys = new Array(model.size).fill("");
   let index = 0;
@@ -29,7 +29,7 @@ const keysOfNames = (model) => {
   return keys;
 };
 
-// The names of the sets that each node is in.
+// Returns the names of the sets of each node.
 const keysOfSets = (model, sets) => {
   const keys = new Array(model.size).fill("");
   for (const [name, ranks] of sets)
@@ -37,7 +37,7 @@ const keysOfSets = (model, sets) => {
   return keys;
 };
 
-/** Groups as [{name, nodes}], nodes in natural order. */
+/** Returns groups as [{name, nodes}], nodes in natural order. */
 export const groups = (model, grouping) => {
   let found = [];
   if (grouping === "partition") {
@@ -65,14 +65,14 @@ export const groups = (model, grouping) => {
   return found;
 };
 
-/** The grouping that says most about an inventory: partitions if there are any, else several name prefixes. */
+/** Returns the most useful grouping of an inventory: partitions if there are any, else several name prefixes. */
 export const bestGrouping = (model) => {
   if (model.partitions.length > 0) return "partition";
   const stems = new Set(model.runs.map((run) => (run.width > 0 ? run.prefix : hostlist.stem(run.prefix))));
   return stems.size > 1 && stems.size <= 200 ? "name" : "none";
 };
 
-/** What to call a cluster: how the names of all its hosts begin, and where the page came from. */
+/** Returns a name for a cluster: the common prefix of its hosts' names, and the address of the page. */
 export const clusterName = (model, address) => {
   let common = null;
   for (const { prefix } of model.runs) {
@@ -92,7 +92,7 @@ const shelves = (sizes, columns) => {
   return result;
 };
 
-// Blocks in rows of `across` equal columns at this pitch.
+// Arranges blocks in rows of `across` equal columns at this pitch.
 const arrange = (sizes, across, pitch, { width, heading, gap }) => {
   const each = Math.floor((width - (across - 1) * gap) / across);
   const columns = Math.floor(each / pitch);
@@ -102,7 +102,7 @@ const arrange = (sizes, across, pitch, { width, heading, gap }) => {
   return { across, columns, shelves: rows, height: cells * pitch + rows.length * (heading + gap) };
 };
 
-// Blocks side by side are only tried up to this number.
+// Maximum number of blocks side by side that is tried.
 const MAX_ACROSS = 24;
 
 const best = (sizes, pitch, area) => {
@@ -116,8 +116,9 @@ const best = (sizes, pitch, area) => {
 };
 
 /**
- * The largest cells for which groups of these sizes fit into an area {width, height, heading, gap, minimum, smallest,
- * largest}: {pitch, across, columns, shelves, height}. With the smallest cells the map may be higher than the area.
+ * Returns the largest cells for which groups of these sizes fit into an area {width, height, heading, gap, minimum,
+ * smallest, largest}: {pitch, across, columns, shelves, height}. With the smallest cells the map may be higher than the
+ * area.
  */
 export const fit = (sizes, area) => {
   let low = area.smallest;
@@ -131,7 +132,9 @@ export const fit = (sizes, area) => {
   return { pitch: low, ...(best(sizes, low, area) ?? arrange(sizes, 1, 1, area)) };
 };
 
-/** Blocks of a fitted layout at a pitch of its own: {x, y, width, height, columns, group} with the place of the first cell. */
+/**
+ * Returns blocks of a fitted layout at a pitch: {x, y, width, height, columns, group}, the position of the first cell.
+ */
 export const place = (fitted, sizes, pitch, { heading, gap }) => {
   const blocks = [];
   let y = 0;
@@ -156,7 +159,7 @@ export const place = (fitted, sizes, pitch, { heading, gap }) => {
   return { blocks, width, height: y };
 };
 
-/** The block and the position within its group at a place of the map; null for none. */
+/** Returns the block and the position within its group at a point of the map; null for none. */
 export const hit = (blocks, pitch, x, y) => {
   let low = 0;
   let high = blocks.length;
@@ -175,7 +178,7 @@ export const hit = (blocks, pitch, x, y) => {
   return column < block.columns && position < block.size ? { block, position } : null;
 };
 
-/** The place of a position of a block. */
+/** Returns the point of the map for a position of a block. */
 export const cell = (block, position, pitch) => ({
   x: block.x + (position % block.columns) * pitch,
   y: block.y + Math.floor(position / block.columns) * pitch,

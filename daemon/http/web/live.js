@@ -1,16 +1,17 @@
-// The connection that keeps the page live: one journal stream, opened again where it was after any failure. The page
-// shows `state` at all times, so nobody takes an old state for the present one.
+// The connection that keeps the page live: one journal stream, which continues at the same position after any failure.
+// The page always shows `state`, so that an old state is never taken for the present one.
 import * as api from "./api.js";
 import * as sse from "./sse.js";
 
-// The daemon sends a comment every 10 s when nothing happens.
+// Time without data after which the connection counts as lost; the daemon sends a comment every 10 s.
 const SILENCE_MS = 15000;
-// So often a daemon that goes on with its journal is asked whether it is behind.
+// Interval at which a connected daemon is asked whether it lags.
 const TOUCH_MS = 8000;
 const RETRY_MS = [500, 1000, 2000, 4000, 5000];
-// A hidden tab gives its connection back: browsers allow six to a daemon, over all tabs.
+// Time after which a hidden tab closes its connection: browsers allow six to a daemon, over all tabs.
 const HIDDEN_MS = 300000;
-// A daemon that does not have the event after which the page goes on may never have it: its log was begun anew.
+// The errno of a daemon that lacks the event after which the page continues. It may never get it, if its log was
+// created again.
 const EHOSTUNREACH = 113;
 const REFUSALS = 5;
 const PAUSED = "paused while hidden";
@@ -18,7 +19,7 @@ const PAUSED = "paused while hidden";
 export class Live {
   /**
    * handlers: batch({events, last, R}) for each response of the journal, caughtUp() after the history, lost() if there is
-   * no place to go on from, changed() for a new `state`.
+   * no position to continue from, changed() for a new `state`.
    */
   constructor(handlers) {
     this.handlers = handlers;
@@ -32,12 +33,12 @@ export class Live {
     this.hidden_ = 0;
     window.addEventListener("online", () => this.retryNow());
     document.addEventListener("visibilitychange", () => this.visibility_());
-    // A page that the browser keeps for Back would keep its connection, too.
+    // Close the connection of a page that the browser keeps for Back.
     window.addEventListener("pagehide", () => this.stop(PAUSED));
     window.addEventListener("pageshow", (event) => event.persisted && this.resume_());
   }
 
-  /** Begins anew: after the event of this number, or since this time. */
+  /** Starts again: after the event of this number, or since this time. */
   start(position) {
     this.position = position;
     this.state.heard = Date.now();
@@ -49,7 +50,7 @@ export class Live {
     if (!this.state.live && this.timer_) this.connect_();
   }
 
-  /** Ends the connection; nothing is tried again. */
+  /** Ends the connection, without new attempts. */
   stop(text) {
     clearTimeout(this.timer_);
     clearTimeout(this.watch_);
@@ -87,13 +88,13 @@ export class Live {
   fail_(abort, text) {
     if (abort !== this.abort_) return; // A later connection has replaced this one.
     this.stop(text);
-    // Pages that lost the same daemon do not come back at the same moment.
+    // Use a random pause, so that pages that lost the same daemon do not reconnect at the same moment.
     const wait = RETRY_MS[Math.min(this.failures++, RETRY_MS.length - 1)] * (0.75 + Math.random() / 2);
-    // Without a number there is no place to go on from.
+    // Without a number there is no position to continue from.
     this.timer_ = setTimeout(() => (this.position.after === undefined ? this.handlers.lost() : this.connect_()), wait);
   }
 
-  /** A standby without etcd goes on with its journal, and does not hear what changes. */
+  /** Asks for the state of the daemon: a standby without etcd keeps its journal open, but gets no changes. */
   async touch_(abort) {
     this.touched_ = Date.now();
     try {
@@ -145,7 +146,7 @@ export class Live {
 
   batch_(batch) {
     this.handlers.batch(batch);
-    // A batch that could not be taken comes again.
+    // Move the position after the batch was handled: one that failed is sent again.
     if (typeof batch.last === "number") this.position = { after: batch.last };
     if (batch.events.length > 0) return;
     this.failures = 0;

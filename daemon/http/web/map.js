@@ -1,5 +1,5 @@
-// The map: all nodes as cells on a canvas, in natural order of their hosts, in groups. The lower canvas has the cells and
-// is changed cell by cell; the upper one has the marks of the pointer, the keyboard and the selection.
+// The map: all nodes as cells on a canvas, in natural order of their hosts, in groups. The lower canvas has the cells
+// and is changed cell by cell; the upper one has the marks of the pointer, the keyboard and the selection.
 import * as gestures from "./gestures.js";
 import * as layout from "./layout.js";
 import * as paint from "./paint.js";
@@ -12,12 +12,12 @@ import { duration } from "./time.js";
 const LARGEST_CELL = 96;
 const LARGEST_FITTED = 88;
 const SMALLEST_CELL = 2;
-const TAPPED_CELL = 18; // A finger hits smaller cells by chance only, so the first tap zooms in.
+const TAPPED_CELL = 18; // A finger cannot hit smaller cells reliably, so the first tap zooms in.
 const NAMED_CELL = 40;
 const HEADING = 22;
 const GAP = 14;
 const LEAST_BLOCK = 120;
-// More changes than this are drawn as a whole.
+// Number of changes above which the whole map is drawn.
 const MANY_CELLS = 4000;
 
 export class MapView {
@@ -52,7 +52,7 @@ export class MapView {
     return this.ratio_ ?? 1;
   }
 
-  /** Shows a model from its begin; the zoom stays if the groups do. */
+  /** Shows a model from its beginning; the zoom stays if the groups do. */
   show(model, grouping) {
     this.model = model;
     this.grouping = grouping;
@@ -68,11 +68,11 @@ export class MapView {
     );
     if (this.cursor >= model.size) this.cursor = undefined;
     this.rings.clear();
-    this.placed = null; // Until the map is visible.
+    this.placed = null; // Unset until the map is visible.
     this.resize();
   }
 
-  /** Reads the colours anew. */
+  /** Reads the colours again. */
   recolour() {
     this.colours = null;
     this.sprites = null;
@@ -121,7 +121,7 @@ export class MapView {
     this.offset.y = Math.round(Math.max(0, Math.min(this.offset.y, this.placed.height - this.screen.height)));
   }
 
-  /** Draws all that is visible. */
+  /** Draws the visible part of the map. */
   draw() {
     if (!this.placed) return;
     this.colours ??= paint.palette();
@@ -135,12 +135,12 @@ export class MapView {
     this.mark();
   }
 
-  // Cells have room for the names of their nodes.
+  // Whether cells have room for the names of their nodes.
   isNamed_() {
     return this.pitch >= NAMED_CELL * this.scale;
   }
 
-  // The rows and columns of a block that are on the screen.
+  // Returns the rows and columns of a block that are on the screen.
   visible_(block) {
     const from = (length, place) => Math.max(0, Math.floor((length - place) / this.pitch));
     const { x, y } = this.offset;
@@ -222,7 +222,7 @@ export class MapView {
 
   /** Draws nodes of a model whose state has changed. */
   update(model, nodes) {
-    // Another model is not laid out before it is shown.
+    // Ignore another model, which is laid out when it is shown.
     if (!this.placed || model !== this.model) return;
     this.rings.add(nodes);
     if (nodes.length > MANY_CELLS || this.isNamed_()) {
@@ -239,7 +239,7 @@ export class MapView {
     this.markSoon();
   }
 
-  // The corner of a node's cell on the screen.
+  // Returns the corner of a node's cell on the screen.
   at_(index) {
     const place = layout.cell(this.placed.blocks[this.groupOf[index]], this.positionOf[index], this.pitch);
     return { x: place.x - this.offset.x, y: place.y - this.offset.y };
@@ -257,7 +257,7 @@ export class MapView {
     drawFrames(this.marks, places, this.sprites.size, this.scale);
   }
 
-  /** Nodes of a search stay bright; null for all. */
+  /** Dims all nodes except those of a search; null for none. */
   highlight(mask) {
     this.mask = mask;
     this.drawSoon();
@@ -281,7 +281,7 @@ export class MapView {
     this.drawSoon();
   }
 
-  /** Zooms by a factor around a place of the screen, or around the cursor. */
+  /** Zooms by a factor around a point of the screen, or around the cursor. */
   zoom(factor, x = this.screen?.width / 2, y = this.screen?.height / 2) {
     if (!this.placed) return;
     const before = this.pitch;
@@ -289,7 +289,7 @@ export class MapView {
     this.exact_ = Math.max(this.fitted.pitch, Math.min(LARGEST_CELL * this.scale, exact));
     this.pitch = Math.max(this.fitted.pitch, Math.round(this.exact_));
     if (this.pitch === before) return;
-    // The place under the pointer stays there; headings do not grow with the cells.
+    // Keep the point under the pointer in its position; headings do not grow with the cells.
     const anchor = this.anchor_(x, y, before);
     this.zoomed = this.pitch > this.fitted.pitch;
     this.place_();
@@ -363,7 +363,7 @@ export class MapView {
     this.tip.style.transform = `translate(${Math.max(0, left)}px, ${Math.max(0, top)}px)`;
   }
 
-  /** A node in a line: `node7: drained, bad disk, for 3 h`. */
+  /** Returns a line about a node: `node7: drained, bad disk, for 3 h`. */
   describe(index) {
     const drain = this.model.drains.get(index);
     const parts = [`${this.model.hosts[index]}: ${describe(this.model.flags[index])}`];
@@ -379,7 +379,7 @@ export class MapView {
     this.handlers.announce(this.describe(index));
   }
 
-  // The next cell in a direction, over headings and gaps.
+  // Returns the next cell in a direction, over headings and gaps.
   step_(dx, dy) {
     const { x, y } = this.at_(this.cursor);
     const middle = this.pitch / 2;

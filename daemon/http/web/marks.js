@@ -1,11 +1,11 @@
 // The marks above the cells of the map: rings around nodes that have just changed, and frames of the pointer, the keyboard
 // and the selection.
 
-// Changed cells are ringed for this time, unless many change at once.
+// Time for which changed cells have rings, unless many change at once.
 const RING_MS = 4000;
 const MANY_RINGS = 200;
 
-/** Which nodes have just changed. */
+/** The nodes that have just changed. */
 export class Rings {
   /** `ended` is called when rings have ended. */
   constructor(ended) {
@@ -25,7 +25,7 @@ export class Rings {
     setTimeout(this.ended, RING_MS + 50);
   }
 
-  /** The nodes that changed lately enough. */
+  /** Returns the nodes that changed recently enough. */
   recent() {
     const now = performance.now();
     for (const [index, until] of this.until) if (until <= now) this.until.delete(index);

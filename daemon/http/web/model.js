@@ -1,13 +1,15 @@
-// The state of all nodes in the browser, for the views to read. fold.js makes it of what the daemon says. Nodes are
-// addressed by index, 0 to size - 1 in the order of their ranks; columns are typed arrays, so 131,072 nodes cost little. A
-// model has the same nodes for all its life: other nodes come in another model.
+// The state of all nodes in the browser, which the views read. fold.js makes it from the data of the daemon. Nodes are
+// addressed by index, 0 to size - 1 in the order of their ranks; columns are typed arrays, so 131,072 nodes cost
+// little. A model always has the same nodes: other nodes come with another model.
 import * as idset from "./idset.js";
 import * as hostlist from "./hostlist.js";
 import * as rset from "./rset.js";
 import { SHOWN, STATES } from "./states.js";
 import { nameOf } from "./users.js";
 
-/** `by` of an event or drain as text: `alice`, `user 1000` without a name, `host node7`. Empty if there is none. */
+/**
+ * Returns `by` of an event or drain as text: `alice`, `user 1000` without a name, `host node7`. Empty if there is none.
+ */
 export const actorText = (by) => {
   if (!by || typeof by !== "object") return "";
   const [kind, value] = Object.entries(by)[0] ?? [];
@@ -15,7 +17,7 @@ export const actorText = (by) => {
   return kind === "userid" ? (nameOf(value) ?? `user ${value}`) : `${kind} ${value}`;
 };
 
-/** The cores and gpus that hardware has on some ranks. */
+/** Returns the cores and gpus of hardware on some ranks. */
 export const sizeOf = (hardware, ranks) => {
   const size = { cores: 0, gpus: 0 };
   for (const group of hardware) {
@@ -27,7 +29,7 @@ export const sizeOf = (hardware, ranks) => {
 };
 
 export class Model {
-  /** A model of the nodes of an R, without anything that is known of them. */
+  /** Makes a model of the nodes of an R, with no known states. */
   constructor(R) {
     const inventory = rset.parse(R);
     const ranks = [];
@@ -46,7 +48,7 @@ export class Model {
     this.hardwareOf = new Uint32Array(this.size);
     this.hardware.forEach((group, number) => this.each(group.ranks, (index) => (this.hardwareOf[index] = number)));
     this.flags = new Uint8Array(this.size);
-    this.held = new Uint16Array(this.size); // Allocations that are known to hold a part of the node.
+    this.held = new Uint16Array(this.size); // Number of known allocations of a part of the node.
     this.drains = new Map(); // From index to {timestamp, reason, by, until}.
     this.scheduled = new Map(); // From index to {from, reason, by, until}.
     this.partitions = [];
@@ -54,10 +56,10 @@ export class Model {
     this.returning = [];
     this.allocations = new Map(); // From id to {id, ranks, hardware, R, note, expiration, partition}.
     this.total = sizeOf(this.hardware, this.rankSet);
-    this.used = { cores: 0, gpus: 0 }; // Of those allocations.
-    this.ledgerKnown = false; // All present allocations are in `allocations`.
-    // Where fold.js stands: the number of the last event, whether a status is wanted, whether nodes have got other ranks
-    // since, and the question that is under way.
+    this.used = { cores: 0, gpus: 0 }; // Resources of those allocations.
+    this.ledgerKnown = false; // Whether all present allocations are in `allocations`.
+    // The state of fold.js: the number of the last event, whether a status is wanted, whether nodes have got other
+    // ranks since, and the open question.
     this.position = undefined;
     this.isOutdated = true;
     this.isRenumbered = false;
@@ -66,13 +68,13 @@ export class Model {
     this.counts = new Uint32Array(STATES.length);
   }
 
-  /** The index of a rank; undefined for a rank that is not in the inventory. */
+  /** Returns the index of a rank; undefined for a rank that is not in the inventory. */
   indexOf(rank) {
     if (!this.dense) return this.indexOf_.get(rank);
     return rank < this.size ? rank : undefined;
   }
 
-  /** The index of a host; undefined for an unknown name. */
+  /** Returns the index of a host; undefined for an unknown name. */
   find(host) {
     this.hostIndex_ ??= new Map(this.hosts.map((name, index) => [name, index]));
     return this.hostIndex_.get(host);
@@ -104,18 +106,18 @@ export class Model {
     return low;
   }
 
-  /** The shown state of a node, an index into STATES. */
+  /** Returns the shown state of a node, an index into STATES. */
   state(index) {
     return SHOWN[this.flags[index]];
   }
 
-  /** The name of the partition of a node, "" for none. */
+  /** Returns the name of the partition of a node, "" for none. */
   partitionOf(index) {
     const rank = this.ranks[index];
     return this.partitions.find((partition) => idset.has(partition.ranks, rank))?.name ?? "";
   }
 
-  /** The names of the properties of a node, in order. */
+  /** Returns the names of the properties of a node, in order. */
   propertiesOf(index) {
     const rank = this.ranks[index];
     return [...this.properties]

@@ -1,4 +1,5 @@
-// One node: its state and since when, drain, hardware, place, allocations, its timeline and last events.
+// The page of one node: its state with the time of its beginning, drain, hardware, place, allocations, its timeline and
+// last events.
 import * as api from "./api.js";
 import * as history from "./history.js";
 import * as hostlist from "./hostlist.js";
@@ -26,7 +27,7 @@ const MAX_EVENTS = 5000;
 const SHOWN_EVENTS = 40;
 const STRIP_HEIGHT = 34;
 
-// What the journal gives for a node as its target.
+// Whether the journal returns an event for a node as its target.
 const isAbout = (event, rank, host) => {
   if (event.name === "free" && event.context?.idset === undefined)
     return hostlist.parse(event.context?.nodelist ?? "").includes(host);
@@ -42,7 +43,7 @@ export class NodePanel {
     this.span = DAY;
     this.record = new history.Record();
     this.holder = undefined; // The scheduler that holds the node; null for none, undefined if that is not known.
-    this.fault = ""; // What is wrong with the node by the report of its agent.
+    this.fault = ""; // The defect of the node in the report of its agent.
     this.failure = "";
     this.loading = false;
   }
@@ -65,7 +66,7 @@ export class NodePanel {
     replace(this.element);
   }
 
-  /** Reads the history anew, of which events may be missing. */
+  /** Reads the history again, because events may be missing. */
   restart() {
     this.holder = undefined;
     this.fault = "";
@@ -73,7 +74,7 @@ export class NodePanel {
     return this.read_();
   }
 
-  /** Reads the history if that has failed, as for a node that was not there yet. */
+  /** Reads the history if that has failed, for instance for a node that did not exist yet. */
   retry() {
     if (this.host !== null && this.failure && !this.loading) this.read_();
   }
@@ -93,7 +94,7 @@ export class NodePanel {
     this.render();
   }
 
-  /** Asks which scheduler holds the node: no event tells. */
+  /** Asks which scheduler holds the node, because there are no events about it. */
   async refresh() {
     const { host } = this;
     if (host === null) return;
@@ -111,7 +112,7 @@ export class NodePanel {
     this.render();
   }
 
-  /** Takes new events of the journal, by the ranks of a model: those of the node join its history. */
+  /** Adds new events of the node to its history. They have the ranks of a model. */
   take(events, model) {
     const index = this.host === null ? undefined : model.find(this.host);
     if (index === undefined) return;
@@ -180,7 +181,7 @@ export class NodePanel {
     );
   }
 
-  // Since when the node is in its state: from the events of the longest time, or else from its drain.
+  // Returns the beginning of the node's state: from the events of the longest time, or else from its drain.
   since_(index, now) {
     const drain = this.app.model.drains.get(index);
     const strip = this.strip_(index, now, LONGEST);
@@ -268,7 +269,7 @@ export class NodePanel {
     });
   }
 
-  // The page changes nothing, so it tells the command that does.
+  // Returns the command that changes the node, because the page itself changes nothing.
   command_(index) {
     if (this.app.isPast) return null;
     const isDrained = this.app.model.drains.has(index);
@@ -337,7 +338,7 @@ export class NodePanel {
       context.fillStyle = colours.states[state].fill;
       const left = Math.floor(place(from));
       const width = Math.max(2, Math.ceil(place(to)) - left);
-      // Problems are higher than ordinary states, so the strip can be read without its colours.
+      // Draw problems higher than ordinary states, so that the strip can be read without its colours.
       const top = state > STATE_ALLOCATED ? 0 : canvas.height * (state === STATE_ALLOCATED ? 0.35 : 0.6);
       context.fillRect(left, top, width, canvas.height - top);
       const { glyph } = STATES[state];

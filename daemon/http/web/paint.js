@@ -1,5 +1,5 @@
 // Pictures of the cells. Each state has a colour and a pattern, drawn once for a cell size; a map is put together by
-// copying their pixels, which costs by the pixels of the screen and not by the calls for each node.
+// copying their pixels, which costs by the pixels of the screen instead of by calls for each node.
 import {
   AVAIL,
   DRAINED_OFFLINE,
@@ -14,7 +14,7 @@ import {
   isDrainedOffline,
 } from "./states.js";
 
-/** The colours of the style sheet for the present theme. */
+/** Returns the colours of the style sheet for the present theme. */
 export const palette = () => {
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(`--${name}`).trim();
@@ -27,10 +27,10 @@ export const palette = () => {
   };
 };
 
-/** The room between cells of this pitch. */
+/** Returns the gap between cells of this pitch. */
 export const gapOf = (pitch) => (pitch < 3 ? 0 : pitch < 12 ? 1 : pitch < 28 ? 2 : 3);
 
-// From this size on a pattern has room for lines.
+// Sizes from which a pattern has room for lines, and for dots.
 const PATTERN_SIZE = 5;
 const DOT_SIZE = 9;
 
@@ -73,7 +73,7 @@ const PATTERNS = new Map([
 const draw = (context, state, size, { fill, ink }, isNamed) => {
   context.fillStyle = fill;
   if (state === STATE_EXCLUDED) {
-    // Hollow: the node takes no part.
+    // Draw a hollow cell: the node is not used.
     const edge = Math.max(1, Math.round(size / 10));
     context.fillRect(0, 0, size, size);
     if (size > 2 * edge) context.clearRect(edge, edge, size - 2 * edge, size - 2 * edge);
@@ -97,7 +97,10 @@ const draw = (context, state, size, { fill, ink }, isNamed) => {
   else if (state === DRAINING && size >= 2) context.fillRect(0, Math.ceil(size / 2), size, size);
 };
 
-/** The cells of all states, then all of them faded, as pixels of `size` times `size`; with room for a name if `isNamed`. */
+/**
+ * Returns the cells of all states, then all of them faded, as pixels of `size` times `size`; with room for a name if
+ * `isNamed`.
+ */
 export const sprites = (size, colours, isNamed) => {
   const canvas = document.createElement("canvas");
   canvas.width = size;
@@ -127,7 +130,7 @@ export const sprites = (size, colours, isNamed) => {
   return { size, pictures };
 };
 
-/** The colour of the background as a pixel. */
+/** Returns a colour as a pixel. */
 export const pixel = (colour) => {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
@@ -137,7 +140,7 @@ export const pixel = (colour) => {
   return new Uint32Array(context.getImageData(0, 0, 1, 1).data.buffer)[0];
 };
 
-/** Copies a picture to (x, y) of a screen {pixels, width, height}; what lies outside is cut off. */
+/** Copies a picture to (x, y) of a screen {pixels, width, height}; parts outside are cut off. */
 export const stamp = (screen, picture, size, x, y) => {
   const left = Math.max(0, -x);
   const right = Math.min(size, screen.width - x);

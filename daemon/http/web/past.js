@@ -1,5 +1,5 @@
 // The state at a time of the past (resource.status-at): a slider and a time of day above the map. While it is open, all
-// views but events and the system show that state instead of the present one.
+// views except events and the system show that state instead of the present one.
 import * as api from "./api.js";
 import { byId, setText } from "./dom.js";
 import { modelOf } from "./fold.js";
@@ -15,7 +15,7 @@ const SPANS = new Map([
 const STEPS = 1000;
 
 export class Past {
-  /** handlers: choose(at) for a time that the person has chosen, undefined for now; changed() for another state. */
+  /** handlers: choose(at) for a time that the user has chosen, undefined for now; changed() for another state. */
   constructor(handlers) {
     this.handlers = handlers;
     this.at = undefined;
@@ -40,7 +40,7 @@ export class Past {
     return Date.now() / 1000 - this.span_ * (1 - value / STEPS);
   }
 
-  /** Opens at a time, or leaves the past. `present` lends the partitions, which the log does not have. */
+  /** Opens at a time, or leaves the past. The partitions come from `present`, because the log does not have them. */
   open(at, present) {
     this.present_ = present;
     if (at === this.at) return;
@@ -58,13 +58,14 @@ export class Past {
     this.read_();
   }
 
-  // A link may lead further back than the slider does.
+  // Extend the span: a link may lead further back than the slider.
   fitSpan_(at) {
     const age = Date.now() / 1000 - at;
     if (age > this.span_) byId("past-span").value = [...SPANS].find(([, seconds]) => seconds >= age)?.[0] ?? "30 d";
   }
 
-  // One request at a time: while the slider moves, the latest time is asked for when the former answer is there.
+  // Sends one request at a time: while the slider moves, the latest time is requested after the answer for the former
+  // one.
   async read_() {
     if (this.abort_) return;
     while (this.at !== undefined && this.wanted_ !== this.at) {
@@ -84,7 +85,7 @@ export class Past {
           continue;
         }
         if (this.at === undefined) break;
-        // Not even the present state may stand for that time.
+        // Show an empty model: the present state must not stand for that time.
         this.model = new Model();
         this.failure = error.message;
       }

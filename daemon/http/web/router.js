@@ -1,6 +1,6 @@
-// The fragment of the address: `#/VIEW/ARGUMENT?key=value`. It holds all of the page that a link should bring back.
+// The fragment of the address: `#/VIEW/ARGUMENT?key=value`. It has all state of the page that a link should restore.
 
-/** {view, argument, params} of a fragment. */
+/** Returns {view, argument, params} of a fragment. */
 export const parse = (fragment) => {
   const [path, query = ""] = fragment.replace(/^#?\/?/, "").split("?", 2);
   const slash = path.indexOf("/");
@@ -14,7 +14,7 @@ export const parse = (fragment) => {
   return { view: view || "map", argument, params: Object.fromEntries(new URLSearchParams(query)) };
 };
 
-/** The fragment of a place; empty parameters are left out. */
+/** Returns the fragment of a place; empty parameters are left out. */
 export const format = ({ view, argument = "", params = {} }) => {
   const query = new URLSearchParams(
     Object.entries(params).filter(([, value]) => value !== "" && value !== undefined),

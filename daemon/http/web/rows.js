@@ -4,24 +4,24 @@ import * as eventtext from "./eventtext.js";
 import { format } from "./router.js";
 import { shortStamp, stamp } from "./time.js";
 
-/** A link to the page of a node. */
+/** Makes a link to the page of a node. */
 export const nodeLink = (host) =>
   el("a", { href: format({ view: "node", argument: host }), className: "node-link" }, host);
 
-/** A link to the map with the nodes of a search. */
+/** Makes a link to the map with the nodes of a search. */
 export const searchLink = (query, text) => el("a", { href: format({ view: "map", params: { q: query } }) }, text);
 
-/** Hosts as a link: to the node if it is one, otherwise to a search for them. */
+/** Makes a link of hosts: to the node if it is one, otherwise to a search for them. */
 export const hostsLink = (model, text) => {
   if (model.find(text) !== undefined) return nodeLink(text);
   return /^[!-~]{1,500}$/.test(text) ? searchLink(`host:${text}`, text) : el("span", {}, text);
 };
 
-// Longer texts are cut off in lines.
+// Maximum length of a text in a line; longer ones are cut off.
 const MAX_LINE = 300;
 const cut = (text) => (text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text);
 
-/** A line of a list of events. */
+/** Makes a line of a list of events. */
 export const eventRow = (model, event, now) =>
   el(
     "li",
@@ -37,7 +37,7 @@ export const eventRow = (model, event, now) =>
     el("span", { className: "event-by" }, eventtext.actorOf(event)),
   );
 
-/** A term and what it is, in a description list; nothing if it is empty. */
+/** Makes a term and its description in a description list; nothing if the content is empty. */
 export const field = (name, ...content) => {
   const shown = content.flat().filter((part) => part !== null && part !== undefined && part !== "");
   return shown.length > 0 ? [el("dt", {}, name), el("dd", {}, ...shown)] : [];

@@ -2,13 +2,13 @@
 import * as idset from "./idset.js";
 import * as hostlist from "./hostlist.js";
 
-// `4 cores` of an idset text; the count of names that are no idset is left out.
+// Returns `4 cores` for an idset text; without a count if the text is no idset.
 const amount = (text, name) => {
   const n = idset.count(idset.parse(text));
   return `${n} ${n === 1 ? name : `${name}s`}`;
 };
 
-/** The `ranks` (a set) of an R, and their `hardware` as [{ranks, children, cores, gpus, text}]. */
+/** Returns the `ranks` (a set) of an R, and their `hardware` as [{ranks, children, cores, gpus, text}]. */
 export const resources = (R) => {
   const hardware = [];
   for (const entry of R?.execution?.R_lite ?? []) {
@@ -27,7 +27,10 @@ export const resources = (R) => {
   return { ranks: idset.unionAll(hardware.map((group) => group.ranks)), hardware };
 };
 
-/** Those and `hosts` in the order of the ranks with the `runs` that they came from, and `properties` from names to sets. */
+/**
+ * Returns resources(), and `hosts` in the order of the ranks with the `runs` that they came from, and `properties` from
+ * names to sets.
+ */
 export const parse = (R) => {
   const execution = R?.execution ?? {};
   const runs = (execution.nodelist ?? []).flatMap(hostlist.parseRuns);

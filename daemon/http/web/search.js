@@ -1,7 +1,7 @@
-// What the search field means: words that must all hold. `torpid` or `state:torpid` is a state, `prop:gpu` a property,
-// `part:batch` a partition, `reason:disk` a part of a reason, `job:f23` a part of an allocation's id, `node[3-5]` a list of
-// hosts, `0-99` ranks, and any other word a part of a host name, of a reason, or the id of an allocation. Case means
-// nothing, except where names differ by it alone.
+// The language of the search field: words that must all match. `torpid` or `state:torpid` is a state, `prop:gpu` a
+// property, `part:batch` a partition, `reason:disk` a part of a reason, `job:f23` a part of an allocation's id,
+// `node[3-5]` a list of hosts, `0-99` ranks, and any other word a part of a host name, of a reason, or the id of an
+// allocation. Case is ignored, except where names differ by it alone.
 import * as idset from "./idset.js";
 import * as hostlist from "./hostlist.js";
 import { AVAIL, DRAINED, EXCLUDED, ONLINE, STATES, TORPID, UNCHECKED } from "./states.js";
@@ -17,7 +17,7 @@ const FLAG_WORDS = new Map([
 const SAME = new Map([["excluded", "exclude"]]);
 const KINDS = ["state", "prop", "part", "reason", "job", "host"];
 
-// Why a search cannot mean anything. The text is for the person who wrote it.
+// The error of a malformed search. The text is for the user who wrote it.
 class Malformed extends Error {}
 
 const parsed = (parse, text) => {
@@ -28,7 +28,7 @@ const parsed = (parse, text) => {
   }
 };
 
-// The state of a word, exactly as it is counted above the views; null for none.
+// Returns the state of a word, as counted above the views; null for none.
 const exactState = (model, word) => {
   const name = SAME.get(word) ?? word;
   if (name === "free") return (index) => model.state(index) === AVAIL;
@@ -48,7 +48,7 @@ const stateTest = (model, word) => {
 
 const inSet = (model, ranks) => (index) => idset.has(ranks, model.ranks[index]);
 
-// The value of a name in a map, or else of one that differs in case only.
+// Returns the value of a name in a map, or else of one that differs in case only.
 const named = (map, name, what) => {
   const lower = name.toLowerCase();
   const key = map.has(name) ? name : [...map.keys()].find((other) => other.toLowerCase() === lower);
@@ -95,8 +95,8 @@ const kindTest = (model, kind, rest) => {
   return state;
 };
 
-// A word of no kind may mean several things. Where it is malformed as one of them it may still be a part of a text;
-// `doubts` gets why it is not more.
+// Returns the test of a word without a kind, which may have several meanings. A word that is malformed in one meaning
+// may still be a part of a text; `doubts` gets the error.
 const wordTest = (model, word, doubts) => {
   const colon = word.indexOf(":");
   const kind = word.slice(0, Math.max(colon, 0)).toLowerCase();
@@ -114,15 +114,15 @@ const wordTest = (model, word, doubts) => {
   return (index) => tests.some((test) => test(index));
 };
 
-/** Words of a query; quotes keep blanks: `reason:"bad disk"`. */
+/** Returns the words of a query; quotes keep blanks: `reason:"bad disk"`. */
 export const words = (query) =>
   [...query.matchAll(/([a-z]+:)?"([^"]*)"?|\S+/gi)]
     .map((m) => (m[2] === undefined ? m[0] : (m[1] ?? "") + m[2]))
     .filter(Boolean);
 
 /**
- * A Uint8Array `mask` with 1 for each node that matches, and how many do, `count`; null for an empty query. With `problem`,
- * a text, where the query is malformed.
+ * Returns a Uint8Array `mask` with 1 for each node that matches, and their number `count`; null for an empty query. Has
+ * `problem`, a text, if the query is malformed.
  */
 export const match = (model, query) => {
   const mask = new Uint8Array(model.size);
@@ -144,7 +144,7 @@ export const match = (model, query) => {
   return { mask, count, problem: count === 0 ? doubts[0] : undefined };
 };
 
-/** The only node of that name, or the first match in natural order; undefined for none. */
+/** Returns the only node of that name, or the first match in natural order; undefined for none. */
 export const first = (model, query) => {
   const exact = model.find(query.trim());
   if (exact !== undefined) return exact;

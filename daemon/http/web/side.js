@@ -1,4 +1,4 @@
-// Beside the map: what needs attention now, and the last events.
+// The lists beside the map: nodes that need attention now, and the last events.
 import { badge, el, number, replace } from "./dom.js";
 import { byReason, offlineCount } from "./drains.js";
 import { hostsText } from "./eventtext.js";

@@ -1,5 +1,5 @@
-// The states of a node: flags as the daemon reports them, and the one look that the map has for each combination. A state
-// is called as in all of this project and in Flux; `allocated` is a use, and such a node is `avail` as well. Colours are in
+// The states of a node: flags as the daemon reports them, and the look of each combination on the map. States have
+// their names of this project and of Flux; `allocated` is a use, and such a node is `avail` as well. Colours are in
 // style.css.
 
 export const ONLINE = 1;
@@ -19,7 +19,7 @@ export const STATE_EXCLUDED = 6;
 export const DRAINING_OFFLINE = 7;
 export const DRAINED_OFFLINE = 8;
 
-/** How nodes look, by those numbers. `health` is the state that such a node has, `label` all that is true of it. */
+/** The looks of nodes, by those numbers. `health` is the state of such a node, `label` names all its states. */
 export const STATES = [
   { name: "avail", glyph: "", label: "avail", health: AVAIL, text: "available to schedulers" },
   { name: "allocated", glyph: "▪", label: "avail, allocated", health: AVAIL, text: "avail, with an allocation" },
@@ -56,14 +56,14 @@ export const STATES = [
   },
 ];
 
-/** The looks that have a number of their own above the views; the others are part of these. */
+/** The looks with a separate number above the views; these include the others. */
 export const COUNTED = [AVAIL, STATE_ALLOCATED, DRAINING, STATE_DRAINED, OFFLINE, STATE_TORPID, STATE_EXCLUDED];
 
-/** How many nodes are in a state of COUNTED, by how many have each look. */
+/** Returns the number of nodes in a state of COUNTED, from the numbers of nodes with each look. */
 export const countOf = (counts, state) =>
   STATES.reduce((sum, { health }, look) => sum + (look === state || health === state ? counts[look] : 0), 0);
 
-/** The looks of drained nodes that are not online. */
+/** Whether a look is that of drained nodes that are not online. */
 export const isDrainedOffline = (look) => look === DRAINING_OFFLINE || look === DRAINED_OFFLINE;
 
 const shown = (flags) => {
@@ -78,7 +78,7 @@ const shown = (flags) => {
 /** The look for each combination of flags. */
 export const SHOWN = Uint8Array.from({ length: 64 }, (_, flags) => shown(flags));
 
-/** All that is true of a node, in words: `drained, offline`. */
+/** Returns all states of a node in words: `drained, offline`. */
 export const describe = (flags) => {
   const words = STATES[SHOWN[flags]].label.split(", ");
   if (!(flags & ONLINE) && !words.includes("offline")) words.push("offline");

@@ -1,5 +1,5 @@
-// The state of the page: the model, the newest events, and the connections that keep both up to date. What the daemon says
-// is folded into the model (fold.js); this asks for what the model wants.
+// The state of the page: the model, the newest events, and the connections that keep both up to date. Data of the
+// daemon is folded into the model (fold.js); this file sends the questions that the model needs.
 import * as api from "./api.js";
 import * as history from "./history.js";
 import { fold, wants } from "./fold.js";
@@ -7,18 +7,18 @@ import { Live } from "./live.js";
 import { Model } from "./model.js";
 
 const ENOSYS = 38; // The daemon does not serve the topic.
-const RECENT = 500; // Events to show at the start.
+const RECENT = 500; // Number of events to show at the start.
 const MAX_RECENT = 2000;
-const RELOAD_MS = 5000; // The least time between two questions for the status, however many events want one.
+const RELOAD_MS = 5000; // Minimum time between two questions for the status.
 const RETRY_MS = 2000;
 const LONGEST_RETRY_MS = 60000;
 const NAP_MS = 1000;
 const MARGIN_S = 60;
-// Events other than those of the ledger, which are many where a scheduler is busy.
+// Time and number of kept events other than those of the ledger, which are many if a scheduler is busy.
 const NOTABLE_S = 7200;
 const MAX_NOTABLE = 100;
 const LEDGER = new Set(["alloc", "free"]);
-// A few things have no event: what waits in a partition, and which health is not confirmed.
+// Interval of questions for states without events: waiting targets of a partition, and unconfirmed health.
 const REFRESH_MS = 300000;
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -35,8 +35,8 @@ export class Store {
     this.recent = [];
     this.notable = [];
     this.isLoaded = false;
-    this.failure = ""; // Why the model lacks what it wants; empty if nothing has failed.
-    this.abort_ = new AbortController(); // Of all questions since the last start.
+    this.failure = ""; // Why the last question has failed; empty if none has.
+    this.abort_ = new AbortController(); // Aborts all questions since the last start.
     this.askedAt_ = { status: -Infinity, allocations: -Infinity };
     this.failures_ = { status: 0, allocations: 0 };
     this.live = new Live({
@@ -48,7 +48,7 @@ export class Store {
     setInterval(() => !document.hidden && this.take_({ aged: true }), REFRESH_MS);
   }
 
-  /** Begins anew: loads the status, and follows the journal from there. */
+  /** Starts again: loads the status, and follows the journal from there. */
   async restart() {
     this.abort_.abort();
     clearTimeout(this.startTimer_);
@@ -56,7 +56,7 @@ export class Store {
     this.take_({ lost: true });
     let last;
     try {
-      // The status is asked for after the number is known, so it has all events up to it.
+      // Request the status after the number is known, so that it has all events up to it.
       last = await history.lastNumber(signal);
       this.take_({ batch: { events: [], last } });
       await this.ask_("status", signal);
@@ -71,7 +71,7 @@ export class Store {
     this.failure = "";
     this.failures_ = { status: 0, allocations: 0 };
     this.tell_("restarted");
-    // The log of a Flux instance has no numbers: there all events since shortly before are folded.
+    // The log of a Flux instance has no numbers: fold all events since shortly before.
     this.live.start(
       last === undefined ? { since: Date.now() / 1000 - MARGIN_S } : { after: Math.max(0, last - RECENT) },
     );
@@ -108,7 +108,7 @@ export class Store {
     this.pursue_();
   }
 
-  // A view that fails takes nothing from the model, nor from the other views.
+  // Calls a handler. A view that fails affects neither the model nor other views.
   tell_(name, ...said) {
     try {
       this.handlers[name](...said);
@@ -117,14 +117,14 @@ export class Store {
     }
   }
 
-  // Asks for what the model wants, one question at a time.
+  // Sends the questions that the model needs, one at a time.
   async pursue_() {
     const { signal } = this.abort_;
     if (this.pursuing_ === signal) return;
     this.pursuing_ = signal;
     for (let topic; (topic = wants(this.model)) && this.live.state.live;) {
       const wait = this.waitOf_(topic);
-      // Something else may be wanted before long.
+      // Wait in short steps, because another question may be needed soon.
       if (wait > 0) await pause(Math.min(wait, NAP_MS));
       else await this.tryToAsk_(topic, signal);
       if (signal.aborted) return;
@@ -144,7 +144,7 @@ export class Store {
       this.failures_[topic] = 0;
       if (topic === "status") this.failure = "";
     } catch (error) {
-      // A Flux instance keeps no ledger: there is nothing to wait for.
+      // A Flux instance has no ledger, so there is nothing to wait for.
       if (topic === "allocations" && error.errno === ENOSYS) return this.take_({ page: { allocations: [] } });
       ++this.failures_[topic];
       if (topic === "status") this.failure = error.message;

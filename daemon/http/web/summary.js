@@ -11,7 +11,7 @@ import {
   countOf,
 } from "./states.js";
 
-// Which look of nodes that are not online is part of a state.
+// The look of nodes that are not online, for each state that includes it.
 const OFFLINE_OF = new Map([
   [DRAINING, DRAINING_OFFLINE],
   [STATE_DRAINED, DRAINED_OFFLINE],
@@ -19,7 +19,7 @@ const OFFLINE_OF = new Map([
 
 const queryOf = (state) => `state:${state.name}`;
 
-// What is allocated of the cores and gpus that there are, in short (`cores 83%`) and exactly.
+// Returns the allocated share of cores and gpus, in short (`cores 83%`) and exactly.
 const useOf = ({ used, total }) =>
   Object.keys(total)
     .filter((kind) => total[kind] > 0)
@@ -79,7 +79,7 @@ export class Summary {
   }
 }
 
-/** The states in a sentence: `16,384 nodes: 16,380 avail (12 allocated), 4 drained`. */
+/** Returns the states in a sentence: `16,384 nodes: 16,380 avail (12 allocated), 4 drained`. */
 export const sentence = (model) => {
   const allocated = model.counts[STATE_ALLOCATED];
   const parts = COUNTED.filter((look) => look !== STATE_ALLOCATED)

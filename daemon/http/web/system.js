@@ -1,4 +1,4 @@
-// The daemon and what is connected to it: schedulers, partitions, agents, counters.
+// The daemon and its peers: schedulers, partitions, agents, counters.
 import * as api from "./api.js";
 import * as hostlist from "./hostlist.js";
 import * as idset from "./idset.js";
@@ -23,7 +23,7 @@ const countsOf = (model, indices) => {
   return counts;
 };
 
-/** The states of nodes as a bar with its numbers; zeros are left out. */
+/** Makes a bar of the states of nodes with its numbers; zeros are left out. */
 export const stateBar = (counts) => {
   const shown = STATES.map((state, i) => ({ state, count: counts[i] })).filter(({ count }) => count > 0);
   const bar = el(
@@ -54,7 +54,7 @@ export class SystemView {
     this.peers = null;
     this.stats = null;
     this.failure = "";
-    this.abort_ = null; // While the view is open.
+    this.abort_ = null; // Set while the view is open.
   }
 
   open() {
@@ -69,7 +69,7 @@ export class SystemView {
     this.abort_ = null;
   }
 
-  // Asks again some time after the last answer, so that a daemon that is slow gets no more questions.
+  // Repeats the questions some time after the last answer, so that a slow daemon gets no additional ones.
   async follow_(signal) {
     while (!signal.aborted) {
       if (!document.hidden) await this.refresh_(signal);
@@ -208,6 +208,12 @@ export class SystemView {
           "Longest hold",
           stats["longest-hold"]?.topic
             ? `${stats["longest-hold"].ms.toFixed(1)} ms, ${stats["longest-hold"].topic}`
+            : "",
+        ),
+        ...field(
+          "Longest wait",
+          stats["longest-wait"]?.topic
+            ? `${stats["longest-wait"].ms.toFixed(1)} ms, ${stats["longest-wait"].topic}`
             : "",
         ),
         ...field(

@@ -1,10 +1,11 @@
-// The map as a table: how many nodes of each group are in each state, and which. For screen readers, and to copy from.
+// The map as a table: the number of nodes of each group in each state, and their names. For screen readers, and to copy
+// from.
 import { badge, el, number, replace, table } from "./dom.js";
 import { hostsText } from "./eventtext.js";
 import { hostsLink } from "./rows.js";
 import { STATES } from "./states.js";
 
-/** Rows [{group, state, nodes}] of groups as layout.groups() gives them; `mask` leaves nodes out. */
+/** Returns rows [{group, state, nodes}] of groups as layout.groups() gives them; `mask` leaves nodes out. */
 export const rows = (model, groups, mask) =>
   groups.flatMap((group) => {
     const found = STATES.map((state) => ({ group: group.name, state, nodes: [] }));

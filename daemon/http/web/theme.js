@@ -1,4 +1,4 @@
-// Light or dark: as the system is set, or as the person chose with the button.
+// The theme, light or dark: that of the system, or the user's choice with the button.
 
 const KEY = "resourced-theme";
 const NEXT = new Map([

@@ -2,16 +2,16 @@
 
 const two = (n) => String(n).padStart(2, "0");
 
-/** `2026-11-22 21:05:09` in the time zone of the browser: the nearest second, as the times of drains are rounded. */
+/** Returns `2026-11-22 21:05:09` in the time zone of the browser, rounded to seconds as the times of drains. */
 export const stamp = (seconds) => {
   const d = new Date(Math.round(seconds) * 1000);
   return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 };
 
-/** The time as an input of type datetime-local takes it. */
+/** Returns the time as text for an input of type datetime-local. */
 export const localInput = (seconds) => stamp(seconds).replace(" ", "T");
 
-/** The time of day if it is on the day of `now`, otherwise date and time without seconds. */
+/** Returns the time of day if it is on the day of `now`, otherwise date and time without seconds. */
 export const shortStamp = (seconds, now) => {
   const full = stamp(seconds);
   return full.slice(0, 10) === stamp(now).slice(0, 10) ? full.slice(11) : full.slice(5, 16);
@@ -24,7 +24,7 @@ const UNITS = [
   ["s", 1],
 ];
 
-/** A duration in its two largest units: `3 d 4 h`. */
+/** Returns a duration in its two largest units: `3 d 4 h`. */
 export const duration = (seconds) => {
   let rest = Math.max(0, Math.floor(seconds));
   for (let i = 0; i < UNITS.length; ++i) {

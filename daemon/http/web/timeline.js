@@ -7,7 +7,7 @@ import { ALLOCATED, DRAINED, EXCLUDED, ONLINE, SHOWN, TORPID } from "./states.js
 export const UNKNOWN = -1;
 const BEGINNINGS = new Set(["restart", "resource-define", "truncate"]);
 
-// Which flag an event sets or clears.
+// The flag that an event sets or clears.
 const EFFECTS = new Map([
   ["online", [ONLINE, true]],
   ["offline", [ONLINE, false]],
@@ -17,8 +17,8 @@ const EFFECTS = new Map([
   ["lively", [TORPID, false]],
 ]);
 
-// A flag before the first event that changes it is the opposite of what that event made it. Without such an event it is
-// as it is now. An allocation is known by its event only.
+// Returns the flags before the events. Before the first event that changes it, a flag has the opposite of that event's
+// value; without such an event it has its present value. Allocations are known only by their events.
 const flagsBefore = (events, rank, present) => {
   let flags = present & (EXCLUDED | ONLINE | DRAINED | TORPID | ALLOCATED);
   let seen = 0;
@@ -39,13 +39,13 @@ const flagsBefore = (events, rank, present) => {
 };
 
 /**
- * Pieces of the time from `from` to `to`, for a node whose flags are `present` now. `events` are those that concern the
- * node, in order.
+ * Returns the pieces of the time from `from` to `to`, for a node whose flags are `present` now. `events` are those that
+ * concern the node, in order.
  */
 export const pieces = (events, { rank, present, from, to }) => {
   let flags = flagsBefore(events, rank, present);
   const held = new Set();
-  // The time before a start of the daemon, without events of the node, is not on record.
+  // The time before a start of the daemon without events of the node is not recorded.
   const begins = events.length > 0 && BEGINNINGS.has(events[0].name);
   const result = [{ from, to, state: begins ? UNKNOWN : SHOWN[flags] }];
   const step = (event) => {
@@ -78,12 +78,13 @@ export const pieces = (events, { rank, present, from, to }) => {
       result.push({ from: at, to, state });
     }
   }
-  // What is true now is known better than what events say, as after a change of the inventory.
+  // Set the present state at the end: it is more reliable than the events, for instance after a change of the
+  // inventory.
   if (result[result.length - 1].state !== SHOWN[present]) result[result.length - 1].state = SHOWN[present];
   return result;
 };
 
-/** Seconds in each state, by state. */
+/** Returns the seconds in each state, by state. */
 export const totals = (strip) => {
   const sums = new Map();
   for (const { from, to, state } of strip) sums.set(state, (sums.get(state) ?? 0) + to - from);

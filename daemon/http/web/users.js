@@ -1,5 +1,5 @@
-// Names of users: events and answers have their numbers, and the daemon's machine knows the names. The daemon asks its user
-// database when it is asked for the first time, so a name may come with a later answer.
+// Names of users: events and answers have their numbers, which the user database of the daemon's machine maps to names.
+// The daemon reads it at the first request, so a name may come with a later answer.
 import * as api from "./api.js";
 
 const TOPIC = "resource.user-names";
@@ -26,7 +26,7 @@ const ask = async () => {
   timer ??= setTimeout(ask, AGAIN_MS);
 };
 
-/** The name of a user, or null as long as it is not known; it is asked for then. */
+/** Returns the name of a user, or null while it is unknown; then it is requested. */
 export const nameOf = (uid) => {
   if (names.has(uid)) return names.get(uid);
   if (changed && !tries.has(uid)) {
@@ -36,7 +36,7 @@ export const nameOf = (uid) => {
   return null;
 };
 
-/** From now on names are asked for; calls a function after new ones. */
+/** Starts to request names; calls a function after new ones. */
 export const start = (onChange) => {
   changed = onChange;
 };

@@ -1,19 +1,21 @@
 #include "daemon/log/etcd/etcd_client.hpp"
 
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <sys/stat.h>
 
 #include "core/error.hpp"
 #include "daemon/log/etcd/aside.hpp"
 #include "daemon/log/etcd/etcd_json.hpp"
+#include "daemon/log/etcd/http_client.hpp"
 #include "os/file.hpp"
+#include "os/log.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
@@ -21,19 +23,11 @@ namespace {
 namespace asio = boost::asio;
 using namespace requests;
 
-[[noreturn]] void refuse_file(const std::string& path, const boost::system::error_code& error) {
-  throw Error(EINVAL, fmt::format("{}: cannot be used for TLS: {}", path, error.message()));
-}
-
-void check_private(const std::string& path) {
-  const os::InputFile file(path);
-  if ((file.status().st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw Error(EACCES, path + ": other users can read or change it; chmod 600 it");
-}
+constexpr unsigned ok = 200;
 
 std::string read_password(const std::string& path) {
   if (path.empty()) return {};
-  check_private(path);
+  os::InputFile(path).require_secret();
   constexpr std::size_t most = 4096;
   std::string password = os::read_file(path, most);
   if (password.ends_with('\n')) password.pop_back();
@@ -41,39 +35,6 @@ std::string read_password(const std::string& path) {
 }
 
 }  // namespace
-
-std::shared_ptr<asio::ssl::context> load_client_tls(const config::Cluster& settings) {
-  using asio::ssl::context;
-  auto tls = std::make_shared<context>(context::tls_client);
-  boost::system::error_code error;
-  tls->set_options(context::default_workarounds | context::no_sslv2 | context::no_sslv3 | context::no_tlsv1 |
-                       context::no_tlsv1_1 | context::no_compression,
-                   error);
-  if (settings.ca_file.empty()) {
-    tls->set_default_verify_paths(error);
-  } else {
-    (void)os::InputFile(settings.ca_file);
-    tls->load_verify_file(settings.ca_file, error);
-    if (error) refuse_file(settings.ca_file, error);
-  }
-  if (!settings.certificate.empty()) {
-    (void)os::InputFile(settings.certificate);
-    check_private(settings.key);
-    tls->use_certificate_chain_file(settings.certificate, error);
-    if (error) refuse_file(settings.certificate, error);
-    // Without this the library would ask for a pass phrase on the terminal.
-    tls->set_password_callback(
-        [](std::size_t /*most*/, context::password_purpose /*purpose*/) { return std::string(); }, error);
-    tls->use_private_key_file(settings.key, context::pem, error);
-    if (error) refuse_file(settings.key, error);
-    if (SSL_CTX_check_private_key(tls->native_handle()) != 1) {
-      throw Error(EINVAL, fmt::format("{}: is not the key of the certificate in {}", settings.key,
-                                      settings.certificate));
-    }
-  }
-  ERR_clear_error();
-  return tls;
-}
 
 struct EtcdClient::State : std::enable_shared_from_this<State> {
   /// A request with its way through the endpoints.
@@ -85,6 +46,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     /// With which it was sent last.
     std::string token;
     bool has_renewed = false;
+    /// The endpoint that has refused it is of the etcd that this client uses.
+    bool is_checked = false;
   };
   using CallPtr = std::shared_ptr<Call>;
 
@@ -95,46 +58,147 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
         // An endpoint that does not answer leaves time for another one before the lease ends.
         timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl / 4)),
         login_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl)),
-        aside(loop) {
-    std::shared_ptr<asio::ssl::context> tls;
-    for (const std::string& text : settings.etcd) {
+        names(settings.etcd),
+        aside(loop),
+        http(loop, settings) {
+    for (const std::string& text : names) {
       const config::EtcdEndpoint endpoint = config::parse_etcd_endpoint(text);
-      if (endpoint.is_tls && !tls) tls = load_client_tls(settings);
-      channels.push_back(std::make_unique<Channel>(loop, endpoint, endpoint.is_tls ? tls : nullptr));
-      names.push_back(text);
+      urls.push_back(fmt::format("{}://{}", endpoint.is_tls ? "https" : "http", endpoint.authority()));
     }
   }
 
   void proceed(const CallPtr& call) {
+    if (urls.size() > 1 && !is_surveyed) return survey(call);
     if (!user.empty() && token.empty()) return log_in(call);
     call->token = token;
     if (std::holds_alternative<Watch>(call->request)) return watch(call);
-    post(call->encoded, token, timeout,
+    post(call->encoded, token, timeout, current,
          [this, call](std::size_t endpoint, HttpAnswer answer) { take(call, endpoint, std::move(answer)); });
   }
 
-  // The channels call no handler once they are destroyed with this object.
-  template <class Take>
-  void post(const EtcdRequest& request, const std::string& with, std::chrono::milliseconds longest,
-            Take take) {
-    const std::size_t endpoint = current;
-    channels[endpoint]->post({request.target, request.body, with}, longest,
-                             [weak = weak_from_this(), endpoint, take](HttpAnswer answer) {
-                               if (const auto self = weak.lock()) take(endpoint, std::move(answer));
-                             });
+  // All endpoints are asked for the etcd that they are of. One that most of them have is decided by them; any
+  // other one is only used if no endpoint has told another id, now or before.
+  void survey(const CallPtr& call) {
+    await_survey.push_back(call);
+    if (await_survey.size() > 1) return;
+    ids.assign(urls.size(), "");
+    asked = urls.size();
+    const std::size_t round = ++rounds;
+    for (std::size_t endpoint = 0; endpoint < urls.size(); ++endpoint) {
+      post(encode_status(), {}, timeout, endpoint, [this, round](std::size_t from, const HttpAnswer& answer) {
+        if (round != rounds) return;
+        --asked;
+        if (answer.status == ok)
+          ids[from] = cluster_in(answer.body);
+        else
+          trouble = fmt::format("{}: {}", names[from], answer.why);
+        if (!await_survey.empty()) return decide();
+        name_foreign(from);
+      });
+    }
   }
 
-  // The stream calls nothing once it is destroyed with this object, or with the next watch.
+  void decide() {
+    std::string most;
+    std::ptrdiff_t count = 0;
+    bool agree = true;
+    for (const std::string& id : ids) {
+      if (id.empty()) continue;
+      const std::ptrdiff_t with_it = std::ranges::count(ids, id);
+      if (!most.empty() && id != most) agree = false;
+      if (with_it > count) {
+        most = id;
+        count = with_it;
+      }
+    }
+    const bool is_majority = 2 * static_cast<std::size_t>(count) > urls.size();
+    if (!is_majority && asked > 0) return;
+    const bool has_former = !cluster.empty() && std::ranges::count(ids, cluster) > 0;
+    const std::vector<CallPtr> calls = std::exchange(await_survey, {});
+    if (!is_majority && !has_former && (!agree || most.empty() || !cluster.empty())) {
+      if (!most.empty()) trouble = "the endpoints are of different etcd clusters" + listed();
+      for (const CallPtr& call : calls) call->handler(Unknown{trouble});
+      return;
+    }
+    if (is_majority || !has_former) cluster = most;
+    is_surveyed = true;
+    for (std::size_t endpoint = 0; endpoint < ids.size(); ++endpoint) name_foreign(endpoint);
+    if (ids[current] != cluster)
+      current = static_cast<std::size_t>(std::ranges::find(ids, cluster) - ids.begin());
+    for (const CallPtr& call : calls) proceed(call);
+  }
+
+  [[nodiscard]] std::string listed() const {
+    std::string text;
+    for (std::size_t endpoint = 0; endpoint < ids.size(); ++endpoint)
+      text += fmt::format("{} {} {}", text.empty() ? ":" : ",", names[endpoint],
+                          ids[endpoint].empty() ? "has not answered" : "is of " + ids[endpoint]);
+    return text;
+  }
+
+  /// Whether answers are compared, also while the endpoints are asked anew.
+  [[nodiscard]] bool knows_etcd() const { return urls.size() > 1 && !cluster.empty(); }
+
+  [[nodiscard]] bool is_foreign(std::size_t endpoint) const {
+    return knows_etcd() && !ids[endpoint].empty() && ids[endpoint] != cluster;
+  }
+
+  void name_foreign(std::size_t endpoint) {
+    if (!is_foreign(endpoint) || !named.insert({endpoint, ids[endpoint]}).second) return;
+    os::log_error("{} is passed over: it is of etcd cluster {}, and not of {}", names[endpoint],
+                  ids[endpoint], cluster);
+  }
+
+  // Whether the answer, which has a header, is of another etcd.
+  bool is_of_another(std::size_t endpoint, std::string_view answer) {
+    const std::string_view id = cluster_in(answer);
+    if (!knows_etcd() || id.empty()) return false;
+    ids[endpoint] = id;
+    name_foreign(endpoint);
+    return is_foreign(endpoint);
+  }
+
+  // Sends a request to the next endpoint, since its answer is of another etcd and the request has not reached
+  // this one.
+  void pass_over(const CallPtr& call, std::size_t endpoint) {
+    lose(call, endpoint, "is of another etcd cluster", false);
+  }
+
+  // A refusal has no header.
+  void check_refusal(const CallPtr& call, std::size_t endpoint, const HttpAnswer& refusal) {
+    call->is_checked = true;
+    post(encode_status(), {}, timeout, endpoint,
+         [this, call, refusal](std::size_t from, const HttpAnswer& answer) {
+           const bool is_other = answer.status == ok && is_of_another(from, answer.body);
+           is_other ? pass_over(call, from) : take(call, from, refusal);
+         });
+  }
+
+  template <class Take>
+  void post(const EtcdRequest& request, const std::string& with, std::chrono::milliseconds longest,
+            std::size_t endpoint, Take take) {
+    http.post({urls[endpoint] + request.target, request.body, with}, longest,
+              [self = weak_from_this(), endpoint, take](HttpAnswer answer) {
+                // A call of it may destroy the client.
+                const auto alive = self.lock();
+                take(endpoint, std::move(answer));
+              });
+  }
+
   void watch(const CallPtr& call) {
     const std::size_t endpoint = current;
-    stream = channels[endpoint]->open_stream(
-        {call->encoded.target, call->encoded.body, token}, timeout,
-        {[this, call, endpoint](const std::string& lines) { take_lines(call, endpoint, lines); },
-         [this, call, endpoint](const HttpAnswer& answer) { take(call, endpoint, answer); }});
+    http.watch(
+        {urls[endpoint] + call->encoded.target, call->encoded.body, token}, timeout,
+        [this, call, endpoint](const std::string& lines) { take_lines(call, endpoint, lines); },
+        [this, call, endpoint](HttpAnswer answer) { take(call, endpoint, std::move(answer)); });
   }
 
   // Changes that have come together are told once.
   void take_lines(const CallPtr& call, std::size_t endpoint, std::string_view lines) {
+    if (is_of_another(endpoint, lines)) {
+      http.end_watch();
+      return pass_over(call, endpoint);
+    }
     const Watch& watched = std::get<Watch>(call->request);
     std::optional<Outcome> outcome;
     while (!lines.empty()) {
@@ -148,7 +212,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
       if (outcome && !std::holds_alternative<Changed>(*outcome)) break;
     }
     if (!outcome) return;
-    if (!std::holds_alternative<Changed>(*outcome)) stream.reset();
+    if (!std::holds_alternative<Changed>(*outcome)) http.end_watch();
     if (const auto* lost = std::get_if<Unknown>(&*outcome)) return lose(call, endpoint, lost->why, true);
     const auto* refused = std::get_if<Refused>(&*outcome);
     const bool is_of_token = refused != nullptr && refused->why.find("auth token") != std::string::npos;
@@ -161,7 +225,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
 
   void take(const CallPtr& call, std::size_t endpoint, HttpAnswer answer) {
     if (answer.status == 0) return lose(call, endpoint, answer.why, answer.was_sent);
-    constexpr unsigned ok = 200;
+    if (answer.status == ok && is_of_another(endpoint, answer.body)) return pass_over(call, endpoint);
     // Decoded in far less than a millisecond.
     constexpr std::size_t most_direct_bytes = std::size_t{32} << 10;
     if (answer.status == ok && answer.body.size() <= most_direct_bytes)
@@ -176,6 +240,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     const EtcdFailure failure = decode_failure(answer.status, answer.body);
     using Kind = EtcdFailure::Kind;
     if (failure.kind == Kind::unknown) return lose(call, endpoint, failure.why, true);
+    if (knows_etcd() && !call->is_checked) return check_refusal(call, endpoint, answer);
     if (failure.kind == Kind::token && !user.empty() && !std::exchange(call->has_renewed, true)) {
       // Another request may have a new one already.
       if (token == call->token) token.clear();
@@ -203,8 +268,13 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   // Without an answer. What was not sent is sent to the next endpoint.
   void lose(const CallPtr& call, std::size_t endpoint, const std::string& why, bool was_sent) {
     trouble = fmt::format("{}: {}", names[endpoint], why);
-    if (current == endpoint) current = (endpoint + 1) % channels.size();
-    if (!was_sent && ++call->attempts < channels.size()) return proceed(call);
+    if (current == endpoint) {
+      do current = (current + 1) % urls.size();
+      while (current != endpoint && is_foreign(current));
+    }
+    call->is_checked = false;
+    if (!was_sent && ++call->attempts < urls.size()) return proceed(call);
+    if (!was_sent) is_surveyed = false;
     call->handler(Unknown{trouble});
   }
 
@@ -213,7 +283,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   void log_in(const CallPtr& call) {
     await_token.push_back(call);
     if (await_token.size() > 1) return;
-    post(encode_login(user, password), {}, login_timeout,
+    post(encode_login(user, password), {}, login_timeout, current,
          [this](std::size_t endpoint, const HttpAnswer& answer) { take_login(endpoint, answer); });
   }
 
@@ -223,7 +293,6 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
       for (const CallPtr& call : calls) lose(call, endpoint, why, false);
     };
     if (answer.status == 0) return lose_all(answer.why);
-    constexpr unsigned ok = 200;
     std::string why;
     try {
       if (answer.status == ok) {
@@ -249,16 +318,26 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   std::string password;
   std::chrono::milliseconds timeout;
   std::chrono::milliseconds login_timeout;
-  std::vector<std::unique_ptr<Channel>> channels;
+  /// The endpoints as they are configured, and as URLs.
   std::vector<std::string> names;
+  std::vector<std::string> urls;
   std::size_t current = 0;
+  /// The id of the etcd that is used, and that of each endpoint: empty until they are told. Members that were
+  /// removed may come back as an etcd of their own.
+  std::string cluster;
+  std::vector<std::string> ids;
+  bool is_surveyed = false;
+  /// Endpoints that have not answered the survey yet, and the calls that wait for it.
+  std::size_t asked = 0;
+  std::size_t rounds = 0;
+  std::vector<CallPtr> await_survey;
+  std::set<std::pair<std::size_t, std::string>> named;
   std::string token;
   /// They go on with the answer of the login that is under way.
   std::vector<CallPtr> await_token;
   std::string trouble;
-  /// Of the last watch.
-  std::unique_ptr<LineStream> stream;
   Aside aside;
+  HttpClient http;
 };
 
 EtcdClient::EtcdClient(asio::io_context& loop, const config::Cluster& settings)

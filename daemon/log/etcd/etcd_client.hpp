@@ -1,25 +1,17 @@
-// Carries out requests at etcd: tries its endpoints in turn, logs in where a user is configured, and turns
-// every answer, or its absence, into an outcome.
+// Carries out requests at etcd: tries its endpoints in turn, passes over those of another etcd, logs in where
+// a user is configured, and turns every answer, or its absence, into an outcome.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl/context.hpp>
 
 #include "config/cluster.hpp"
 #include "core/cluster/requests.hpp"
-#include "daemon/log/etcd/channel.hpp"
 
 namespace resourced::daemon::log::etcd {
-
-/// The TLS context of a client with these files. Throws Error that names a file that cannot be used.
-[[nodiscard]] std::shared_ptr<boost::asio::ssl::context> load_client_tls(const config::Cluster& settings);
 
 class EtcdClient {
  public:

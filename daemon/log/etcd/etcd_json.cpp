@@ -268,7 +268,7 @@ Outcome decode_answer(const Request& request, std::string_view prefix, std::stri
 }
 
 std::optional<Outcome> decode_watched(const Watch& watch, std::string_view line) {
-  // More than a line of LineStream has, if it is one of etcd.
+  // More than a line that HttpClient takes has, if it is one of etcd.
   constexpr std::size_t most_values = 4096;
   const json message = parse(line, most_values);
   if (const auto error = message.find("error"); error != message.end())
@@ -324,6 +324,18 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
     failure.kind = Kind::refused;
   }
   return failure;
+}
+
+EtcdRequest encode_status() { return {"/v3/maintenance/status", "{}"}; }
+
+// The header comes first, and no text has quotes that are not escaped.
+std::string_view cluster_in(std::string_view answer) {
+  constexpr std::string_view name = R"("cluster_id":")";
+  constexpr std::size_t most_before = 64;
+  const std::size_t at = answer.substr(0, most_before).find(name);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = answer.substr(at + name.size());
+  return rest.substr(0, std::min(rest.find('"'), std::size_t{20}));
 }
 
 EtcdRequest encode_login(std::string_view user, std::string_view password) {

@@ -43,6 +43,12 @@ struct EtcdFailure {
 };
 [[nodiscard]] EtcdFailure decode_failure(unsigned status, std::string_view body);
 
+/// Asks one member for its state: it answers without the others, and without a token.
+[[nodiscard]] EtcdRequest encode_status();
+/// The id of the etcd that has given an answer with HTTP status 200, or a line of a watch; empty if there is
+/// none in it.
+[[nodiscard]] std::string_view cluster_in(std::string_view answer);
+
 [[nodiscard]] EtcdRequest encode_login(std::string_view user, std::string_view password);
 /// The token. Throws Error EPROTO for any other answer.
 [[nodiscard]] std::string decode_login(std::string_view body);

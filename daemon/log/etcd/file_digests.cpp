@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <openssl/sha.h>
 
 #include "config/setting.hpp"
 #include "core/error.hpp"
+#include "os/sha256.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
@@ -20,15 +20,9 @@ namespace {
 using nlohmann::json;
 
 // Enough to find a difference by mistake; nothing is decided by it.
-constexpr std::size_t digest_bytes = 8;
+constexpr std::size_t digest_digits = 16;
 
-std::string digest_of(std::string_view text) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  std::string hex;
-  for (std::size_t i = 0; i < digest_bytes; ++i) hex += fmt::format("{:02x}", digest.at(i));
-  return hex;
-}
+std::string digest_of(std::string_view text) { return os::sha256(text).substr(0, digest_digits); }
 
 // Bytes that are not UTF-8 cannot come from TOML.
 std::string digest_of(const json& value) {

@@ -88,7 +88,11 @@ class LeaderLog final : public log::EventLog {
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return store_.wants_snapshot(); }
-  [[nodiscard]] Counters counters() const override { return counters_; }
+  [[nodiscard]] Counters counters() const override {
+    Counters counters = counters_;
+    counters.log_bytes = store_.counters().log_bytes;
+    return counters;
+  }
 
  private:
   /// Events of which a member has all or none.

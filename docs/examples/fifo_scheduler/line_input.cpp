@@ -16,7 +16,8 @@ namespace resourced::fifo {
 
 namespace {
 
-/// One more than the limit of a request, so that read_request() refuses a line that was cut.
+/// Maximum length of a line: one more than the limit of a request, so that read_request() refuses a line that
+/// was cut.
 constexpr std::size_t max_line = document::max_document_bytes + 1;
 
 [[noreturn]] void fail(const std::string& name) {
@@ -26,7 +27,7 @@ constexpr std::size_t max_line = document::max_document_bytes + 1;
 
 }  // namespace
 
-// O_NONBLOCK: opening a named pipe must not wait for a writer.
+// O_NONBLOCK, because opening a named pipe must not wait for a writer.
 LineInput::LineInput(const std::string& path)
     : name_(path.empty() ? "standard input" : path),
       fd_(path.empty() ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {

@@ -12,7 +12,7 @@ using feasibility::NodeKind;
 
 namespace {
 
-/// Nodes, with equal ones counted together: the cost of packing depends on the number of kinds.
+/// Counts equal nodes together: the cost of packing depends on the number of kinds.
 class Pile {
  public:
   void add(const NodeKind& node) { ++count_[{node.cores, node.gpus}]; }
@@ -57,8 +57,8 @@ Share share_of(std::size_t node, const Demand& wanted, const Filling& served) {
 
 }  // namespace
 
-// If the request fits, it also fits with this node filled to a maximum: a part that could be added here can
-// move here from another node. So it is enough to try the maximal fillings.
+// Places the request. If it fits, it also fits with this node filled to a maximum: a part that could be added
+// here can move here from another node. So it is enough to try the maximal fillings.
 std::optional<std::vector<Share>> place(const std::vector<NodeKind>& nodes, Demand wanted) {
   Pile rest;
   for (const NodeKind& node : nodes) rest.add(node);

@@ -98,7 +98,7 @@ std::vector<feasibility::NodeKind> sizes_of(const Nodes& nodes) {
   return sizes;
 }
 
-/// R gives each target of an allocation one core or more (RFC 20).
+/// The reason of a denial: R gives each target of an allocation one core or more (RFC 20).
 constexpr const char* gpus_alone = "an R has no gpus without cores: ask for a core with them";
 
 bool has_gpus_alone(const std::vector<Share>& shares) {
@@ -112,7 +112,7 @@ std::string Pool::denial(const Request& request) const {
   const feasibility::Feasibility answer =
       feasibility::check_feasibility(request.resources, request.constraint, inventory_);
   if (!answer.feasible()) return answer.reason;
-  // A request that cannot be placed when all is free would block the queue for ever.
+  // Deny a request that cannot be placed when all is free: it would block the queue for ever.
   const auto shares = place(sizes_of(all_nodes(request.constraint.match(inventory_))), request.demand);
   if (!shares) return "there are too many ways to place it";
   return has_gpus_alone(*shares) ? gpus_alone : "";

@@ -1,8 +1,8 @@
 // The resources that the scheduler has acquired, the targets that are up, and the jobs that hold cores and
 // gpus. Pure state: events and the time are arguments.
 //
-// A job holds cores of hosts, not of ranks, since a restarted daemon may number the hosts anew. It holds them
-// until release(), whatever happens to the host meanwhile.
+// A job holds cores of hosts instead of ranks, because a restarted daemon may renumber the hosts. It holds
+// them until release(), even if the host fails.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class Pool {
  public:
   using JobId = std::uint64_t;
 
-  /// The first response, also after a reconnection: replaces the inventory and the up set.
+  /// Takes the first response, also after a reconnection: replaces the inventory and the up set.
   void acquire(const rset::ResourceSet& inventory, const text::IdSet& up);
 
-  // Later changes from the daemon, as client::AcquisitionObserver passes them on.
+  // The functions below take later changes from the daemon, as client::AcquisitionObserver passes them on.
   void set_up(const text::IdSet& ranks) { up_ |= ranks; }
   void set_down(const text::IdSet& ranks) { up_ -= ranks; }
   void shrink(const text::IdSet& ranks);
@@ -48,14 +48,14 @@ class Pool {
   /// allocated, if adding the duration does not change `now`, or if a target would give gpus alone.
   [[nodiscard]] std::optional<rset::ResourceSet> allocate(JobId id, const Request& request, WallTime now);
 
-  /// Holds what an allocation has, which was made earlier: its targets may be gone by now. Without effect for
-  /// an id that holds something already.
+  /// Holds the resources of an earlier allocation, whose targets may be gone by now. Has no effect for an id
+  /// that holds resources already.
   void recover(JobId id, const rset::ResourceSet& allocation);
 
   [[nodiscard]] bool holds(JobId id) const { return held_.contains(id); }
-  /// The ids that hold something.
+  /// Returns the ids of all jobs that hold resources.
   [[nodiscard]] std::vector<JobId> jobs() const;
-  /// False if nothing is held under this id.
+  /// Releases a job. Returns false if the id holds nothing.
   bool release(JobId id);
 
  private:
@@ -72,7 +72,7 @@ class Pool {
     Resources has;
   };
 
-  /// In the order of ranks.
+  /// Returns the nodes in the order of ranks.
   [[nodiscard]] std::vector<Node> all_nodes(const text::IdSet& ranks) const;
   [[nodiscard]] std::vector<Node> free_nodes(const Request& request) const;
   void hold(JobId id, const Target& target, const Resources& part);

@@ -48,7 +48,7 @@ Request read_jobspec(std::string_view line) {
   return request;
 }
 
-/// A request for a node without anything in it asks for the whole node.
+/// Makes a request for a node without contents one for the whole node.
 void take_bare_nodes_whole(jobspec::ResourceGraph& resources) {
   for (jobspec::Vertex& vertex : resources) {
     if (vertex.type == "node" && vertex.with.empty()) vertex.exclusive = true;

@@ -23,9 +23,9 @@ struct Request {
   constraint::Constraint constraint;
   /// The resources in the form for packing. A count that is a range stands for its smallest value.
   feasibility::Demand demand;
-  /// nslots of the allocation; a request without slots counts as one.
+  /// Number of slots of the allocation; a request without slots counts as one.
   std::uint64_t slots = 1;
-  /// 0: until the resources expire.
+  /// Duration; 0 until the resources expire.
   Seconds duration{};
 };
 
@@ -35,16 +35,16 @@ struct Request {
 
 /// The share of one node in an allocation.
 struct Share {
-  /// An index into the nodes.
+  /// Index of the node.
   std::size_t node = 0;
   std::uint64_t cores = 0;
   std::uint64_t gpus = 0;
-  /// The whole node.
+  /// Whether the share is the whole node.
   bool whole = false;
 };
 
 /// Places the whole demand on these nodes, the first ones first; each entry is one node. Returns nullopt if
-/// it does not fit, or if packing.hpp cannot tell.
+/// it does not fit, or if packing.hpp cannot decide.
 [[nodiscard]] std::optional<std::vector<Share>> place(const std::vector<feasibility::NodeKind>& nodes,
                                                       feasibility::Demand wanted);
 

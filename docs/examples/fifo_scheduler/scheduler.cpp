@@ -19,9 +19,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view blanks = " \t\r";
-/// Ids from here on stand for allocations of other programs.
+/// Ids from here on are those of allocations of other programs.
 constexpr Pool::JobId first_foreign = Pool::JobId{1} << 63U;
-/// A job is denied after so many refusals of the ledger.
+/// Number of refusals of the ledger after which a job is denied.
 constexpr int most_refusals = 8;
 
 std::string_view trimmed(std::string_view text) {
@@ -29,8 +29,8 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-/// Whether the ledger refuses targets that have been drained, excluded or removed. The scheduler is told so,
-/// but perhaps not yet.
+/// Whether the ledger refuses targets that have been drained, excluded or removed. The daemon informs the
+/// scheduler about them, but perhaps not yet.
 bool is_of_targets(int errnum) { return errnum == EHOSTDOWN || errnum == EINVAL || errnum == EPERM; }
 
 /// Whether the daemon has refused a change as it cannot commit now, or does not lead its cluster.
@@ -90,13 +90,13 @@ void Scheduler::release(Pool::JobId id) {
 }
 
 void Scheduler::on_released(Pool::JobId id, const Answer& answer) {
-  // The allocations after the next acquire tell whether it is still there.
+  // Wait for the allocations after the next acquire, which show whether the job is still allocated.
   if (answer.kind == Answer::Kind::unknown) return;
   if (may_pass(answer)) {
     to_free_.insert(id);
     return stall();
   }
-  // An operator may have freed it (ENOENT).
+  // Ignore ENOENT: an operator may have freed the job.
   if (answer.kind == Answer::Kind::refused && answer.errnum != ENOENT) {
     freeing_.erase(id);
     return say({{"error", fmt::format("free: {}: {}", id, answer.why)}});
@@ -120,7 +120,7 @@ void Scheduler::stall() {
 void Scheduler::resume() {
   is_stalled_ = false;
   try_head_ = true;
-  // After a loss the next allocations tell which are still there.
+  // Release jobs only while connected: after a loss the next allocations show which still exist.
   if (acquired_) {
     for (const Pool::JobId id : std::exchange(to_free_, {})) release(id);
   }
@@ -135,7 +135,7 @@ void Scheduler::schedule() {
   if (!std::exchange(try_head_, false)) return;
   while (!queue_.empty()) {
     Job& head = queue_.front();
-    // The change that explains the refusal is on its way.
+    // Wait: the change that explains the refusal is on its way.
     if (head.refused_view == view_) return;
     try {
       std::optional<rset::ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
@@ -183,8 +183,8 @@ void Scheduler::requeue(Job job) {
   queue_.insert(later, std::move(job));
 }
 
-// Compares this scheduler's jobs with the ledger: after its start it takes over what an earlier one has left,
-// after a reconnection it learns what became of requests without an answer.
+// Compares this scheduler's jobs with the ledger: after its start it takes over the allocations of an earlier
+// one, after a reconnection it learns the results of requests without an answer.
 void Scheduler::on_allocations(const std::vector<client::Allocation>& allocations) {
   std::set<Pool::JobId> there;
   for (const client::Allocation& allocation : allocations) {
@@ -202,8 +202,8 @@ void Scheduler::on_allocations(const std::vector<client::Allocation>& allocation
       if (is_own) say_(fmt::format(R"({{"recovered":{},"R":{}}})", id, allocation.resources.encode()));
     }
   }
-  // Jobs that the ledger does not have: their alloc was not done, or their free was. Only when all of them
-  // are back in the queue is it known which job is first.
+  // Put jobs back that the ledger does not have: their alloc was not made, or their free was. The first job
+  // is known only when all of them are back in the queue.
   for (const Pool::JobId id : pool_.jobs()) {
     if (there.contains(id)) {
       if (freeing_.contains(id)) release(id);

@@ -1,12 +1,13 @@
-// First come, first served: the head of the queue is allocated as soon as its resources are up and free; all
-// other requests wait for it. Input: the callbacks of an acquisition (RFC 28), and a line for each command of
-// a user. Output: JSON objects, listed in docs/schedulers.md.
+// A scheduler with the policy first come, first served: the head of the queue is allocated as soon as its
+// resources are up and free; all other requests wait for it. Input: the callbacks of an acquisition (RFC 28),
+// and a line for each command of a user. Output: JSON objects, listed in docs/schedulers.md.
 //
 // An allocation is recorded in the daemon's ledger before it is printed, and a free before it is answered. So
-// the next scheduler after a crash finds in the ledger all that was printed. Where the connection is lost
-// before the ledger's answer, the allocations after the next acquire tell what was done. An allocation that
-// the ledger refuses because targets were drained or removed meanwhile goes back to its place in the queue.
-// While the ledger cannot commit, nothing is allocated, and what it refused is asked for again after a pause.
+// the next scheduler after a crash finds in the ledger all that was printed. If the connection is lost before
+// the ledger's answer, the allocations after the next acquire show whether the change was made. An allocation
+// that the ledger refuses because targets were drained or removed meanwhile returns to its place in the
+// queue. While the ledger cannot commit, nothing is allocated, and refused changes are repeated after a
+// pause.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ namespace resourced::fifo {
 
 class Scheduler final : public client::AcquisitionObserver {
  public:
-  /// Takes a JSON object on one line, without the newline.
+  /// Prints a JSON object on one line, without the newline.
   using Say = std::function<void(std::string_view line)>;
   using Clock = std::function<WallTime()>;
 
@@ -38,9 +39,9 @@ class Scheduler final : public client::AcquisitionObserver {
   struct Answer {
     enum class Kind {
       done,
-      /// Nothing was done, for the reason in `why`, with the errno of the daemon.
+      /// The change was refused, for the reason in `why`, with the errno of the daemon.
       refused,
-      /// The connection was lost before the answer.
+      /// Unknown: the connection was lost before the answer.
       unknown,
     };
     Kind kind = Kind::done;
@@ -56,11 +57,11 @@ class Scheduler final : public client::AcquisitionObserver {
     std::function<void(std::function<void()> work)> later;
   };
 
-  /// Without a ledger each change counts as done at once.
+  /// Makes a scheduler. Without a ledger each change counts as made at once.
   Scheduler(Say say, Clock clock, std::optional<Ledger> ledger = std::nullopt)
       : say_(std::move(say)), clock_(std::move(clock)), ledger_(std::move(ledger)) {}
 
-  /// A request, `free ID`, an empty line, or a comment after `#`.
+  /// Handles a line of input: a request, `free ID`, an empty line, or a comment after `#`.
   void command(std::string_view line);
   /// Allocates to the requests at the head of the queue. Call after the callbacks: one response may cause
   /// several of them, and the state is complete only after the last.
@@ -69,7 +70,7 @@ class Scheduler final : public client::AcquisitionObserver {
   [[nodiscard]] bool is_waiting_for_ledger() const noexcept {
     return !recording_.empty() || !freeing_.empty() || is_stalled_;
   }
-  /// The error that has ended the acquisition.
+  /// Returns the error that has ended the acquisition.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 
   void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
@@ -87,11 +88,10 @@ class Scheduler final : public client::AcquisitionObserver {
   struct Job {
     Pool::JobId id;
     Request request;
-    /// How often the ledger has refused an allocation for this job, and the view that the last one was made
-    /// from.
+    /// Number of refusals of an allocation for this job, and the view at the last one.
     int refusals = 0;
     std::optional<std::uint64_t> refused_view = std::nullopt;
-    /// The user was told that the ledger cannot commit.
+    /// Whether the user was informed that the ledger cannot commit.
     bool is_told = false;
   };
 
@@ -104,12 +104,12 @@ class Scheduler final : public client::AcquisitionObserver {
   void release(Pool::JobId id);
   void on_released(Pool::JobId id, const Answer& answer);
   void finish_release(Pool::JobId id);
-  /// The ledger cannot commit: allocates nothing for a while.
+  /// Call when the ledger cannot commit: allocates nothing for a while.
   void stall();
   void resume();
   /// Puts a job back into the queue, which is in the order of ids.
   void requeue(Job job);
-  /// Targets are up, down or gone that were not before.
+  /// Call when targets have come up, gone down or left.
   void change_view() {
     ++view_;
     try_head_ = true;
@@ -123,7 +123,7 @@ class Scheduler final : public client::AcquisitionObserver {
   Pool pool_;
   std::optional<Ledger> ledger_;
   std::deque<Job> queue_;
-  /// Allocations that wait for the ledger's answer, and jobs whose free does.
+  /// Allocations, and frees of jobs, that wait for the ledger's answer.
   struct Recording {
     Job job;
     rset::ResourceSet allocation;
@@ -131,15 +131,16 @@ class Scheduler final : public client::AcquisitionObserver {
   };
   std::map<Pool::JobId, Recording> recording_;
   std::set<Pool::JobId> freeing_;
-  /// Those of freeing_ that the ledger could not commit, to be asked for again.
+  /// Jobs of freeing_ whose free the ledger could not commit, to be repeated.
   std::set<Pool::JobId> to_free_;
   bool is_stalled_ = false;
   /// Allocations of the ledger whose ids are not of this program.
   std::map<std::string, Pool::JobId> foreign_;
   Pool::JobId last_id_ = 0;
-  /// False before the first response and while the daemon is disconnected, when the view may be outdated.
+  /// Whether the daemon is connected; false before the first response and after a loss, when the view may be
+  /// outdated.
   bool acquired_ = false;
-  /// Set by events that may let the head be allocated, and by changes of the inventory that require
+  /// Flags set by events that may let the head be allocated, and by changes of the inventory that require
   /// judge_queue().
   bool try_head_ = false;
   bool judge_ = false;

@@ -29,7 +29,7 @@ async def schedule(connection, acquisition, news):
             if running is None:  # an unanswered request may have been carried out
                 running = {one.id: one.resources.ranks for one in await connection.allocations()}
                 print("running", *running, flush=True)
-            for id, nodes in sorted(jobs.items(), key=lambda job: job[1] > 0):  # the ends first
+            for id, nodes in sorted(jobs.items(), key=lambda job: job[1] > 0):  # ended jobs first
                 if not nodes and id in running:
                     await connection.free(id)
                     print("end", id, running.pop(id), flush=True)

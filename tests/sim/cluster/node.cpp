@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "checks.hpp"
-#include "core/module/snapshot.hpp"
+#include "core/module/state.hpp"
 #include "daemon/log/etcd/record_json.hpp"
 #include "daemon/log/past_reader.hpp"
 #include "inventory.hpp"
@@ -56,9 +56,9 @@ void Node::follow() {
   replica.applied = disk_.last();
   member_ = std::make_unique<cluster::Member>(member_settings(), std::move(replica));
   Service::Settings settings = service_settings();
-  settings.following = following();
-  service_ = std::make_unique<Service>(
-      *log_, [this] { return wall(); }, std::move(settings));
+  settings.following = &follows_;
+  settings.state = disk_.state;
+  service_ = std::make_unique<Service>(*log_, *this, std::move(settings));
   coordinator_ = std::make_unique<daemon::log::etcd::Coordinator>(runtime(), *member_);
   daemon::log::etcd::Coordinator::Callbacks callbacks;
   callbacks.joined = [this](const std::string& cluster) { identity_ = cluster; };
@@ -88,9 +88,8 @@ void Node::lead() {
   world_.note(fmt::format("{} leads in epoch {} after event {}", name(), epoch(), disk_.last()));
   etcd_.expect_start(epoch(), settings_.configuration);
   Service::Settings settings = service_settings();
-  settings.leadership = leadership();
-  service_ = std::make_unique<Service>(
-      *leader_, [this] { return wall(); }, std::move(settings));
+  settings.leadership = &leads_;
+  service_ = std::make_unique<Service>(*leader_, *this, std::move(settings));
   run([&] {
     leader_->start({[this](daemon::log::Sequence last) { service_->on_committed(last); },
                     [this](const std::string& why) {
@@ -104,7 +103,7 @@ void Node::lead() {
 
 engine::Start Node::start_of_leader() {
   engine::Start start;
-  start.command.recorded = disk_.tables.state();
+  start.state = disk_.state;
   start.command.method = module::DefineMethod::configuration;
   start.command.inventory = resources_of(settings_.configuration.hosts);
   start.command.exclude = idset_of(settings_.configuration.exclude);
@@ -168,45 +167,23 @@ void Node::end_store() {
 
 // What the daemon needs of its process.
 
-Service::Settings Node::service_settings() {
-  return {
-      .configuration = "{}",
-      .journal_max = settings_.journal_max,
-      .access = daemon::peers::Access({}, 0),
-      .limits = {},
-      .uptime = [this] { return steady(); },
-      .agents = std::nullopt,
-      .wake_at =
-          [this](SteadyTime when) {
-            alarm_ = World::new_life();
-            world_.at(std::max(world_.now(), clock_.when(when)), {index_, alarm_, true}, [this] {
-              if (!is_finishing_) run([this] { service_->on_time(); });
-            });
-          },
-      .reload = nullptr,
-      .load = nullptr,
-      .later = [this](Seconds pause, std::function<void()> work) { after(pause, std::move(work)); },
-  };
+Service::Settings Node::service_settings() const {
+  return {.configuration = "{}",
+          .journal_max = settings_.journal_max,
+          .access = daemon::peers::Access({}, 0),
+          .limits = {}};
 }
 
-daemon::service::Following Node::following() {
-  return {[this] {
-            return daemon::service::Following::Standing{"standby",
-                                                        member_->is_in_touch(clock_.boot(world_.now()))};
-          },
-          [this](auto take) { coordinator_->ask_roster(std::move(take)); }, states_of(disk_)};
+void Node::wake_at(SteadyTime when) {
+  alarm_ = World::new_life();
+  world_.at(std::max(world_.now(), clock_.when(when)), {index_, alarm_, true}, [this] {
+    if (!is_finishing_) run([this] { service_->on_time(); });
+  });
 }
 
-daemon::service::Leadership Node::leadership() {
-  return {leader_->name(),
-          {static_cast<std::uint64_t>(leader_->epoch()), leader_->cluster()},
-          [this] { return leader_->may_serve(); },
-          [this](auto take) { leader_->ask_roster(std::move(take)); },
-          [this](const std::string& successor) {
-            world_.note(fmt::format("{} hands over to {}", name(), successor));
-            finish(Next::follow, successor);
-          },
-          [this] { return leader_->stalled(); }};
+void Node::Leads::hand_over(const std::string& successor) {
+  node.world_.note(fmt::format("{} hands over to {}", node.name(), successor));
+  node.finish(Next::follow, successor);
 }
 
 std::unique_ptr<SimRuntime> Node::runtime() {
@@ -227,7 +204,7 @@ cluster::Settings Node::member_settings() const {
   return settings;
 }
 
-WallTime Node::wall() const {
+WallTime Node::wall_now() const {
   constexpr Seconds begin{1e6};
   return WallTime(begin + wall_offset_ + world_.now().time_since_epoch());
 }

@@ -24,7 +24,7 @@
 
 namespace resourced::sim {
 
-class Node {
+class Node final : public daemon::service::Program {
  public:
   /// Alike on all nodes of a cluster, apart from the excluded targets and the name.
   struct Settings {
@@ -90,14 +90,40 @@ class Node {
   /// Ends the present service in good order, then goes on with `next`.
   void finish(Next next, std::optional<std::string> successor);
   void end_store();
-  [[nodiscard]] daemon::service::Service::Settings service_settings();
-  [[nodiscard]] daemon::service::Following following();
-  [[nodiscard]] daemon::service::Leadership leadership();
+  [[nodiscard]] daemon::service::Service::Settings service_settings() const;
   [[nodiscard]] engine::Start start_of_leader();
   [[nodiscard]] std::unique_ptr<SimRuntime> runtime();
   [[nodiscard]] cluster::Settings member_settings() const;
-  [[nodiscard]] WallTime wall() const;
-  [[nodiscard]] SteadyTime steady() const { return clock_.read(world_.now()); }
+
+  // The program of the service.
+  [[nodiscard]] WallTime wall_now() const override;
+  [[nodiscard]] SteadyTime steady_now() const override { return clock_.read(world_.now()); }
+  void run_later(Seconds pause, std::function<void()> work) override { after(pause, std::move(work)); }
+  void wake_at(SteadyTime when) override;
+  void reload(const By& /*by*/) override {}
+  void load(const rset::ResourceSet& /*resources*/, const std::string& /*path*/, bool /*force*/,
+            const By& /*by*/) override {}
+
+  struct Leads final : daemon::service::Leadership {
+    explicit Leads(Node& leader) : node(leader) {}
+    [[nodiscard]] std::string name() const override { return node.leader_->name(); }
+    [[nodiscard]] proto::topics::Term term() const override {
+      return {static_cast<std::uint64_t>(node.leader_->epoch()), node.leader_->cluster()};
+    }
+    [[nodiscard]] bool may_serve() const override { return node.leader_->may_serve(); }
+    void ask_roster(TakeRoster take) override { node.leader_->ask_roster(std::move(take)); }
+    void hand_over(const std::string& successor) override;
+    [[nodiscard]] std::optional<std::string> stalled() const override { return node.leader_->stalled(); }
+    Node& node;
+  };
+  struct Follows final : daemon::service::Following {
+    explicit Follows(Node& follower) : node(follower) {}
+    [[nodiscard]] Standing standing() const override {
+      return {"standby", node.member_->is_in_touch(node.clock_.boot(node.world_.now()))};
+    }
+    void ask_roster(TakeRoster take) override { node.coordinator_->ask_roster(std::move(take)); }
+    Node& node;
+  };
 
   void after(Seconds pause, std::function<void()> work, bool is_timer = false);
   /// Runs work, and what follows from it: messages leave, the disk is written, the process goes on.
@@ -107,6 +133,8 @@ class Node {
   void write_disk();
   void go_on();
 
+  Leads leads_{*this};
+  Follows follows_{*this};
   World& world_;
   Network& network_;
   Etcd& etcd_;

@@ -13,6 +13,14 @@ std::unique_ptr<Process> Ctl::start(const std::vector<std::string>& arguments) c
   return std::make_unique<Process>(command);
 }
 
+std::unique_ptr<Process> Ctl::start_piped(const std::vector<std::string>& arguments,
+                                          const std::string& reader) const {
+  std::vector<std::string> command{"/bin/sh", "-c", "\"$0\" \"$@\" | " + reader, RESOURCED_BIN "/resourcectl",
+                                   "--uri",   uri_};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return std::make_unique<Process>(command);
+}
+
 Outcome Ctl::run(const std::vector<std::string>& arguments) const { return start(arguments)->finish(); }
 
 std::string Ctl::output(const std::vector<std::string>& arguments) const {

@@ -21,6 +21,9 @@ class Ctl {
   void done(const std::vector<std::string>& arguments) const;
   /// Starts a command and leaves it running, for commands that stream.
   [[nodiscard]] std::unique_ptr<Process> start(const std::vector<std::string>& arguments) const;
+  /// The same, as `resourcectl ... | READER` of a shell.
+  [[nodiscard]] std::unique_ptr<Process> start_piped(const std::vector<std::string>& arguments,
+                                                     const std::string& reader) const;
 
  private:
   std::string uri_;

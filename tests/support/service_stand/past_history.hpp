@@ -3,8 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +17,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "daemon/log/import.hpp"
 #include "daemon/log/sqlite.hpp"
+#include "daemon/log/store.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
@@ -70,6 +75,20 @@ class History {
     json payload = *read(answer);
     CHECK(payload["at"] == time);
     return {states_of(payload), 0};
+  }
+
+  /// Puts an imported log in the place of that of the daemon, which starts on it now.
+  void begin_with_import(const std::string& log) {
+    stand.store->stop();
+    stand.service.reset();
+    stand.store.reset();
+    const std::string state = stand.dir.file("state");
+    std::filesystem::remove_all(state);
+    std::istringstream input(log);
+    (void)log::import_events(input, "log", state, {});
+    stand.store = std::make_unique<log::Store>(state);
+    stand.restart();
+    begin();
   }
 
   void check(const Moment& moment) {

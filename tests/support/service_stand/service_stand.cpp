@@ -38,52 +38,49 @@ Stand::~Stand() {
 
 void Stand::start() {
   store = std::make_unique<log::Store>(dir.file("state"));
-  service::Service::Settings settings{
-      "{}",
-      journal_max_,
-      peers::Access({}, 0),
-      {},
-      [this] { return uptime; },
-      agents_,
-      [this](SteadyTime when) { wake = when; },
-      nullptr,
-      [this](ResourceSet resources, const std::string&, bool, const auto& by) {
-        module::LoadCommand command;
-        command.inventory = std::make_shared<const ResourceSet>(std::move(resources));
-        if (!agents_) command.online = command.inventory->ranks();
-        service->step(engine::Load{command, {}}, by);
-      },
-      [this](Seconds pause, std::function<void()> work) {
-        if (pause > Seconds(0)) {
-          later.emplace_back(uptime + pause, std::move(work));
-        } else {
-          post(std::move(work));
-        }
-      }};
-  settings.leadership = leadership;
-  settings.following = following;
+  service::Service::Settings settings{.configuration = "{}",
+                                      .journal_max = journal_max_,
+                                      .access = peers::Access({}, 0),
+                                      .limits = {},
+                                      .agents = agents_,
+                                      .leadership = leadership,
+                                      .following = following,
+                                      .state = state};
   log = over_store ? over_store(*store) : nullptr;
-  service = std::make_unique<service::Service>(
-      log ? *log : *store, [this] { return wall_time(now); }, std::move(settings));
-  module::RecordedState recorded = store->load();
+  service = std::make_unique<service::Service>(log ? *log : *store, *this, std::move(settings));
+  module::State recorded = store->load();
   store->start({[this](std::function<void()> work) { post(std::move(work)); },
                 [this](log::Sequence last) {
                   committed = last;
                   service->on_committed(last);
                 },
                 [](const Error& error) { FAIL("the store failed: ", error.what()); }});
-  if (following) return;
-  if (discovery) return service->discover(*discovery, {}, [](const ResourceSet&) {});
+  if (following != nullptr) return;
+  if (discovery) return service->discover(*discovery, {});
   const text::Hostlist nodelist = text::Hostlist::parse(hosts_);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
   module::StartCommand command;
   command.inventory =
       std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
   if (!agents_) command.online = command.inventory->ranks();
-  command.recorded = std::move(recorded);
-  service->step(engine::Start{command, partitions, Seconds(0), former});
+  service->step(engine::Start{command, std::move(recorded), partitions, Seconds(0), former});
   service->on_defined();
   settle();
+}
+
+void Stand::load(const ResourceSet& resources, const std::string& /*path*/, bool /*force*/, const By& by) {
+  module::LoadCommand command;
+  command.inventory = std::make_shared<const ResourceSet>(resources);
+  if (!agents_) command.online = command.inventory->ranks();
+  service->step(engine::Load{command, {}}, by);
+}
+
+void Stand::run_later(Seconds pause, std::function<void()> work) {
+  if (pause > Seconds(0)) {
+    later.emplace_back(uptime + pause, std::move(work));
+  } else {
+    post(std::move(work));
+  }
 }
 
 void Stand::post(std::function<void()> work) {
@@ -94,7 +91,7 @@ void Stand::post(std::function<void()> work) {
 
 void Stand::restart(std::string_view hosts) {
   if (!hosts.empty()) hosts_ = hosts;
-  store->stop();
+  store->stop(service && following == nullptr ? &service->engine().module().state() : nullptr);
   service.reset();
   store.reset();
   queue_.clear();

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "daemon/log/store.hpp"
@@ -39,11 +40,18 @@ class FakeTransport final : public transport::Transport {
   std::set<proto::ClientId> gone;
 };
 
-class Stand {
+/// For an outbox of which a test expects no news.
+class NoNews final : public streams::Outbox::Listener {
+ public:
+  void on_update(log::Sequence /*after*/, const streams::Update& /*update*/) override { FAIL("an update"); }
+  void on_unreachable(proto::ClientId /*client*/) override { FAIL("a client is gone"); }
+};
+
+class Stand : public service::Program {
  public:
   explicit Stand(std::string_view hosts = "n[0-7]", std::size_t journal_max = 100000,
                  std::optional<nodes::Settings> agents = std::nullopt);
-  ~Stand();
+  ~Stand() override;
   Stand(const Stand&) = delete;
   Stand& operator=(const Stand&) = delete;
   Stand(Stand&&) = delete;
@@ -93,18 +101,29 @@ class Stand {
   /// Likewise: the holders under the former leader.
   std::vector<module::PartitionHolder> former;
   /// Likewise: the service of the leader of a cluster.
-  std::optional<service::Leadership> leadership;
+  service::Leadership* leadership = nullptr;
   /// Likewise: the service of a standby, which has no inventory of its own.
-  std::optional<service::Following> following;
+  service::Following* following = nullptr;
+  module::State state;
   /// Likewise: the service finds its inventory from the reports of agents.
   std::optional<nodes::DiscoverySettings> discovery;
   /// Likewise: the log that the service has in the place of the store.
   std::function<std::unique_ptr<log::EventLog>(log::Store&)> over_store;
   std::unique_ptr<log::EventLog> log;
+  /// The users of whom the service has told (Program::on_user).
+  std::vector<std::uint32_t> users_told;
   /// Functions that the service has deferred, with their uptimes.
   std::deque<std::pair<SteadyTime, std::function<void()>>> later;
 
  private:
+  [[nodiscard]] WallTime wall_now() const override { return wall_time(now); }
+  [[nodiscard]] SteadyTime steady_now() const override { return uptime; }
+  void run_later(Seconds pause, std::function<void()> work) override;
+  void wake_at(SteadyTime when) override { wake = when; }
+  void reload(const By& /*by*/) override { FAIL("a stand has no configuration to reload"); }
+  void load(const rset::ResourceSet& resources, const std::string& path, bool force, const By& by) override;
+  void on_user(std::uint32_t uid) override { users_told.push_back(uid); }
+
   void start();
   void post(std::function<void()> work);
 

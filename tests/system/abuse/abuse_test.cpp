@@ -252,17 +252,6 @@ std::map<std::string, std::string> documented_roles() {
   return roles;
 }
 
-/// The topics of the daemon's own table.
-std::set<std::string> served_topics() {
-  std::ifstream source(RESOURCED_SOURCE "/daemon/service/topics.cpp");
-  std::set<std::string> topics;
-  for (std::string line; std::getline(source, line);) {
-    const std::string topic = between(line, "{\"", "\", Right::");
-    if (!topic.empty()) topics.insert(topic);
-  }
-  return topics;
-}
-
 bool may(const std::string& role, const std::string& needed) {
   static const std::map<std::string, std::set<std::string>> implied{{"user", {"user"}},
                                                                     {"admin", {"admin", "user"}},
@@ -281,13 +270,6 @@ void ask_for_all(const std::string& role, const Ask& ask) {
     if (needed == "any") continue;
     CHECK((ask(request(topic, 1, wire::flag_streaming)) == wire_errno::perm) == !may(role, needed));
   }
-}
-
-TEST_CASE("the documented topics are those that there are") {
-  std::set<std::string> documented;
-  for (const auto& [topic, role] : documented_roles()) documented.insert(topic);
-  CHECK(documented == served_topics());
-  CHECK(documented.size() > 15);
 }
 
 TEST_CASE("with a key every topic takes its role") {

@@ -64,6 +64,7 @@ struct Monitored {
     for (const char* host : {"test0", "test1", "test2"}) agents.push_back(agent(both(first, second), host));
     client::Connection connection(first.uri());
     until_online(connection, "0-2");
+    until_serving(second.uri());
   }
 };
 

@@ -56,7 +56,7 @@ class LongLog {
     return settings;
   }
   static std::string batch(Sequence first, Sequence last) {
-    std::string text = fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0}}\n", first);
+    std::string text = fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0,\"format\":2}}\n", first);
     for (Sequence sequence = first; sequence <= last; ++sequence)
       text += daemon::log::etcd::encode_record(record(sequence));
     return text;
@@ -74,16 +74,7 @@ class LongLog {
         drains ? ",\"reason\":\"memory errors, see the ticket\",\"overwrite\":0" : "");
     record.hosts = text::Hostlist::parse("test" + rank);
     record.by = module::ByUser{1000};
-    module::TargetNames targets;
-    targets.hosts = record.hosts;
-    if (drains) {
-      daemon::log::TableChanges::Drained& drained = record.changes.drained.emplace_back();
-      drained.timestamp = record.timestamp;
-      drained.targets = targets;
-      drained.reason = "memory errors, see the ticket";
-    } else {
-      record.changes.undrained = targets;
-    }
+    record.rest = "";
     return record;
   }
 

@@ -1,4 +1,5 @@
-// A log in the real etcd that a later version has written: a daemon ends before it changes anything.
+// A log in the real etcd that a version of another format has written: a daemon ends before it changes
+// anything.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -14,14 +15,22 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
+constexpr int later = 3;
+constexpr const char* is_later = "has format 3, and this version reads format 2 only: upgrade this daemon";
+constexpr int former = 1;
+constexpr const char* is_former =
+    "was written by a version before 0.1.0, which this version does not read: give the cluster another "
+    "prefix, "
+    "or delete all keys below this one";
+
 /// The first daemon leads.
-struct LaterFormat {
+struct OtherFormat {
   Etcd etcd;
   Node first{"a", etcd.toml()};
   Node second{name_after(first, "b"), etcd.toml()};
   int head = 0;
 
-  LaterFormat() {
+  OtherFormat() {
     until_serving(second.uri());
     client::Connection connection(first.uri());
     drain(connection, "1", "before");
@@ -30,14 +39,14 @@ struct LaterFormat {
     (void)status_after(standby, head);
   }
   [[nodiscard]] std::string next_key() const { return fmt::format("/resourced/log/{:020}", head + 1); }
-  void put_next() const {
-    etcd.control({"put", next_key(),
-                  fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0,\"format\":2}}\n...\n", head + 1)});
+  void put_next(int format) const {
+    etcd.control(
+        {"put", next_key(),
+         fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0,\"format\":{}}}\n...\n", head + 1, format)});
   }
-  void check_ended() {
+  void check_ended(const std::string& why) {
     CHECK(second.process().wait(Deadline(std::chrono::seconds(60))) == 1);
-    CHECK(second.log().find("resourced: the log in etcd has format 2, and this version reads formats up to 1 "
-                            "only: upgrade this daemon\n") != std::string::npos);
+    CHECK(second.log().find("resourced: the log in etcd " + why + "\n") != std::string::npos);
   }
 };
 
@@ -45,10 +54,10 @@ struct LaterFormat {
 
 TEST_SUITE_BEGIN("cluster format");
 
-TEST_CASE_FIXTURE(LaterFormat,
+TEST_CASE_FIXTURE(OtherFormat,
                   "a standby ends at the first batch of a later format, and the leader goes on") {
-  put_next();
-  check_ended();
+  put_next(later);
+  check_ended(is_later);
   // The next commit of the leader takes the place of the batch, to which the head was never moved.
   client::Connection connection(first.uri());
   drain(connection, "2", "after");
@@ -59,15 +68,15 @@ TEST_CASE_FIXTURE(LaterFormat,
   CHECK(reasons(next) == std::vector<std::string>{"before", "after"});
 }
 
-TEST_CASE_FIXTURE(LaterFormat,
-                  "a daemon does not lead a log of a later format, and keeps its store as it was") {
+TEST_CASE_FIXTURE(OtherFormat,
+                  "a daemon does not lead a log from before 0.1.0, and keeps its store as it was") {
   second.terminate();
   first.terminate();
-  put_next();
+  put_next(former);
   etcd.control({"put", "/resourced/head", std::to_string(head + 1)});
   const std::string log = etcd.control({"get", "--prefix", "/resourced/log/"});
   second.start();
-  check_ended();
+  check_ended(is_former);
   CHECK(etcd.control({"get", "/resourced/leader", "--keys-only"}).empty());
   CHECK(etcd.control({"get", "/resourced/head", "--print-value-only"}) == fmt::format("{}\n", head + 1));
   CHECK(etcd.control({"get", "--prefix", "/resourced/log/"}) == log);

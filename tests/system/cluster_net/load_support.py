@@ -183,7 +183,8 @@ class Client:
         self.epoch = epoch
         self.number += 1
         self._found.set()
-        if former:
-            await former.close()
+        # Before the former one is closed: meanwhile another daemon may come to lead, which would then be told first.
         if self._leads:
             self._leads(connection)
+        if former:
+            await former.close()

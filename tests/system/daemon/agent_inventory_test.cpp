@@ -196,6 +196,30 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   persistent.expect_log("the daemon refuses this agent: host n4 is not in the inventory");
 }
 
+TEST_CASE("a gpu that dies while the node runs is seen at the next reading of the hardware") {
+  const TempDir dir;
+  const std::string topology = dir.file("topology.xml");
+  const auto becomes = [&](const char* name) {
+    const std::string next = topology + ".next";
+    std::filesystem::copy_file(std::string(RESOURCED_VECTORS "/hwloc/") + name, next);
+    std::filesystem::rename(next, topology);
+  };
+  becomes("four_gpus.xml");
+  Watched cluster(
+      "[resource.verify]\ncore = \"ignore\"\n[[resource.config]]\nhosts = \"n[0-1]\"\ncores = \"0-3\"\ngpus "
+      "= \"0-3\"\n"
+      "[monitor]\nmode = \"agents\"\ntorpid-after = \"10m\"\noffline-after = \"20m\"\n");
+  NodeAgent agent(cluster.daemon.uri(), "n1", {"--xml", topology, "--probe-interval", "0.1s"});
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  scheduler.until_up({1});
+  becomes("two_gpus_and_opencl_without_place.xml");
+  scheduler.until_up({});
+  CHECK(cluster.status()["drain"]["1"]["reason"] == "missing resources: gpu[2-3]");
+  // Its agent has been there all the time.
+  RawClient client(cluster.daemon.uri());
+  CHECK(events_named(client, "offline").empty());
+}
+
 TEST_CASE("after discovery-timeout the agents that have come are the inventory") {
   Watched cluster(discovery("size = 3\ndiscovery-timeout = \"0.1s\""));
   WatchingScheduler scheduler(cluster.daemon.uri());
@@ -207,7 +231,7 @@ TEST_CASE("after discovery-timeout the agents that have come are the inventory")
 }
 
 TEST_CASE("what was discovered is taken up again from the store, with every node offline until it is back") {
-  Watched cluster(discovery("size = 2"));
+  Watched cluster(discovery("size = 2", "[cluster]\ntakeover-grace = \"0s\""));
   Agents agents = cluster.agents({"n1", "n2"});
   json resources;
   {

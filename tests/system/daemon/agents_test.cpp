@@ -3,7 +3,10 @@
 // depends on a fast machine.
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -159,9 +162,80 @@ TEST_CASE("an agent that stays silent takes its node down") {
   scheduler.until_has(1);
 }
 
+/// The contexts of the last `restart` event and of all `offline` events.
+struct Restarted {
+  json restart;
+  std::vector<json> offline;
+};
+Restarted restarted(RawClient& client) {
+  const std::vector<json> starts = events_named(client, "restart");
+  Restarted found{starts.back().at("context"), events_named(client, "offline")};
+  std::erase_if(found.offline,
+                [&](const json& event) { return event.at("timestamp") < starts.back().at("timestamp"); });
+  return found;
+}
+
+TEST_CASE(
+    "after a restart the nodes that were online are up at once, and stay so if their agents come back") {
+  bool in_order = false;
+  SUBCASE("of a daemon that was killed") {}
+  SUBCASE("of a daemon that ended in good order") { in_order = true; }
+  Watched cluster(three_nodes() + "[cluster]\ntakeover-grace = \"2s\"\n");
+  Agents agents = cluster.agents({"n0", "n1", "n2"});
+  {
+    WatchingScheduler scheduler(cluster.daemon.uri());
+    scheduler.until_up({0, 1, 2});
+    CHECK(agents[2]->terminate() == 0);
+    scheduler.until_up({0, 1});
+  }
+  in_order ? (void)cluster.daemon.terminate() : cluster.daemon.kill();
+  agents[1]->process().kill();
+  cluster.daemon.start();
+  WatchingScheduler scheduler(cluster.daemon.uri());
+  std::set<unsigned> first;
+  scheduler.until([&](const SchedulerView& view) {
+    if (first.empty()) first = view.up();
+    return view.up() == std::set<unsigned>{0};
+  });
+  CHECK(first == std::set<unsigned>{0, 1});
+  RawClient client(cluster.daemon.uri());
+  const Restarted found = restarted(client);
+  CHECK(found.restart.at("online") == "0-1");
+  REQUIRE(found.offline.size() == 1);
+  CHECK(found.offline.front().at("context").at("idset") == "1");
+}
+
+TEST_CASE(
+    "nodes are offline at first after a longer time without a daemon, and if the last one did not watch") {
+  const std::string without = "[[resource.config]]\nhosts = \"n[0-2]\"\ncores = \"0-3\"\n";
+  bool watched = false;
+  SUBCASE("after an hour") { watched = true; }
+  SUBCASE("as all nodes were always online") {}
+  Watched cluster(watched ? three_nodes() : without);
+  Agents agents = cluster.agents({"n0"});
+  if (watched) WatchingScheduler(cluster.daemon.uri()).until_up({0});
+  cluster.daemon.kill();
+  agents.clear();
+  const std::string file = cluster.dir / "state/resourced.lock";
+  std::string lock = read_file(file);
+  const std::size_t position = lock.find("watched ");
+  REQUIRE((position != std::string::npos) == watched);
+  if (watched) {
+    constexpr std::size_t digits = 20;
+    constexpr std::int64_t hour = 3600;
+    const std::int64_t then = std::stoll(lock.substr(position + 8, digits)) - hour;
+    std::ofstream(file) << lock.replace(position + 8, digits, fmt::format("{:020}", then));
+  }
+  cluster.daemon.configure(three_nodes());
+  cluster.daemon.start();
+  RawClient client(cluster.daemon.uri());
+  CHECK(restarted(client).restart.at("online") == "");
+  CHECK(client.call("resource.status").json().at("online") == "");
+}
+
 TEST_CASE(
     "agents come back by themselves to a daemon that was killed, and a node that died meanwhile does not") {
-  Watched cluster(three_nodes());
+  Watched cluster(three_nodes() + "[cluster]\ntakeover-grace = \"0s\"\n");
   const Agents agents = cluster.agents({"n0", "n1", "n2"});
   {
     WatchingScheduler scheduler(cluster.daemon.uri());

@@ -67,6 +67,27 @@ TEST_CASE("-q selects the targets of a queue in listings and changes") {
         "resourcectl: unknown queue \"nosuch\": known are batch, every, gpus, others, virtual\n");
 }
 
+TEST_CASE("the scheduler's view leaves out excluded targets, however they are named") {
+  const Cluster cluster{DaemonOptions{.config = "[resource]\nexclude = \"n[2-3]\"\n[[resource.config]]\n"
+                                                "hosts = \"n[0-3]\"\ncores = \"0-3\"\n[queues.batch]\n"
+                                                "hosts = \"n[1-2]\"\n[queues.out]\nhosts = \"n3\"\n"}};
+  const auto hosts = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> command = {"list", "-n", "-s", "all", "-o", "{nodelist}"};
+    command.insert(command.end(), words.begin(), words.end());
+    std::string listed;
+    for (const char c : cluster.ctl.output(command)) listed += c == '\n' ? ' ' : c;
+    return listed.substr(0, listed.find_last_not_of(' ') + 1);
+  };
+  CHECK(hosts({"-q", "batch"}).ends_with("n1"));
+  CHECK(hosts({"-q", "out"}).empty());
+  CHECK(hosts({"-i", "n[0,2-3]"}).ends_with("n0"));
+  CHECK(hosts({"-i", "2"}).empty());
+  CHECK(cluster.ctl.output({"info", "-q", "batch"}) == "1 Nodes, 4 Cores, 0 GPUs\n");
+  const json shown = json::parse(cluster.ctl.output({"R", "show", "-q", "batch"}));
+  CHECK(shown["execution"]["nodelist"] == json::array({"n1"}));
+  CHECK(cluster.ctl.run({"list", "-i", "n9"}).err == "resourcectl: unknown host: n9\n");
+}
+
 TEST_CASE("-q selects targets also where hosts have numbers for names") {
   const Cluster cluster{DaemonOptions{.config = "[[resource.config]]\nhosts = \"[0001-0008]\"\ncores = "
                                                 "\"0-3\"\n[queues.batch]\nhosts = \"[0005-0008]\"\n"}};
@@ -199,6 +220,28 @@ TEST_CASE("targets that shrink removed are listed, until an R that has them is l
   CHECK(cluster.ctl.output({"info"}) == "8 Nodes, 32 Cores, 0 GPUs\n");
 }
 
+TEST_CASE("shrink names the allocations on what it removes, and asks then for one node too") {
+  Cluster cluster;
+  RawClient scheduler(cluster.daemon.uri());
+  const auto stream = scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming);
+  REQUIRE(scheduler.receive(stream).errnum == 0);
+  const json r = json::parse(
+      R"({"version":1,"execution":{"R_lite":[{"rank":"2","children":{"core":"0"}}],"nodelist":["test2"]}})");
+  for (const char* id : {"j1", "j2"}) {
+    json part = r;
+    part["execution"]["R_lite"][0]["children"]["core"] = id[1] == '1' ? "0" : "1";
+    REQUIRE(scheduler.call("resource.alloc", {{"id", id}, {"R", part}}).errnum == 0);
+  }
+  CHECK(
+      cluster.ctl.run({"shrink", "test2"}).err ==
+      "resourcectl: shrink removes 1 node: test2 for good, with 2 allocations (j1 j2): confirm with --yes\n");
+  CHECK(cluster.ctl.output({"shrink", "--dry-run", "test[2-3]"}) ==
+        "would remove 2 nodes: test[2-3], with 2 allocations (j1 j2)\n");
+  CHECK(cluster.ctl.output({"info"}).starts_with("8 Nodes"));
+  CHECK(cluster.ctl.output({"shrink", "--yes", "test2"}) == "removed 1 node: test2\n");
+  CHECK(cluster.ctl.output({"shrink", "test3"}) == "removed 1 node: test3\n");
+}
+
 TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a reload without schedulers") {
   Cluster cluster;
   cluster.ctl.done({"shrink", "--yes", "2-3"});
@@ -210,6 +253,7 @@ TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a 
         "restart\n");
   CHECK(cluster.status()["shrunk"] == "test[2-3]");
   CHECK(cluster.status()["returning"] == "test2");
+  CHECK(cluster.ctl.output({"shrink", "--dry-run", "test2"}) == "test2: would not return\n");
   cluster.ctl.done({"unshrink", "--quiet", "test3"});
   CHECK(cluster.ctl.output({"shrink", "test3"}) == "test3: will not return\n");
   CHECK(cluster.status()["returning"] == "test2");

@@ -143,9 +143,9 @@ TEST_CASE_FIXTURE(CurveCluster, "nobody gets in without a key") {
 TEST_CASE_FIXTURE(CurveCluster, "a key that others may read is not used") {
   std::filesystem::permissions(client_key, std::filesystem::perms::group_read,
                                std::filesystem::perm_options::add);
-  CHECK(failure({"--key", client_key, "status"}) ==
-        fmt::format("resourcectl: {0}: others may read or change this key (mode 0640): chmod 600 {0}\n",
-                    client_key));
+  CHECK(
+      failure({"--key", client_key, "status"}) ==
+      fmt::format("resourcectl: {0}: others may read or change it (mode 0640): chmod 600 {0}\n", client_key));
 }
 
 TEST_CASE_FIXTURE(CurveCluster, "the daemon does not start with a key that others may read") {
@@ -156,7 +156,7 @@ TEST_CASE_FIXTURE(CurveCluster, "the daemon does not start with a key that other
                                                      dir / "state", "--listen", daemon.uri()}))
                               .finish();
   CHECK(outcome.status == 1);
-  CHECK(outcome.err.find(fmt::format("{0}: others may read or change this key (mode 0604): chmod 600 {0}",
+  CHECK(outcome.err.find(fmt::format("{0}: others may read or change it (mode 0604): chmod 600 {0}",
                                      server_key)) != std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 // resourcectl drain --wait and --dry-run: when the last allocation is freed, over a kill of the daemon, and
 // what is said when that does not happen.
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -23,14 +24,18 @@ struct LedgerScheduler {
         client.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming);
     first = client.receive(stream).json();
   }
-  void alloc(const std::string& id, const std::string& ranks, const std::string& cores = "0-1") {
+  void alloc(const std::string& id, const std::string& ranks, const std::string& cores = "0-1",
+             const json& expiration = nullptr) {
     const json entry{{"rank", ranks}, {"children", {{"core", cores}}}};
     const json execution{{"R_lite", json::array({entry})},
                          {"nodelist", json::array({fmt::format("test[{}]", ranks)})},
                          {"starttime", 0},
                          {"expiration", 0}};
-    REQUIRE(client.call("resource.alloc", {{"id", id}, {"R", {{"version", 1}, {"execution", execution}}}})
-                .errnum == 0);
+    REQUIRE(
+        client
+            .call("resource.alloc",
+                  {{"id", id}, {"R", {{"version", 1}, {"execution", execution}}}, {"expiration", expiration}})
+            .errnum == 0);
   }
   void free(const std::string& id) { REQUIRE(client.call("resource.free", {{"id", id}}).errnum == 0); }
 
@@ -68,6 +73,40 @@ TEST_CASE("drain --wait ends when the last allocation on its targets is freed") 
         "{\"change\":\"drain\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n"
         "{\"wait\":\"idle\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n");
   CHECK(cluster.ctl.output({"drain", "--wait", "--quiet", "7"}).empty());
+}
+
+TEST_CASE(
+    "drain --wait says once of each allocation that it has expired, also if that comes while it waits") {
+  Cluster cluster;
+  LedgerScheduler scheduler(cluster.daemon.uri());
+  const auto now = [] {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  };
+  constexpr double soon = 0.5;
+  constexpr double long_ago = 310;
+  scheduler.alloc("j1", "0-2", "0", now() - long_ago);
+  scheduler.alloc("j2", "1", "1", now() + soon);
+  scheduler.alloc("j3", "1", "2");
+  scheduler.alloc("j4", "1", "3", now() + long_ago);
+  const auto drain = cluster.ctl.start({"drain", "--wait", "test[1-2]"});
+  // The answer reaches the command before that to its wait.
+  for (const Deadline deadline; answered(cluster, "resource.allocations") == 0;) REQUIRE(!deadline.passed());
+  const auto as_json = cluster.ctl.start({"drain", "--wait", "-f", "--json", "test[1-2]"});
+  CHECK(json::parse(as_json->expect_line())["change"] == "drain");
+  json told = json::parse(as_json->expect_line());
+  CHECK(told["expired"]["expiration"].is_number());
+  told["expired"].erase("expiration");
+  CHECK(told == json::parse(R"({"wait":"allocated","expired":{"id":"j1","nodelist":"test[1-2]"}})"));
+  CHECK(json::parse(as_json->expect_line())["expired"]["id"] == "j2");
+  for (const char* id : {"j1", "j2", "j3", "j4"}) scheduler.free(id);
+  CHECK(json::parse(as_json->expect_line())["wait"] == "idle");
+  CHECK(as_json->wait() == 0);
+  const Outcome outcome = drain->finish();
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out == "drained 2 nodes: test[1-2]\nidle: 2 nodes: test[1-2]\n");
+  CHECK(
+      outcome.err.starts_with("resourcectl: waits for j1 on test[1-2], which has expired 5m ago: resourcectl "
+                              "free j1 if it is gone\n"));
 }
 
 TEST_CASE("drain --wait --timeout says which targets are still allocated, and the drain stays") {

@@ -115,10 +115,17 @@ TEST_CASE("--since and --until take durations and dates") {
     return lines_of(ctl.output(command)).size();
   };
   CHECK(count({"--since", "1000000001", "--until", "1000000002"}) == 11);
-  CHECK(count({"--since", "2001-09-09T01:46:41Z", "--until", "2001-09-09T01:46:42Z"}) == 11);
+  // Ten events a second are shown with each second, those of the half of a second before and after it.
+  CHECK(count({"--since", "2001-09-09T01:46:41Z", "--until", "2001-09-09T01:46:42Z"}) == 20);
+  CHECK(count({"--since", "2001-09-09T01:46:41.000Z", "--until", "2001-09-09T01:46:42.000Z"}) == 11);
+  CHECK(count({"--since", "1970-01-01T00:00:00Z", "--until", "1d"}) == 100);
   CHECK(count({"--until", "1d"}) == 100);
   CHECK(count({"--since", "1d", "--until", "+1d"}) == 2);
   CHECK(count({"--until", "1000"}) == 0);
+  const Outcome unknown = ctl.run({"eventlog", "-w", "drian"});
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("unknown event \"drian\": did you mean drain? known are ") != std::string::npos);
+  CHECK(ctl.run({"eventlog", "-w", "alloc"}).status == 2);
   const Outcome wrong = ctl.run({"eventlog", "--until", "soon"});
   CHECK(wrong.status == 2);
   CHECK(wrong.err.find("bad time \"soon\"") != std::string::npos);

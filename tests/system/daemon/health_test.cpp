@@ -192,6 +192,59 @@ TEST_CASE("a node is drained when its check fails, and returns by itself when it
   CHECK(agent.terminate() == 0);
 }
 
+TEST_CASE("an undrain warns of each node that it returns while its check fails, drained for that or not") {
+  const Patient patient;
+  Watched cluster(three_nodes());
+  patient.fall_ill("fan is slow");
+  const NodeAgent agent(cluster.daemon.uri(), "n1", patient.options("1h"));
+  EventFollower events(cluster.daemon.uri());
+  CHECK(events.expect("drain")["context"]["reason"] == "health: fan is slow");
+  cluster.drain("n2", "power");
+  const Outcome chosen = cluster.ctl.run({"undrain", "--by", "n1", "--reason", "health: *", "all"});
+  CHECK(chosen.out == "undrained 1 node: n1; n2 drained otherwise\n");
+  cluster.drain("n1", "power");
+  const Outcome returned = cluster.ctl.run({"undrain", "-f", "all"});
+  CHECK(returned.status == 0);
+  CHECK(returned.out == "undrained 2 nodes: n[1-2]; n0 not drained\n");
+  CHECK(returned.err.starts_with("resourcectl: undrained, but not fit: n1: health: fan is slow, since 20"));
+  CHECK(returned.err.ends_with(" ago)\n"));
+  CHECK(returned.err.find('\n') == returned.err.size() - 1);
+  CHECK(chosen.err.starts_with("resourcectl: undrained, but not fit: n1: health: fan is slow, since 20"));
+  cluster.drain("n[1-2]", "power");
+  CHECK(cluster.ctl.run({"undrain", "n1"}).err.starts_with("resourcectl: undrained, but not fit: n1: "));
+  CHECK(cluster.ctl.run({"undrain", "n2"}).err.empty());
+}
+
+TEST_CASE(
+    "two agents with one host's name are named, and the well one does not return what the sick one drained") {
+  const TempDir dir;
+  Watched cluster(three_nodes("health-return = \"auto\""));
+  const std::string well = script(dir, "well", "exit 0\n");
+  const std::string sick = script(dir, "sick", "echo disk is full\nexit 1\n");
+  const auto checked_by = [](const std::string& path) {
+    return std::vector<std::string>{"--synthetic", four_cores,          "--health-program",
+                                    path,          "--health-interval", "1h"};
+  };
+  NodeAgent one(cluster.daemon.uri(), "n1", checked_by(well));
+  one.expect_log("online as rank 1");
+  NodeAgent other(cluster.daemon.uri(), "n1", checked_by(sick));
+  EventFollower events(cluster.daemon.uri());
+  CHECK(events.expect("drain")["context"]["reason"] == "health: disk is full");
+  one.expect_log("another agent speaks for n1 now");
+  one.expect_log("online as rank 1");
+  const std::string both = fmt::format(
+      "two agents say that they are this host and take turns, from uid {0} and uid {0}", ::getuid());
+  CHECK(cluster.ctl.output({"status"}).find("n1: " + both) != std::string::npos);
+  CHECK(cluster.ctl.output({"show", "n1"}).find("two agents say that they are this host, from") !=
+        std::string::npos);
+  CHECK(cluster.daemon.log().find("n1: " + both) != std::string::npos);
+  other.expect_log("another agent speaks for n1 now");
+  other.expect_log("online as rank 1");
+  one.expect_log("online as rank 1");
+  RawClient client(cluster.daemon.uri());
+  CHECK(events_named(client, "undrain").empty());
+}
+
 TEST_CASE("health-return is taken live: a node that is well returns at once") {
   const Patient patient;
   Watched cluster(three_nodes());
@@ -241,6 +294,8 @@ TEST_CASE("with health-gate a node is up after its first check, also after a res
   const NodeAgent checked(cluster.daemon.uri(), "n1", patient.options("1h"));
   NodeAgent unchecked(cluster.daemon.uri(), "n2");
   unchecked.expect_log("the daemon keeps this node down until a health check passes");
+  CHECK(cluster.ctl.output({"show", "n2"})
+            .find("\n  fault       health-gate is set, and its agent runs no checks\n") != std::string::npos);
   {
     WatchingScheduler scheduler(cluster.daemon.uri());
     scheduler.until_up({1});

@@ -124,8 +124,9 @@ TEST_CASE("JSON of the daemon is shown on one line, with the same value") {
     check(outcome.out, json::parse(response));
   }
   {
-    Process client({RESOURCED_BIN "/resourcectl", "--uri", daemon.uri(), "eventlog", "--json", "-w", value});
-    const json event{{"timestamp", 1.5}, {"name", value}, {"context", {{value, value}}}};
+    Process client(
+        {RESOURCED_BIN "/resourcectl", "--uri", daemon.uri(), "eventlog", "--json", "-w", "drain"});
+    const json event{{"timestamp", 1.5}, {"name", "drain"}, {"context", {{value, value}}}};
     daemon.answer(0, json{{"events", json::array({event})}}.dump() + '\0');
     const Outcome outcome = client.finish();
     CHECK(outcome.status == 0);

@@ -147,9 +147,9 @@ TEST_CASE("resourcectl eventlog follows, waits and gives up in time") {
   CHECK(waiter->finish().status == 0);
 
   // -t: a failure with --wait, the normal end with --follow.
-  const Outcome late = cluster.ctl.run({"eventlog", "-w", "nosuch", "-t", "50ms"});
+  const Outcome late = cluster.ctl.run({"eventlog", "-w", "torpid", "-t", "50ms"});
   CHECK(late.status == 1);
-  CHECK(late.err == "resourcectl: no event nosuch within 50ms\n");
+  CHECK(late.err == "resourcectl: no event torpid within 50ms\n");
   const Outcome enough = cluster.ctl.run({"eventlog", "-F", "-t", "300ms"});
   CHECK(enough.status == 0);
   CHECK(lines_of(enough.out).size() == 5);

@@ -1,6 +1,8 @@
 // The daemon as a program: its start, its endpoints, its end, and its errors for an invalid configuration.
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,16 @@ TEST_CASE(
   }
 }
 
+// A thread that is about to begin, as those of libzmq, must not take the signal.
+TEST_CASE("SIGTERM at the moment at which it listens ends it in order, too") {
+  Cluster cluster;
+  for (int i = 0; i < 30; ++i) {
+    cluster.daemon.process().signal(SIGTERM);
+    REQUIRE(cluster.daemon.process().wait() == 0);
+    cluster.daemon.start();
+  }
+}
+
 TEST_CASE("it listens on several endpoints and says where, the bound tcp port too") {
   TempDir dir;
   Daemon daemon(dir, {.config = std::string(eight_nodes) + "[access]\nanonymous = [\"user\"]\n",
@@ -80,6 +92,68 @@ TEST_CASE("reloads in the middle of requests interrupt neither") {
     for (int k = 0; k < 20; ++k) REQUIRE(cluster.operator_client.receive().errnum == 0);
   }
   CHECK(cluster.daemon.terminate() == 0);
+}
+
+/// Whether a process keeps SIGHUP waiting.
+bool blocks_hangup(pid_t pid) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("SigBlk:"))
+      return (std::stoull(line.substr(line.find_first_not_of(" \t", 7)), nullptr, 16) >> (SIGHUP - 1) & 1U) !=
+             0;
+  }
+  return false;
+}
+
+TEST_CASE("SIGHUP does not end a daemon that waits for the lock of its store") {
+  const Cluster cluster;
+  Process second(
+      resourced_command({"--config", cluster.daemon.config_file(), "--state", cluster.dir / "state",
+                         "--listen", "ipc://" + (cluster.dir / "other").string()}));
+  for (const Deadline deadline; !blocks_hangup(second.pid());) REQUIRE_FALSE(deadline.passed());
+  second.signal(SIGHUP);
+  const Outcome outcome = second.finish();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find("in use by another resourced") != std::string::npos);
+}
+
+TEST_CASE("a daemon that ends leaves the sockets of another one at its paths alone") {
+  const TempDir dir;
+  const TempDir other;
+  const std::string config =
+      std::string(eight_nodes) + "[http]\nlisten = [\"unix://" + (dir / "http").string() + "\"]\n";
+  const std::vector<std::string> listen = {"ipc://" + (dir / "bus").string(),
+                                           "local://" + (dir / "local").string()};
+  Daemon first(dir, {.config = config, .listen = listen});
+  for (const char* name : {"bus", "local", "http"}) std::filesystem::remove(dir / name);
+  Daemon second(other, {.config = config, .listen = listen});
+  CHECK(first.terminate() == 0);
+  CHECK(std::filesystem::is_socket(dir / "http"));
+  CHECK(Ctl(listen[1]).output({"status", "-n", "-o", "{nodelist}"}) == "test[0-7]\n");
+  CHECK(second.terminate() == 0);
+  for (const char* name : {"local", "http"}) CHECK_FALSE(std::filesystem::exists(dir / name));
+}
+
+TEST_CASE("sockets that are removed while in use are named, and a reload is refused as nobody can connect") {
+  const TempDir dir;
+  const std::string config =
+      std::string(eight_nodes) + "[http]\nlisten = [\"unix://" + (dir / "http").string() + "\"]\n";
+  const std::vector<std::string> listen = {"ipc://" + (dir / "bus").string(),
+                                           "local://" + (dir / "local").string()};
+  Daemon daemon(dir, {.config = config, .listen = listen});
+  const std::pair<const char*, std::string> places[] = {
+      {"bus", listen[0]}, {"local", listen[1]}, {"http", "unix://" + (dir / "http").string()}};
+  for (const auto& [file, address] : places) {
+    CAPTURE(file);
+    std::filesystem::rename(dir / file, dir / "kept");
+    daemon.process().signal(SIGHUP);
+    until_logged(daemon, "reload refused, the old configuration stays in force: " + address +
+                             ": the socket was removed or replaced while in use");
+    until_logged(daemon, "error: " + address + ": the socket was removed or replaced while in use");
+    std::filesystem::rename(dir / "kept", dir / file);
+  }
+  daemon.process().signal(SIGHUP);
+  until_logged(daemon, "configuration reloaded");
 }
 
 TEST_CASE("a client library whose process gets signals all the time works on") {
@@ -183,6 +257,24 @@ TEST_CASE("--check reads the configuration and says what it found") {
        std::string(eight_nodes) + "[[acquire.partition]]\nname = \"a\"\ntargets = \"0-4\"\n"
                                   "[[acquire.partition]]\nname = \"b\"\ntargets = \"4-7\"\n",
        "b"},
+      {"a member whose clients could not connect",
+       std::string(eight_nodes) +
+           "[cluster]\netcd = [\"http://127.0.0.1:1\"]\nadvertise = \"tcp://*:7481\"\n",
+       "cluster.advertise"},
+      {"an address without a scheme",
+       std::string(eight_nodes) + "[cluster]\netcd = [\"http://127.0.0.1:1\"]\nadvertise = \"mgmt1:7481\"\n",
+       "cluster.advertise"},
+      {"no password of etcd",
+       std::string(eight_nodes) +
+           "[cluster]\netcd = [\"http://127.0.0.1:1\"]\nuser = \"u\"\npassword-file = \"nosuch\"\n",
+       "nosuch"},
+      {"a password of etcd that others can read",
+       std::string(eight_nodes) +
+           "[cluster]\netcd = [\"http://127.0.0.1:1\"]\nuser = \"u\"\npassword-file = \"bad.toml\"\n",
+       "may read or change it"},
+      {"no ca-file",
+       std::string(eight_nodes) + "[cluster]\netcd = [\"https://127.0.0.1:1\"]\nca-file = \"nosuch.pem\"\n",
+       "nosuch.pem"},
       {"a bad endpoint", std::string(eight_nodes) + "[bus]\nlisten = [\"udp://x\"]\n", "udp://x"},
   };
   for (const Case& c : cases) {

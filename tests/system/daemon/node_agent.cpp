@@ -20,8 +20,9 @@ std::vector<std::string> command(const std::string& uri, const std::string& host
 }  // namespace
 
 NodeAgent::NodeAgent(const std::string& uri, const std::string& hostname,
-                     const std::vector<std::string>& more)
-    : process_(command(uri, hostname, more)) {}
+                     const std::vector<std::string>& more,
+                     const std::vector<std::pair<std::string, std::string>>& environment)
+    : process_(command(uri, hostname, more), {environment}) {}
 
 void NodeAgent::expect_log(const std::string& text) {
   const Deadline deadline;

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,9 +23,11 @@ inline constexpr const char* four_cores = "package:1 core:4 pu:1";
 
 class NodeAgent {
  public:
-  /// `more` are options of the command line; without any the node has four cores.
+  /// `more` are options of the command line; without any the node has four cores. `environment` is added to
+  /// that of the test.
   NodeAgent(const std::string& uri, const std::string& hostname,
-            const std::vector<std::string>& more = {"--synthetic", four_cores});
+            const std::vector<std::string>& more = {"--synthetic", four_cores},
+            const std::vector<std::pair<std::string, std::string>>& environment = {});
 
   [[nodiscard]] Process& process() { return process_; }
   /// Reads its log until a line has this text.

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "fixture.hpp"
 
@@ -37,6 +38,61 @@ struct Step {
 };
 
 TEST_SUITE_BEGIN("operator");
+
+TEST_CASE("a time that has not come yet, and a name that never comes, are refused") {
+  const Cluster cluster;
+  CHECK(cluster.ctl.run({"status", "--at", "+1h"}).err ==
+        "resourcectl: at is in the future, of which nothing is known\n");
+  CHECK(cluster.ctl.run({"drain", "--from", "2020-01-01", "test1", "x"}).err ==
+        "resourcectl: the drain would begin in the past: leave the begin out to drain at once\n");
+  CHECK(cluster.ctl.run({"drain", "--until", "1e300", "test1", "x"}).status == 2);
+  CHECK(cluster.ctl.run({"drain", "TEST1", "x"}).err ==
+        "resourcectl: unknown host: TEST1, did you mean test1?\n");
+  CHECK(cluster.ctl.run({"acquire", "--until", "bogus"}).status == 2);
+  CHECK(cluster.ctl.output({"drain", "-n"}).empty());
+}
+
+TEST_CASE("undrain takes those of its targets alone that a user has drained, or for a reason") {
+  Cluster cluster;
+  const std::string own = fmt::format("uid {}", ::geteuid());
+  cluster.drain("0-1", "fan is slow");
+  cluster.drain("2", "fan is lost");
+  cluster.drain("3", "disk");
+  cluster.ctl.done({"drain", "4"});
+  CHECK(cluster.ctl.output({"undrain", "--by", own, "--reason", "fan*", "test[1-4,7]"}) ==
+        "undrained 2 nodes: test[1-2]; test[3-4] drained otherwise\n");
+  CHECK(drained(cluster.status()) == json{{"0", "fan is slow"}, {"3", "disk"}, {"4", ""}});
+  const auto refused = [&](const std::vector<std::string>& arguments) {
+    const Outcome outcome = cluster.ctl.run(arguments);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.empty());
+    return outcome.err;
+  };
+  CHECK(refused({"undrain", "--by", "uid 4200000000", "all"}) ==
+        "resourcectl: none of test[0-7] is drained by uid 4200000000: resourcectl drain lists the drains\n");
+  CHECK(
+      refused({"undrain", "--by", own, "--reason", "disk", "0"}) ==
+      fmt::format("resourcectl: none of test0 is drained by {} for a reason like \"disk\": resourcectl drain "
+                  "lists the drains\n",
+                  own));
+  CHECK(cluster.ctl.output({"undrain", "--reason", "", "all"}) ==
+        "undrained 1 node: test4; test[0,3] drained otherwise\n");
+  const std::string listed = cluster.ctl.output({"drain", "-n", "-o", "{user}", "-i", "test3"});
+  CHECK(
+      cluster.ctl.output({"undrain", "--quiet", "--by", listed.substr(0, listed.size() - 1), "all"}).empty());
+  CHECK(drained(cluster.status()).empty());
+}
+
+TEST_CASE("a command that follows ends when nobody reads its output any more") {
+  const Cluster cluster;
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"acquire"}, {"eventlog", "-F"}, {"status", "--watch"}, {"top"}}) {
+    CAPTURE(arguments[0]);
+    CHECK(cluster.ctl.start_piped(arguments, "head -c 20 >/dev/null")->finish().status == 0);
+  }
+  // The scheduler of the first command has given its resources back.
+  CHECK(cluster.ctl.run({"acquire", "--count", "1"}).status == 0);
+}
 
 TEST_CASE("drain and undrain, step by step") {
   constexpr const char* drain = "resource.drain";

@@ -82,7 +82,8 @@ TEST_CASE("a history that the parent does not keep is made up for by its status"
 }
 
 TEST_CASE("a parent that has lost sight of a node, and one that is back without its nodes") {
-  Cluster parent("[monitor]\nmode = \"agents\"\ncoalesce = 0\n" + std::string(eight_nodes));
+  Cluster parent("[cluster]\ntakeover-grace = 0\n[monitor]\nmode = \"agents\"\ncoalesce = 0\n" +
+                 std::string(eight_nodes));
   auto agents = std::make_unique<RawClient>(parent.daemon.uri());
   for (const char* host : {"test4", "test5"}) {
     agents->send("resource.agent", {{"hostname", host}, {"R", json::parse(allocation("0", host))}},

@@ -252,10 +252,12 @@ TEST_CASE("status tells which targets wait to move, and whose holder has to let 
       "them\n";
   CHECK(cluster.ctl.output({"status"}) == header + leaves);
   cluster.ctl.done({"property", "add", "debug", "6"});
-  const std::string comes =
-      "targets 6 wait to move from the rest to partition debug: the holder of the rest must release them\n";
-  CHECK(cluster.ctl.output({"status"}) == header + leaves + comes);
-  CHECK(cluster.ctl.output({"status", "-i", "6-7"}).ends_with(comes));
+  const std::string comes = "targets 6 wait to move from the rest to partition debug: ";
+  const std::string to_holder =
+      comes +
+      "the holder of the rest, if it has one, must release them, and that of partition debug acquire again\n";
+  CHECK(cluster.ctl.output({"status"}) == header + leaves + to_holder);
+  CHECK(cluster.ctl.output({"status", "-i", "6-7"}).ends_with(to_holder));
 
   // Output for programs has no additional lines.
   CHECK(cluster.ctl.output({"status", "-n", "-o", "{state} {nodelist}"}) == "avail test[0-7]\n");
@@ -269,7 +271,20 @@ TEST_CASE("status tells which targets wait to move, and whose holder has to let 
   while (client.call("resource.status").json()["partitions"]["debug"]["held"] == true) {
     REQUIRE_FALSE(deadline.passed());
   }
-  CHECK(cluster.ctl.output({"status"}) == header + comes);
+  CHECK(cluster.ctl.output({"status"}) == header + comes + "the holder of the rest must release them\n");
+}
+
+TEST_CASE("targets that nobody holds move to a partition when its scheduler acquires again") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  SchedulerProcess debug(cluster, "debug");
+  CHECK(debug.next()["up"] == "3-5");
+  cluster.ctl.done({"property", "add", "debug", "6"});
+  CHECK(cluster.ctl.output({"status"}).find("and that of partition debug acquire again") !=
+        std::string::npos);
+  debug.kill();
+  SchedulerProcess again(cluster, "debug");
+  CHECK(again.next()["up"] == "3-6");
+  CHECK(cluster.ctl.output({"status"}).find("wait to move") == std::string::npos);
 }
 
 TEST_CASE("parts that overlap are refused at the start and when a property would make them") {

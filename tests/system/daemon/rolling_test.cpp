@@ -2,12 +2,14 @@
 // step and of the daemon, with failures, signals and reboots.
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -67,7 +69,7 @@ std::map<std::string, int> once(const std::vector<std::string>& hosts) {
 json expect_step(Process& rolling, const std::string& host, const std::string& step) {
   while (true) {
     json line = json::parse(rolling.expect_line());
-    if (line["host"] == host && line["step"] == step) return line;
+    if (line.value("host", "") == host && line["step"] == step) return line;
   }
 }
 
@@ -128,10 +130,14 @@ TEST_CASE("a command has its host in the environment, and no host that ssh or a 
   for (const std::string host : {"-oProxyCommand=x", "$(reboot)", "a;b"}) {
     CAPTURE(host);
     std::filesystem::remove(worked);
-    const json header{
-        {"version", 2}, {"uri", cluster.daemon.uri()}, {"targets", "test[0-1]"}, {"command", command}};
+    const json header{{"version", 3},
+                      {"uri", cluster.daemon.uri()},
+                      {"targets", "test[0-1]"},
+                      {"command", command},
+                      {"reboot", false}};
     const json left{{"host", host}, {"step", "idle"}, {"reason", "kernel"}};
-    cluster.dir.write("rolled", header.dump() + '\n' + left.dump() + '\n');
+    const json begun{{"begun", 0}};
+    cluster.dir.write("rolled", header.dump() + '\n' + left.dump() + '\n' + begun.dump() + '\n');
     const Outcome refused = cluster.ctl.run(roll);
     CHECK(refused.status == 1);
     CHECK(refused.err.starts_with(fmt::format("resourcectl: \"{}\" cannot be the name of a node", host)));
@@ -217,7 +223,10 @@ TEST_CASE("the first failure stops rolling, with the node drained; the next run 
   std::filesystem::remove(sick);
   const Outcome done = cluster.ctl.run(arguments);
   CHECK(done.status == 0);
-  CHECK(done.out ==
+  constexpr std::string_view first_line = "continues the run of 20";
+  CHECK(done.out.starts_with(first_line));
+  CHECK(done.out.substr(done.out.find('\n') + 1) ==
+        "test1: drained, waits until nothing runs\n"
         "test1: idle, the command runs\n"
         "test1: waits until the node is online and healthy\n"
         "test1: done\n"
@@ -242,11 +251,115 @@ TEST_CASE("rolling leaves nodes alone that somebody else has drained, and goes o
   // One node of two is drained, so there is no room until the drain ends.
   const auto rolling =
       cluster.ctl.start(work.arguments({"--max", "1", "--json", "--assume-idle", "test[6-7]"}));
+  CHECK(expect_step(*rolling, "test6", "waiting")["why"] == "test7 uses the budget");
   expect_step(*rolling, "test7", "skipped");
   CHECK(work.worked() == once({"test0", "test2"}));
   cluster.undrain("7");
   CHECK(rolling->finish().status == 0);
   CHECK(work.worked() == once({"test0", "test2", "test6"}));
+}
+
+TEST_CASE("what uses the budget is printed once, and the timeout bounds the wait for it") {
+  Cluster cluster;
+  const Work work(cluster);
+  cluster.drain("6,7", "fan");
+  const Outcome outcome =
+      cluster.ctl.run(work.arguments({"--max", "1", "--assume-idle", "--timeout", "100ms", "test[5-7]"}));
+  CHECK(outcome.status == 1);
+  CHECK(outcome.out ==
+        "test5: waits: test[6-7] use the budget\n"
+        "test6: skipped: drained already: fan\n"
+        "test7: skipped: drained already: fan\n");
+  CHECK(
+      outcome.err ==
+      "resourcectl: test5: not begun after 100ms: test[6-7] use the budget; left: test5; run it again to go "
+      "on\n");
+  CHECK(work.worked().empty());
+  CHECK(work.drained() == "test[6-7] fan\n");
+}
+
+TEST_CASE("an undrain after a kill ends the claim: the next run does the node properly") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  std::vector<std::string> options{"--max", "1", "--json", "--assume-idle"};
+  std::string step = "run";
+  SUBCASE("the command has ended meanwhile") {}
+  SUBCASE("the node was to reboot") {
+    options.emplace_back("--reboot");
+    step = "offline";
+  }
+  options.emplace_back("test0");
+  const auto arguments = work.arguments(options, fmt::format("read line < {}", gate));
+  const auto killed = cluster.ctl.start(arguments);
+  expect_step(*killed, "test0", "run");
+  if (step == "offline") {
+    std::ofstream(gate) << "go\n";
+    expect_step(*killed, "test0", "offline");
+  }
+  while (work.worked().empty()) cluster.operator_client.call("resource.ping", json::object());
+  killed->kill();
+  cluster.undrain("0");
+  if (step == "run") std::ofstream(gate) << "go\n";
+
+  const auto rolling = cluster.ctl.start(arguments);
+  CHECK(json::parse(rolling->expect_line()).contains("continues"));
+  expect_step(*rolling, "test0", "drain");
+  expect_step(*rolling, "test0", "run");
+  CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{0});
+  std::ofstream(gate) << "go\n";
+  if (step == "run") {
+    expect_step(*rolling, "test0", "done");
+    CHECK(rolling->finish().status == 0);
+  } else {
+    expect_step(*rolling, "test0", "offline");
+    // Undrained under the eyes of a run, it is left to whoever did that.
+    cluster.undrain("0");
+    CHECK(expect_step(*rolling, "test0", "skipped")["why"] == "undrained by others");
+    CHECK(rolling->finish().status == 0);
+  }
+  CHECK(work.worked() == std::map<std::string, int>{{"test0", 2}});
+  CHECK(work.drained().empty());
+}
+
+TEST_CASE("a run without --reboot does not continue one with it") {
+  Cluster cluster;
+  const Work work(cluster);
+  const auto rolling =
+      cluster.ctl.start(work.arguments({"--max", "1", "--json", "--assume-idle", "--reboot", "test0"}));
+  expect_step(*rolling, "test0", "offline");
+  rolling->kill();
+  const Outcome refused = cluster.ctl.run(work.arguments({"--max", "1", "--assume-idle", "test0"}));
+  CHECK(refused.status == 1);
+  CHECK(refused.err.ends_with(
+      "rolled: the state of a run with --reboot; run it so to go on, or name another file with --state\n"));
+  CHECK(work.worked() == once({"test0"}));
+}
+
+TEST_CASE("nodes that are removed for good are reported and passed over") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const auto arguments = work.arguments({"--max", "1", "--assume-idle", "test[0-2]"},
+                                        fmt::format("test {{host}} = test2 || read line < {}", gate));
+  const auto rolling = cluster.ctl.start(arguments);
+  while (work.worked().empty()) cluster.operator_client.call("resource.ping", json::object());
+  bool is_killed = false;
+  SUBCASE("between two runs") { is_killed = true; }
+  SUBCASE("while it runs") {}
+  if (is_killed) rolling->kill();
+  REQUIRE(cluster.ctl.run({"shrink", "--yes", "test[0-1]"}).status == 0);
+  std::ofstream(gate) << "go\n";
+  const Outcome outcome = is_killed ? cluster.ctl.run(arguments) : rolling->finish();
+  CAPTURE(outcome.err);
+  CAPTURE(outcome.out);
+  CHECK(outcome.status == 0);
+  CHECK(outcome.out.find("test0: skipped: not in the inventory\n") != std::string::npos);
+  CHECK(outcome.out.find("test1: skipped: not in the inventory\n") != std::string::npos);
+  CHECK(outcome.out.ends_with("test2: done\ndone: 1 node\n"));
+  CHECK(work.worked() == once({"test0", "test2"}));
 }
 
 TEST_CASE("a signal begins nothing new, lets the node at work finish, and says what is left") {
@@ -257,6 +370,7 @@ TEST_CASE("a signal begins nothing new, lets the node at work finish, and says w
   };
   End end{};
   SUBCASE("SIGTERM") { end = {SIGTERM, 1}; }
+  SUBCASE("SIGHUP, as of a lost ssh") { end = {SIGHUP, 1}; }
   SUBCASE("SIGINT") { end = {SIGINT, 128 + SIGINT}; }
   Cluster cluster;
   const Work work(cluster);
@@ -274,6 +388,39 @@ TEST_CASE("a signal begins nothing new, lets the node at work finish, and says w
   CHECK(work.drained().empty());
   CHECK(cluster.ctl.run(arguments).status == 0);
   CHECK(work.worked() == once({"test0", "test1", "test2"}));
+}
+
+TEST_CASE("an output that nobody reads any more begins nothing new, and lets the node at work finish") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  auto arguments = work.arguments({"--json", "--max", "1", "--assume-idle", "test[0-2]"},
+                                  fmt::format("test {{host}} != test0 || read line < {}", gate));
+  const auto rolling = cluster.ctl.start_piped(arguments, R"(grep -m 1 '"run"')");
+  while (work.worked().empty()) cluster.operator_client.call("resource.ping", json::object());
+  std::ofstream(gate) << "go\n";
+  const Outcome outcome = rolling->finish();
+  CHECK(outcome.err == "resourcectl: interrupted; left: test[1-2]; run it again to go on\n");
+  CHECK(work.drained().empty());
+  CHECK(work.worked() == once({"test0"}));
+}
+
+TEST_CASE("under nohup a hang-up of the terminal changes nothing") {
+  Cluster cluster;
+  const Work work(cluster);
+  const std::string gate = (cluster.dir / "gate").string();
+  REQUIRE(::mkfifo(gate.c_str(), 0600) == 0);
+  const auto arguments = work.arguments({"--max", "1", "--assume-idle", "test[0-1]"},
+                                        fmt::format("test {{host}} != test0 || read line < {}", gate));
+  std::signal(SIGHUP, SIG_IGN);
+  const auto rolling = cluster.ctl.start(arguments);
+  std::signal(SIGHUP, SIG_DFL);
+  while (work.worked().empty()) cluster.operator_client.call("resource.ping", json::object());
+  rolling->signal(SIGHUP);
+  std::ofstream(gate) << "go\n";
+  CHECK(rolling->finish().status == 0);
+  CHECK(work.worked() == once({"test0", "test1"}));
 }
 
 TEST_CASE("rolling goes on over kills of the daemon") {
@@ -311,11 +458,69 @@ TEST_CASE("on a terminal one line shows where the work is, and is gone in the en
   CHECK(terminal.shown().ends_with("\r\x1b[Ktest1: done\r\n2 of 2 done\r\x1b[Kdone: 2 nodes\r\n"));
 }
 
-TEST_CASE("with --reboot a node is ready after it was offline and is online again") {
+/// The agent of a node, which reports the boot that a test wants; an empty one not at all.
+class BootedAgent {
+ public:
+  BootedAgent(const std::string& uri, const std::string& host, const std::string& boot) : client_(uri) {
+    json report = e2e::hello(host);
+    if (!boot.empty()) report["boot-id"] = boot;
+    stream_ = client_.send("resource.agent", report, wire::flag_streaming);
+    REQUIRE(client_.receive(stream_).errnum == 0);
+  }
+  /// Ends in order. Returns once the target is offline.
+  void end(const std::string& uri, const std::string& target) {
+    EventFollower events(uri);
+    client_.send("resource.agent-cancel", {{"matchtag", stream_}});
+    while (events.expect("offline")["context"]["idset"] != target) {
+    }
+  }
+
+ private:
+  RawClient client_;
+  std::uint32_t stream_ = 0;
+};
+
+TEST_CASE("with --reboot a node is ready once its agent reports another boot, however it restarts") {
   Watched watched(three_nodes());
-  Agents agents = watched.agents({"n0", "n1", "n2"});
-  WatchingScheduler scheduler(watched.daemon.uri());
-  scheduler.until_up({0, 1, 2});
+  const std::string uri = watched.daemon.uri();
+  BootedAgent first(uri, "n0", "a0");
+  const BootedAgent other(uri, "n1", "b0");
+  WatchingScheduler scheduler(uri);
+  scheduler.until_up({0, 1});
+  const Work work(watched);
+  const std::vector<std::string> options{"--max", "1", "--json", "--assume-idle", "--reboot", "n[0-1]"};
+  const auto killed = watched.ctl.start(work.arguments(options));
+  expect_step(*killed, "n0", "offline");
+  killed->kill();
+  // A restart of the agent.
+  first.end(uri, "0");
+  const BootedAgent again(uri, "n0", "a0");
+  auto bounded = work.arguments(options);
+  bounded.insert(bounded.begin() + 1, {"--timeout", "1s"});
+  const Outcome failed = watched.ctl.run(bounded);
+  CHECK(failed.status == 1);
+  CHECK(failed.err.find("n0: not rebooted after 1s;") != std::string::npos);
+
+  const auto rolling = watched.ctl.start(work.arguments(options));
+  expect_step(*rolling, "n0", "offline");
+  // So fast that the daemon does not notice that the node was away.
+  const BootedAgent booted(uri, "n0", "a1");
+  expect_step(*rolling, "n0", "ready");
+  expect_step(*rolling, "n0", "done");
+  expect_step(*rolling, "n1", "offline");
+  const BootedAgent last(uri, "n1", "b1");
+  expect_step(*rolling, "n1", "done");
+  CHECK(rolling->finish().status == 0);
+  CHECK(work.worked() == std::map<std::string, int>{{"n0", 2}, {"n1", 1}});
+}
+
+TEST_CASE("with --reboot a node whose agent reports no boot is ready after it was offline") {
+  Watched watched(three_nodes());
+  const std::string uri = watched.daemon.uri();
+  std::vector<std::unique_ptr<BootedAgent>> agents;
+  for (const char* host : {"n0", "n1"}) agents.push_back(std::make_unique<BootedAgent>(uri, host, ""));
+  WatchingScheduler scheduler(uri);
+  scheduler.until_up({0, 1});
   const Work work(watched);
   const auto arguments = work.arguments({"--max", "1", "--json", "--assume-idle", "--reboot", "n[0-1]"});
   auto rolling = watched.ctl.start(arguments);
@@ -323,25 +528,16 @@ TEST_CASE("with --reboot a node is ready after it was offline and is online agai
     const std::string host = fmt::format("n{}", node);
     CAPTURE(host);
     expect_step(*rolling, host, "offline");
-    if (node == 1) {
-      // The node reboots while nobody waits for it.
-      rolling->kill();
-      EventFollower events(watched.daemon.uri());
-      REQUIRE(agents[node]->terminate() == 0);
-      while (events.expect("offline")["context"]["idset"] != "1") {
-      }
-      agents[node] = watched.agent(host);
-      rolling = watched.ctl.start(arguments);
-    } else {
-      REQUIRE(agents[node]->terminate() == 0);
-      expect_step(*rolling, host, "ready");
-      agents[node] = watched.agent(host);
-    }
+    // The second node reboots while nobody waits for it.
+    if (node == 1) rolling->kill();
+    agents[node]->end(uri, std::to_string(node));
+    if (node == 1) rolling = watched.ctl.start(arguments);
+    expect_step(*rolling, host, "ready");
+    agents[node] = std::make_unique<BootedAgent>(uri, host, "");
     expect_step(*rolling, host, "done");
   }
   CHECK(rolling->finish().status == 0);
   CHECK(work.worked() == once({"n0", "n1"}));
-  scheduler.until_up({0, 1, 2});
 }
 
 TEST_CASE("a budget is a share of the nodes of the work, or of those with each property") {
@@ -436,8 +632,8 @@ TEST_CASE("the timeout also holds for a node that an earlier run has left before
   arguments.insert(arguments.begin() + 1, {"--timeout", "100ms"});
   const Outcome failed = cluster.ctl.run(arguments);
   CHECK(failed.status == 1);
-  CHECK(failed.err.find("test0: not offline after 100ms;") != std::string::npos);
-  CHECK(work.drained() == "test0 rolling: not offline after 100ms\n");
+  CHECK(failed.err.find("test0: not rebooted after 100ms;") != std::string::npos);
+  CHECK(work.drained() == "test0 rolling: not rebooted after 100ms\n");
   CHECK(work.worked() == once({"test0"}));
 }
 

@@ -1,5 +1,6 @@
 // resourcectl show: a node on a page, as people and as scripts read it.
 #include <cmath>
+#include <filesystem>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -98,6 +99,14 @@ TEST_CASE("the page of a node has its state, drains, hardware, scheduler, alloca
   CHECK_FALSE(has_line(text, "  agent"));
 }
 
+TEST_CASE("several nodes are shown one after the other") {
+  const Cluster cluster(parts);
+  const std::string pages = cluster.ctl.output({"show", "n3", "0", "n[1-2]"});
+  CHECK(pages.starts_with("n3 (rank 3)\n"));
+  for (const char* next : {"\n\nn0 (rank 0)\n", "\n\nn1 (rank 1)\n", "\n\nn2 (rank 2)\n"})
+    CHECK(pages.find(next) != std::string::npos);
+}
+
 TEST_CASE("the state of a node lasts over restarts of the daemon") {
   Cluster cluster;
   cluster.drain("2", "x");
@@ -138,6 +147,25 @@ TEST_CASE("what is wrong with a node is told, also where an operator has drained
   CHECK(has_line(text, "  reason      a new board\n"));
   CHECK(has_line(text, "  fault       missing resources: core[6-7]\n"));
   CHECK(text.find("fault") == text.rfind("fault"));
+}
+
+TEST_CASE("the words of a check that fails are told, and since when it fails, drained for it or returned") {
+  const TempDir dir;
+  Watched cluster(three_nodes());
+  const std::string check = dir.write("check", "#!/bin/sh\necho fan is slow\nexit 1\n");
+  std::filesystem::permissions(check, std::filesystem::perms::owner_all);
+  EventFollower events(cluster.daemon.uri());
+  const NodeAgent agent(cluster.daemon.uri(), "n1",
+                        {"--synthetic", four_cores, "--health-program", check, "--health-interval", "1h"});
+  const double drained = events.expect("drain")["timestamp"];
+  for (int returned = 0; returned < 2; ++returned) {
+    const json shown = page(cluster, "n1");
+    CHECK(shown["fault"] == "health: fan is slow");
+    CHECK(std::abs(shown["fault_since"].get<double>() - drained) < 1);
+    CHECK(has_line(cluster.ctl.output({"show", "n1"}), "  fault       health: fan is slow, since 20"));
+    if (returned == 0) cluster.undrain("n1");
+  }
+  CHECK(page(cluster, "n0")["fault_since"].is_null());
 }
 
 TEST_CASE("the page of a node with an agent tells whether it is there") {

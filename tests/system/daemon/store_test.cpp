@@ -80,7 +80,79 @@ void leave_write_ahead_log(Cluster& cluster) {
   cluster.daemon.kill();
 }
 
+/// Python's SQLite in a transaction on the store, which ends with its process.
+class OtherProgram {
+ public:
+  OtherProgram(const Cluster& cluster, const std::string& begin)
+      : process_({"/usr/bin/python3", "-c",
+                  "import sqlite3, sys, time\n"
+                  "store = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+                  "for statement in sys.argv[2].split(';'): store.execute(statement).fetchall()\n"
+                  "print('begun', flush=True)\n"
+                  "time.sleep(3600)\n",
+                  (cluster.dir / "state/resourced.sqlite").string(), begin}) {
+    CHECK(process_.expect_line() == "begun");
+  }
+  [[nodiscard]] std::string name() const { return fmt::format("process {} (python3)", process_.pid()); }
+  void end() { process_.kill(); }
+
+ private:
+  Process process_;
+};
+
 TEST_SUITE_BEGIN("store");
+
+TEST_CASE("a lock of another program is waited for, and named") {
+  Cluster cluster;
+  cluster.drain("1");
+  OtherProgram other(cluster, "BEGIN IMMEDIATE");
+  RawClient client(cluster.daemon.uri());
+  const std::uint32_t drain = client.send("resource.drain", {{"targets", "2"}});
+  until_logged(cluster.daemon, fmt::format("resourced.sqlite: {} has locked it: changes wait", other.name()));
+  SUBCASE("until it ends") {
+    other.end();
+    CHECK(client.receive(drain).errnum == 0);
+    CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{1, 2});
+  }
+  SUBCASE("at a start for some seconds") {
+    cluster.daemon.kill();
+    const Outcome outcome = start_refused(cluster);
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.find(fmt::format(
+              "resourced.sqlite: {} has locked it; end that, or give this daemon another --state\n",
+              other.name())) != std::string::npos);
+    other.end();
+    cluster.daemon.start();
+    CHECK(drained_ranks(RawClient(cluster.daemon.uri()).call("resource.status").json()) ==
+          std::set<unsigned>{1});
+  }
+  SUBCASE("at an end for some seconds") {
+    CHECK(cluster.daemon.terminate() == 1);
+    CHECK(cluster.daemon.log().find("the last changes, which were not answered, are not recorded") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("a program that reads the store without an end is named before the disk is full") {
+  Cluster cluster;
+  cluster.drain("1");
+  OtherProgram other(cluster, "BEGIN;SELECT count(*) FROM event");
+  std::string log;
+  for (const Deadline deadline; log.find("-wal has ") == std::string::npos && !deadline.passed();) {
+    cluster.drain("2", std::string(900000, 'x'));
+    cluster.undrain("2");
+    log = cluster.daemon.log();
+  }
+  CHECK(log.find(fmt::format("MiB and grows, as {} reads the store without an end: end that",
+                             other.name())) != std::string::npos);
+  const auto size = [&] {
+    const std::string metrics = cluster.operator_client.call("resource.metrics").json()["text"];
+    const std::string name = "\nresourced_store_wal_bytes ";
+    return std::stod(metrics.substr(metrics.find(name) + name.size()));
+  };
+  CHECK(size() > (64U << 20U));
+  CHECK(size() == std::filesystem::file_size(cluster.dir / "state/resourced.sqlite-wal"));
+}
 
 TEST_CASE("a host's journal has events of many hosts without a nodelist, before and after a restart") {
   Cluster cluster(DaemonOptions{.config = std::string(hundred_nodes)});

@@ -4,7 +4,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
+#include <vector>
+
+#include <sys/mman.h>
 
 namespace resourced::e2e::loop_tests {
 namespace {
@@ -32,12 +36,14 @@ void free_cells(Cell* cell) {
 
 }  // namespace
 
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
 double yardstick() {
-  using Clock = std::chrono::steady_clock;
   constexpr std::size_t cells = 21845;
   constexpr std::size_t in_each = 4;
   constexpr int repetitions = 50;
-  std::chrono::duration<double, std::milli> least = std::chrono::hours(1);
+  Milliseconds least = std::chrono::hours(1);
   for (int i = 0; i < repetitions; ++i) {
     const auto begun = Clock::now();
     Cell* root = nullptr;
@@ -52,7 +58,23 @@ double yardstick() {
       root = outer;
     }
     free_cells(root);
-    least = std::min<std::chrono::duration<double, std::milli>>(least, Clock::now() - begun);
+    least = std::min<Milliseconds>(least, Clock::now() - begun);
+  }
+  return least.count();
+}
+
+double yardstick_of_new_memory() {
+  constexpr std::size_t size = std::size_t{2} << 20;
+  constexpr int repetitions = 50;
+  const std::vector<char> source(size, 'x');
+  Milliseconds least = std::chrono::hours(1);
+  for (int i = 0; i < repetitions; ++i) {
+    const auto begun = Clock::now();
+    void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    std::memcpy(memory, source.data(), size);
+    ::munmap(memory, size);
+    least = std::min<Milliseconds>(least, Clock::now() - begun);
   }
   return least.count();
 }

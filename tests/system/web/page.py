@@ -70,6 +70,11 @@ class Daemon(daemon.Daemon):
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
+window.announced = [];
+document.addEventListener("DOMContentLoaded", () => {
+  const place = document.getElementById("announce");
+  if (place) new MutationObserver(() => window.announced.push(place.textContent)).observe(place, {childList: true, characterData: true, subtree: true});
+});
 """
 
 

@@ -60,6 +60,7 @@ struct Fixture {
   std::vector<Said> said;
   std::string hostname = "node7";
   int probes = 0;
+  bool cannot_probe = false;
   ResourceSet resources = agent::hw::node_resources("node7", {16, 4});
   ResourceSet all_resources = agent::hw::node_resources("node7", {32, 4});
   std::optional<Agent> agent;
@@ -67,6 +68,7 @@ struct Fixture {
   void start(const AgentOptions& options) {
     const auto probe = [this](const std::string& /*name*/, bool norestrict) {
       ++probes;
+      if (cannot_probe) throw Error(EIO, "the bus is gone");
       return norestrict ? all_resources : resources;
     };
     agent.emplace(
@@ -129,6 +131,53 @@ TEST_SUITE("agent") {
     CHECK(json::parse(hello.payload()).at("hostname") == "node8");
     CHECK(wait_for("now") == "this host is node8 now, it was node7");
     CHECK(probes == 3);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "each hello has the hardware that the node has then") {
+    start(fast_options());
+    auto hello = bus.receive(connection);
+    const ResourceSet two_gpus = agent::hw::node_resources("node7", {16, 2});
+    resources = two_gpus;
+    bus.fail(hello, EAGAIN, "another R was loaded");
+    hello = bus.receive(connection);
+    CHECK(ResourceSet::from_json(json::parse(hello.payload()).at("R")) == two_gpus);
+    CHECK(wait_for("the hardware has changed") ==
+          "the hardware has changed: 16 cores and 2 gpus now, 16 and 4 before");
+  }
+
+  TEST_CASE_FIXTURE(Fixture,
+                    "hardware that fails while the node runs is said in another hello, before a farewell") {
+    auto options = fast_options();
+    options.probe_interval = std::chrono::milliseconds(20);
+    start(options);
+    accepted_hello();
+    wait_for("online");
+    const ResourceSet no_gpus = agent::hw::node_resources("node7", {16, 0});
+    resources = no_gpus;
+    auto next = bus.receive(connection);
+    while (next.topic() == "resource.agent-beat") next = bus.receive(connection);
+    CHECK(next.topic() == "resource.agent");
+    CHECK(ResourceSet::from_json(json::parse(next.payload()).at("R")) == no_gpus);
+    next = bus.receive(connection);
+    while (next.topic() == "resource.agent-beat") next = bus.receive(connection);
+    CHECK(next.topic() == "resource.agent-cancel");
+    // That of the first hello.
+    CHECK(json::parse(next.payload()).at("matchtag") == 1);
+  }
+
+  TEST_CASE_FIXTURE(Fixture, "hardware that cannot be read is reported as before") {
+    auto options = fast_options();
+    options.probe_interval = std::chrono::milliseconds(20);
+    start(options);
+    accepted_hello();
+    wait_for("online");
+    cannot_probe = true;
+    CHECK(wait_for("cannot be read") ==
+          "the hardware cannot be read, so it is reported as before: the bus is gone");
+    cannot_probe = false;
+    const int before = probes;
+    wire::pump(connection, [&] { return probes > before; });
+    CHECK(agent->done() == false);
   }
 
   TEST_CASE_FIXTURE(Fixture, "once accepted it beats, again and again, and asks for nothing") {

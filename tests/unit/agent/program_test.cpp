@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -42,6 +44,11 @@ Outcome run(const std::vector<std::string>& arguments) {
   outcome.out = out.str();
   outcome.err = err.str();
   return outcome;
+}
+
+std::string read_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
@@ -162,6 +169,7 @@ TEST_SUITE("program") {
       const auto hello = bus.receive();
       CHECK(hello.topic() == "resource.agent");
       const auto payload = json::parse(hello.payload());
+      CHECK(payload.at("boot-id").get<std::string>() + '\n' == read_boot_id());
       CHECK(payload.at("hostname") == "node7");
       CHECK(payload.at("R").at("execution").at("R_lite") ==
             json::parse(R"([{"rank":"0","children":{"core":"0-3"}}])"));

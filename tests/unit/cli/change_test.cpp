@@ -31,7 +31,7 @@ TEST_SUITE("changes") {
       return object;
     };
     const std::vector<Case> cases = {
-        {{"unshrink", "node3"},
+        {{"unshrink", "host:node3"},
          "resource.unshrink",
          {{"targets", "node3"}},
          "node3: back with the next reload of the configuration while no scheduler has acquired resources, "
@@ -124,6 +124,21 @@ TEST_SUITE("changes") {
          {{"targets", "4,6"}, {"reason", "repaired"}, {"mode", "update"}},
          "undrained 1 node: node4 (repaired); node6 not drained",
          with(of("undrain", 1, "4", "node4"), {{"reason", "repaired"}, {"skipped", "node6"}})},
+        {{"undrain", "--reason", "d*", "all"},
+         "resource.undrain",
+         {{"targets", "node4"}, {"if-reason", "disk"}},
+         "undrained 1 node: node4; node[5,7] drained otherwise",
+         with(of("undrain", 1, "4", "node4"), {{"skipped", "node[5,7]"}})},
+        {{"undrain", "--reason", "", "4-5", "repaired"},
+         "resource.undrain",
+         {{"targets", "node5"}, {"reason", "repaired"}, {"if-reason", ""}},
+         "undrained 1 node: node5 (repaired); node4 drained otherwise",
+         with(of("undrain", 1, "5", "node5"), {{"reason", "repaired"}, {"skipped", "node4"}})},
+        {{"undrain", "--by", "node7", "--reason", "health: *", "all"},
+         "resource.undrain",
+         {{"targets", "node7"}, {"if-reason", "health: disk"}},
+         "undrained 1 node: node7; node[4-5] drained otherwise",
+         with(of("undrain", 1, "7", "node7"), {{"skipped", "node[4-5]"}})},
         // The daemon decides about targets that the inventory does not have.
         {{"drain", "9"},
          "resource.drain",
@@ -227,6 +242,13 @@ TEST_SUITE("changes") {
         {{"undrain", "1", "4"},
          "the reason \"4\" reads as targets: separate targets by commas (1,4), or write -- before the "
          "reason"},
+        {{"undrain", "--by", "alice", "all"},
+         "none of node[0-7] is drained by alice: resourcectl drain lists the drains"},
+        {{"undrain", "--by", "host node7", "--reason", "disk", "4-7"},
+         "none of node[4-7] is drained by host node7 for a reason like \"disk\": resourcectl drain lists the "
+         "drains"},
+        {{"undrain", "--reason", "*", "0-3"},
+         "none of node[0-3] is drained for a reason like \"*\": resourcectl drain lists the drains"},
         {{"drain", "property:gp"}, "unknown property \"gp\": known are gpu"},
         {{"undrain", "partition:x"}, "unknown partition \"x\": the inventory is not divided"},
         {{"drain", "all,nosuch1,nosuch2"}, "unknown hosts: nosuch[1-2]"},
@@ -235,7 +257,11 @@ TEST_SUITE("changes") {
     };
     for (const auto& [arguments, refusal] : cases) {
       CAPTURE(json(arguments).dump());
-      const auto outcome = run_with(arguments, [&] { bus.respond(bus.receive(), status_payload); });
+      const auto outcome = run_with(arguments, [&] {
+        bus.respond(bus.receive(), status_payload);
+        // An instance of Flux keeps no allocations for it.
+        if (refusal.starts_with("shrink")) bus.fail(bus.receive(), ENOSYS, "unknown");
+      });
       CHECK(outcome.status == 1);
       CHECK(outcome.out.empty());
       CHECK(outcome.err == "resourcectl: " + refusal + "\n");
@@ -256,6 +282,63 @@ TEST_SUITE("changes") {
     const auto unknown = run_with({"undrain", "nosuch1,node1,nosuch2"},
                                   [&] { bus.fail(receive_change(), EINVAL, "unknown host: nosuch1"); });
     CHECK(unknown.err == "resourcectl: unknown hosts: nosuch[1-2]\n");
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture,
+                    "an undrain of chosen drains leaves one that has changed meanwhile, and says so") {
+    const auto outcome = run_with({"undrain", "--reason", "*", "all"}, [&] {
+      std::vector<json> requests;
+      for (int reasons = 0; reasons < 3; ++reasons) {
+        const auto request = receive_change();
+        requests.push_back(json::parse(request.payload()));
+        if (requests.back()["if-reason"] == "disk") {
+          bus.fail(request, EEXIST, "rank 4 not drained for this reason");
+        } else {
+          bus.respond(request, "");
+        }
+      }
+      CHECK(requests == std::vector<json>{{{"targets", "node5"}, {"if-reason", ""}},
+                                          {{"targets", "node4"}, {"if-reason", "disk"}},
+                                          {{"targets", "node7"}, {"if-reason", "health: disk"}}});
+      respond_peers(R"({"holders":[],"agents":"","unfit":{}})");
+    });
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out == "undrained 2 nodes: node[5,7]\n");
+    CHECK(outcome.err == "resourcectl: not undrained: node4: rank 4 not drained for this reason (node4)\n");
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture, "an undrain warns of nodes that are not fit, and says so as JSON") {
+    const auto undrain = [&](std::vector<std::string> arguments) {
+      arguments.insert(arguments.begin(), "undrain");
+      return run_with(arguments, [&] {
+        bus.respond(receive_change(), "");
+        respond_peers(
+            R"({"holders":[],"agents":"","unfit":{"4":"health: disk","5":"two agents","7":"health: disk"},)"
+            R"("unfit-since":{"4":1699999000.2,"7":1699999000.3}})");
+      });
+    };
+    const auto told = undrain({"4-5,7"});
+    CHECK(told.status == 0);
+    CHECK(told.out == "undrained 3 nodes: node[4-5,7]\n");
+    CHECK(told.err == "resourcectl: undrained, but not fit: node[4,7]: health: disk, since " +
+                          cli::views::format_time(wall_time(1699999000)) +
+                          " (16m ago)\nresourcectl: undrained, but not fit: node5: two agents\n");
+    const auto described = undrain({"--json", "4-5,7"});
+    CHECK(described.err == told.err);
+    CHECK(json::parse(described.out)["unfit"] ==
+          json::parse(R"([{"nodelist":"node[4,7]","reason":"health: disk","since":1699999000.0},
+            {"nodelist":"node5","reason":"two agents","since":null}])"));
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture,
+                    "an undrain has succeeded, whatever becomes of the question for fitness") {
+    const auto outcome = run_with({"undrain", "4"}, [&] {
+      bus.respond(receive_change(), "");
+      bus.fail(receive_change(), EHOSTUNREACH, "the daemon stops");
+    });
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out == "undrained 1 node: node4\n");
+    CHECK(outcome.err == "resourcectl: not known whether the undrained nodes are fit: the daemon stops\n");
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "a refusal's text from outside does nothing to the terminal") {

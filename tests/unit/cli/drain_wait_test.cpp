@@ -84,6 +84,8 @@ TEST_SUITE("program") {
       CHECK(drain.topic() == "resource.drain");
       bus.respond(drain, "");
       receive_wait(idle);
+      // Whether an allocation has expired.
+      CHECK(receive_change().topic() == "resource.allocations");
       CHECK(receive_change().topic() == "resource.wait-cancel");
       const auto ledger = receive_change();
       CHECK(ledger.topic() == "resource.allocations");

@@ -102,8 +102,7 @@ TEST_SUITE("keygen") {
     const auto outcome = run({"--uri", "tcp://127.0.0.1:1", "--key", file, "status"});
     CHECK(outcome.status == 1);
     CHECK(outcome.err ==
-          fmt::format("resourcectl: {0}: others may read or change this key (mode 0640): chmod 600 {0}\n",
-                      file));
+          fmt::format("resourcectl: {0}: others may read or change it (mode 0640): chmod 600 {0}\n", file));
   }
 
   TEST_CASE_FIXTURE(KeygenFixture, "halves of different pairs are not used") {

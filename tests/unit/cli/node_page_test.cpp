@@ -71,6 +71,24 @@ TEST_CASE("ages are whole units, and actors have their kind") {
   CHECK(format_actor(module::ByHost{"n3"}, names) == "host n3");
 }
 
+TEST_CASE("the page of a drained node whose agent is silent says so") {
+  const auto status = proto::topics::parse_status(
+      {{"R",
+        {{"version", 1},
+         {"execution",
+          {{"R_lite", {{{"rank", "3"}, {"children", {{"core", "0"}}}}}}, {"nodelist", {"n3"}}}}}},
+       {"drain", {{"3", {{"timestamp", 5.0}, {"reason", "disk"}}}}},
+       {"online", "3"},
+       {"offline", ""},
+       {"exclude", ""},
+       {"torpid", "3"}});
+  const NodeHistory history("n3");
+  const NodeFacts facts{status, 3, std::nullopt, std::nullopt, std::nullopt, false, history};
+  CHECK(node_json(facts)["state"] == "drained");
+  CHECK(node_json(facts)["torpid"] == true);
+  CHECK(node_page(facts, wall_time(65), {}).find("(1m ago), torpid\n") != std::string::npos);
+}
+
 TEST_CASE("memory comes from the vertices of a graph") {
   const json r = json::parse(R"({"scheduling":{"graph":{"nodes":[
     {"id":"0","metadata":{"type":"node","rank":0}},

@@ -46,7 +46,7 @@ TEST_CASE_FIXTURE(ProgramFixture, "the status of a standby that is cut off from 
     is_old ? bus.fail(ready, EAGAIN, old) : bus.respond(ready, R"({"text":"standby"})");
   });
   CHECK(outcome.status == 0);
-  CHECK(outcome.err == (is_old ? std::string("resourcectl: this may be old: ") + old + "\n" : ""));
+  CHECK(outcome.err == (is_old ? std::string("resourcectl: the answer may be outdated: ") + old + "\n" : ""));
 }
 
 TEST_CASE("an event log is followed although its leader ends before it has answered") {

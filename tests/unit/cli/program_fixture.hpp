@@ -1,6 +1,7 @@
 // resourcectl as a function, with the test in the role of the daemon.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
@@ -58,14 +59,27 @@ struct ProgramFixture {
     }
   }
 
+  /// Answers which of the undrained targets are not to be up.
+  void respond_peers(const std::string& payload) {
+    const auto request = receive_change();
+    CHECK(request.topic() == "resource.peers");
+    bus.respond(request, payload);
+  }
+
   /// What a change prints that makes this request and succeeds.
   std::string change_output(const std::vector<std::string>& arguments, const std::string& topic,
                             const nlohmann::json& payload) {
     const auto outcome = run_with(arguments, [&] {
-      const auto request = receive_change();
+      auto request = receive_change();
+      if (request.topic() == "resource.allocations") {
+        bus.respond(request, R"({"allocations":[]})");
+        request = receive_change();
+      }
       CHECK(request.topic() == topic);
       CHECK(nlohmann::json::parse(request.payload().empty() ? "null" : request.payload()) == payload);
       bus.respond(request, "");
+      const bool reports = std::ranges::find(arguments, "--quiet") == arguments.end();
+      if (topic == "resource.undrain" && reports) respond_peers(R"({"holders":[],"agents":"","unfit":{}})");
     });
     CHECK(outcome.status == 0);
     CHECK(outcome.err.empty());

@@ -75,6 +75,30 @@ TEST_SUITE("program") {
     }
   }
 
+  TEST_CASE("wrong usage names the option or the command, and what it takes") {
+    const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+        {{"status", "-s", "avail", "-s", "drain"}, "--states is given 2 times, and takes one value"},
+        {{"status", "-s"}, "--states: the value is missing"},
+        {{"status", "extra"}, "unexpected: extra"},
+        {{"status", "--watch=x"}, "--watch: cannot be x"},
+        {{"expiration"}, "a command is missing behind expiration: one of set, show"},
+        {{}, "a command is missing behind resourcectl: one of status, "},
+        {{"property"}, "a command is missing behind property: one of add, remove, list"},
+        {{"acquire", "--until", "bogus"}, "--until: \"bogus\" is none of resources, up, "},
+        {{"help", "drian"}, "unknown command \"drian\", did you mean drain? See resourcectl --help"},
+    };
+    for (const auto& [arguments, text] : cases) {
+      CAPTURE(text);
+      const Outcome outcome = run(arguments);
+      CHECK(outcome.status == 2);
+      CHECK(outcome.err.starts_with("resourcectl: " + text));
+    }
+    CHECK(run({"help", "drain"}).out.find("Usage: resourcectl drain [OPTIONS]") != std::string::npos);
+    CHECK(run({"help"}).out.find("Usage: resourcectl [OPTIONS]") != std::string::npos);
+    CHECK(run({"help", "property", "add"}).out.find("resourcectl property add [OPTIONS]") !=
+          std::string::npos);
+  }
+
   TEST_CASE("--since is told to include its time") {
     CHECK(run({"eventlog", "--help"}).out.find("at or after this time") != std::string::npos);
     const Outcome bad = run({"eventlog", "--since", "yesterday"});

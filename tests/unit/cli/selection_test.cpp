@@ -93,6 +93,9 @@ TEST_SUITE("selection") {
     CHECK(refusal("0,partition:x") == "unknown partition \"x\": known are batch, debug");
     CHECK(refusal("partition:debug") == "partition:debug has no targets");
     CHECK(refusal("nosuch1") == "unknown host: nosuch1");
+    CHECK(refusal("NODE1") == "unknown host: NODE1, did you mean node1?");
+    CHECK(refusal("node*") ==
+          "unknown host: node*: there are no patterns of hosts, write a hostlist such as node[0-7], or all");
     CHECK(refusal("nosuch[1-2],node1,other,nosuch1") == "unknown hosts: nosuch[1-2],other");
     CHECK(refusal("nosuch2,property:gpu,nosuch1") == "unknown hosts: nosuch[2,1]");
     CHECK(refusal("nosuch[1-5000]") == "more than 1000 hosts are unknown");

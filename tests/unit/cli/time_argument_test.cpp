@@ -83,6 +83,15 @@ TEST_CASE("dates mean what date(1) says, in local time or in their zone") {
   }
 }
 
+TEST_CASE("a date to the second is told from others") {
+  for (const char* text :
+       {"2026-11-22T18:30:05", "2026-11-22 18:30:05", "2026-11-22T18:30:05Z", "2026-11-22T18:30:05+01:00"})
+    CHECK(is_date_in_seconds(text));
+  for (const char* text : {"2026-11-22T18:30:05.5", "2026-11-22T18:30", "2026-11-22T18:30+01:00",
+                           "2026-11-22", "1700000000", "2h"})
+    CHECK_FALSE(is_date_in_seconds(text));
+}
+
 TEST_CASE("what is no time is refused, and shown") {
   for (const char* text : {"",
                            "x",

@@ -68,9 +68,9 @@ json sched_status() {
 
 std::string sched_lines(const std::string& states, const std::string& targets = {},
                         const json& payload = sched_status()) {
-  ViewFilter filter;
+  SchedFilter filter;
   if (!states.empty()) filter.states = parse_sched_states(states);
-  filter.targets = targets;
+  if (!targets.empty()) filter.targets = text::IdSet::parse(targets);
   return lines(sched_view(payload, filter), "{state} {nnodes} {ncores} {ngpus} {nodelist}");
 }
 
@@ -146,6 +146,15 @@ TEST_SUITE("views") {
     CHECK(status_lines("drained,offline", "", payload) == "drained no 0\noffline no 0\n");
   }
 
+  TEST_CASE("status: torpid is all that are silent, whatever else they are") {
+    auto payload = status();
+    payload["torpid"] = "1,3";
+    CHECK(status_lines("torpid", "", payload) == "drained no 1 1 node1\ntorpid no 1 3 node3\n");
+    CHECK(status_lines("torpid", "1", payload) == "drained no 1 1 node1\n");
+    CHECK(status_lines("torpid", "0,2", payload) == "torpid no 0\n");
+    CHECK(status_lines("drained,torpid", "1", payload) == "drained no 1 1 node1\n");
+  }
+
   TEST_CASE("status: only some targets, by rank or by host") {
     CHECK(status_lines("", "4-5") == "avail yes 1 5 node5\noffline no 1 4 node4\n");
     CHECK(status_lines("", "node[1,7]") == "avail yes 1 7 node7\ndrained no 1 1 node1\n");
@@ -164,9 +173,9 @@ TEST_SUITE("views") {
     setenv("TZ", "UTC", 1);
     tzset();
     CHECK(render(drain_view(status()), {}) ==
-          "TIMESTAMP            STATE   RANK REASON NODELIST\n"
-          "2020-09-13T12:26:40Z drained 2           node2\n"
-          "2023-11-14T22:13:20Z drained 1    disk   node1\n");
+          "TIMESTAMP            STATE    RANK REASON NODELIST\n"
+          "2020-09-13T12:26:40Z drained* 2           node2\n"
+          "2023-11-14T22:13:20Z drained  1    disk   node1\n");
     ViewFilter filter;
     filter.targets = "1";
     OutputOptions as_json;
@@ -178,7 +187,16 @@ TEST_SUITE("views") {
                                                                              {"reason", "disk"},
                                                                              {"nodelist", "node1"},
                                                                              {"user", nullptr},
-                                                                             {"by", nullptr}});
+                                                                             {"by", nullptr},
+                                                                             {"online", true}});
+  }
+
+  TEST_CASE("drain: targets that are offline as well have a row of their own, with a star") {
+    auto payload = status();
+    payload["drain"] = {{"1-4", {{"timestamp", 1700000000.0}, {"reason", "power"}}}};
+    payload["allocated"] = "3-4";
+    CHECK(lines(drain_view(payload), "{state} {ranks} {online}") ==
+          "draining 3 yes\ndraining* 4 no\ndrained 1 yes\ndrained* 2 no\n");
   }
 
   TEST_CASE("drain: who did it, by name where there is one") {
@@ -235,7 +253,7 @@ TEST_SUITE("views") {
           "allocated 2 8 2 node[1-2]\n"
           "down 2 8 2 node[2-3]\n");
     CHECK(sched_lines("free,up", "4-5", payload) == "free 1 4 1 node4\nup 1 4 1 node5\n");
-    ViewFilter filter;
+    SchedFilter filter;
     filter.states = {"up"};
     CHECK(info_line(sched_resources(payload, filter).counts()) == "3 Nodes, 12 Cores, 3 GPUs");
     payload["reported"] = "";
@@ -249,9 +267,9 @@ TEST_SUITE("views") {
 
   TEST_CASE("info and R show: what is allocated and down counts once") {
     const auto count = [](const std::string& states, const std::string& targets = {}) {
-      ViewFilter filter;
+      SchedFilter filter;
       if (!states.empty()) filter.states = parse_sched_states(states);
-      filter.targets = targets;
+      if (!targets.empty()) filter.targets = text::IdSet::parse(targets);
       return info_line(sched_resources(sched_status(), filter).counts());
     };
     CHECK(count("") == "8 Nodes, 32 Cores, 8 GPUs");
@@ -405,7 +423,8 @@ TEST_SUITE("text from outside") {
 
   TEST_CASE("the names of partitions in what status tells") {
     auto payload = status();
-    payload["partitions"] = {{"a\033\n", {{"targets", "7"}, {"waiting", "7"}, {"leaving", ""}}}};
+    payload["partitions"] = {
+        {"a\033\n", {{"targets", "7"}, {"held", false}, {"waiting", "7"}, {"leaving", ""}}}};
     CHECK(describe_moves(payload) ==
           "targets 7 wait to move from the rest to partition a\\u001b\\n: the holder of the rest must "
           "release them\n");

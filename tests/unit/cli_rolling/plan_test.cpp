@@ -212,14 +212,14 @@ TEST_CASE("with reboot a node is ready only after it was offline") {
   work(0);
   CHECK(text_of(plan.has_run(0)).empty());
   CHECK(plan.nodes()[0].step == Step::offline);
-  CHECK(text_of(plan.was_offline(0)) == "wait_ready 0");
+  CHECK(text_of(plan.has_rebooted(0)) == "wait_ready 0");
   plan.is_ready(0);
   (void)plan.look(status);
   undrain(status, "0");
   plan.undrained(0);
   // A command that waits for the reboot itself.
   work(1);
-  CHECK(text_of(plan.was_offline(1)).empty());
+  CHECK(text_of(plan.has_rebooted(1)).empty());
   CHECK(text_of(plan.has_run(1)) == "wait_ready 1");
 }
 
@@ -336,6 +336,134 @@ TEST_CASE("a stop finishes the nodes whose command has begun, and leaves the oth
   CHECK(plan.is_over());
   CHECK_FALSE(plan.is_complete());
   CHECK(plan.nodes()[1].step == Step::idle);
+}
+
+TEST_CASE("an undrain by anybody between two runs ends the claim of the first one") {
+  Status status = eight_nodes();
+  Node left{"n0", Step::ready, "rolling: x"};
+  bool has_failed = false;
+  SUBCASE("before it was ready") {}
+  SUBCASE("before it had rebooted") { left.step = Step::offline; }
+  SUBCASE("while its command ran") { left.step = Step::run; }
+  SUBCASE("while its command ran, which failed then") {
+    left.step = Step::run;
+    has_failed = true;
+  }
+  Rules rules = at_most(1);
+  rules.reboot = true;
+  Plan plan(rules, {left});
+  const std::string first = text_of(plan.look(status));
+  if (left.step == Step::run) {
+    CHECK(first == "run 0");
+    if (has_failed) {
+      plan.fail(0, "the command ended with status 1");
+    } else {
+      CHECK(plan.has_run(0).empty());
+    }
+    CHECK(plan.nodes()[0].step == Step::waiting);
+    CHECK(text_of(plan.look(status)) == "drain 0");
+  } else {
+    CHECK(first == "drain 0");
+  }
+  CHECK_FALSE(plan.has_failed());
+  drain(status, "0", "rolling: x");
+  plan.answered(0);
+  CHECK(text_of(plan.look(status)) == "wait_idle 0");
+}
+
+TEST_CASE("a later drain shows that the claim of an earlier run has ended, whatever its reason") {
+  Status status = eight_nodes();
+  Node left{"n0", Step::ready, "rolling: x"};
+  left.drained = wall_time(1000.0);
+  for (const char* const reason : {"fan", "rolling: x"}) {
+    CAPTURE(reason);
+    status.drains = {{IdSet{0}, wall_time(1000.0), reason}};
+    Plan same(at_most(1), {left});
+    CHECK(text_of(same.look(status)) == "wait_ready 0");
+    // Ended and begun again under the eyes of this run.
+    status.drains.front().timestamp = wall_time(1007.0);
+    CHECK(text_of(same.look(status)).empty());
+    CHECK(same.nodes()[0].step == Step::skipped);
+    Plan later(at_most(1), {left});
+    CHECK(text_of(later.look(status)).empty());
+    CHECK(later.nodes()[0].step == Step::skipped);
+    CHECK(later.nodes()[0].why == std::string("drained already: ") + reason);
+  }
+}
+
+TEST_CASE("a node that others have undrained while this run works on it is left to them") {
+  Status status = eight_nodes();
+  Plan plan(at_most(1), nodes("n0"));
+  (void)plan.look(status);
+  drain(status, "0", "rolling: x");
+  plan.answered(0);
+  (void)plan.look(status);
+  plan.is_idle(0);
+  CHECK(text_of(plan.look(status)) == "run 0");
+  SUBCASE("while its command runs, which then ends") {
+    undrain(status, "0");
+    CHECK(text_of(plan.look(status)).empty());
+    CHECK(plan.nodes()[0].step == Step::run);
+    CHECK(plan.has_run(0).empty());
+  }
+  SUBCASE("before it is ready") {
+    (void)plan.has_run(0);
+    undrain(status, "0");
+    CHECK(text_of(plan.look(status)).empty());
+  }
+  CHECK(plan.nodes()[0].step == Step::skipped);
+  CHECK(plan.nodes()[0].why == "undrained by others");
+  CHECK(plan.is_complete());
+  Plan next(at_most(1), plan.nodes());
+  CHECK(text_of(next.look(status)) == "drain 0");
+}
+
+TEST_CASE("a node that leaves the inventory is passed over at each step") {
+  Status status = eight_nodes();
+  for (const Step step : {Step::idle, Step::run, Step::offline, Step::ready, Step::undrain, Step::failed}) {
+    CAPTURE(step_name(step));
+    Plan plan(at_most(1), {{"gone", step, "rolling: x"}, {"n1"}});
+    const std::string first = text_of(plan.look(status));
+    if (step == Step::run) {
+      CHECK(first == "run 0, drain 1");
+      plan.fail(0, "the command ended with status 255");
+    } else {
+      CHECK(first == "drain 1");
+    }
+    CHECK(plan.nodes()[0].step == Step::skipped);
+    CHECK(plan.nodes()[0].why == "not in the inventory");
+    CHECK_FALSE(plan.has_failed());
+  }
+}
+
+TEST_CASE("work that stands still says who uses the budget, until that is given up") {
+  Status status = eight_nodes();
+  drain(status, "6", "fan");
+  drain(status, "7", "disk");
+  Plan plan(at_most(2), nodes("n[0,6-7]"));
+  CHECK(text_of(plan.look(status)).empty());
+  CHECK(plan.blocked() == 0);
+  CHECK(plan.nodes()[0].why == "n[6-7] use the budget");
+  SUBCASE("room") {
+    undrain(status, "6");
+    CHECK(text_of(plan.look(status)) == "drain 0");
+    CHECK_FALSE(plan.blocked());
+    CHECK(plan.nodes()[0].why.empty());
+  }
+  SUBCASE("given up") {
+    plan.give_up("n0: not begun after 1s");
+    CHECK(plan.is_over());
+    CHECK_FALSE(plan.is_complete());
+    CHECK(plan.nodes()[0].step == Step::waiting);
+  }
+  SUBCASE("a node at work says itself what it waits for") {
+    Plan other(at_most(1), nodes("n[1-2]"));
+    CHECK(text_of(other.look(status)) == "drain 0");
+    drain(status, "1", "rolling: x");
+    other.answered(0);
+    CHECK(text_of(other.look(status)) == "wait_idle 0");
+    CHECK_FALSE(other.blocked());
+  }
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // The state of rolling work on disk.
 #include "cli/rolling/state_file.hpp"
 
+#include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -11,21 +14,63 @@
 namespace resourced::cli::rolling {
 namespace {
 
+constexpr WallTime noon = wall_time(43200.0);
+
 TEST_CASE("a state is of one daemon, its targets and a command") {
   const test::TempDir dir;
   const std::string path = dir.file("state");
   const Work work{"ipc:///run/a", "n[0-1]", {"true"}};
   {
-    StateFile state(path, work);
+    StateFile state(path, work, noon);
+    CHECK(state.nodes().empty());
+    state.begin({{"n0"}, {"n1"}});
     state.record({"n0", Step::done});
   }
-  CHECK(StateFile(path, work).nodes().at("n0").step == Step::done);
+  {
+    StateFile state(path, work, noon + Seconds(7));
+    CHECK(state.nodes().at("n0").step == Step::done);
+    CHECK(state.nodes().at("n1").step == Step::waiting);
+    CHECK(state.begun() == noon);
+    state.begin({{"n2"}});
+  }
+  CHECK(StateFile(path, work, noon).nodes().size() == 2);
   for (const Work& other : {Work{"ipc:///run/b", "n[0-1]", {"true"}}, Work{"ipc:///run/a", "n0", {"true"}},
                             Work{"ipc:///run/a", "n[0-1]", {"false"}}}) {
-    CHECK_THROWS_AS(StateFile(path, other), Error);
+    CHECK_THROWS_AS(StateFile(path, other, noon), Error);
     CHECK(default_state_path(other) != default_state_path(work));
   }
   CHECK(default_state_path(work) == default_state_path(Work(work)));
+}
+
+TEST_CASE("a run with reboot and one without it do not continue each other") {
+  const test::TempDir dir;
+  const std::string path = dir.file("state");
+  Work work{"ipc:///run/a", "n0", {"true"}, true};
+  StateFile(path, work, noon).begin({{"n0"}});
+  const std::string place = default_state_path(work);
+  work.reboot = false;
+  CHECK(default_state_path(work) == place);
+  CHECK_THROWS_WITH_AS(StateFile(path, work, noon),
+                       (path + ": the state of a run with --reboot; run it so to go on, or name another file "
+                               "with --state")
+                           .c_str(),
+                       Error);
+}
+
+TEST_CASE("a state whose list of nodes was cut off by a crash is of work that has not begun") {
+  const test::TempDir dir;
+  const std::string path = dir.file("state");
+  const Work work{"ipc:///run/a", "n[0-1]", {"true"}};
+  StateFile(path, work, noon).begin({{"n0"}, {"n1"}});
+  std::string text;
+  {
+    std::ifstream file(path);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  for (std::size_t size = 0; size + 1 < text.size(); ++size) {
+    std::ofstream(path) << text.substr(0, size);
+    CHECK(StateFile(path, work, noon + Seconds(7)).nodes().empty());
+  }
 }
 
 TEST_CASE("arguments of a command may have bytes that are not text") {
@@ -33,8 +78,8 @@ TEST_CASE("arguments of a command may have bytes that are not text") {
   const Work work{"ipc:///run/a", "n0", {"ls", "f\xe9"}};
   const std::string path = default_state_path(work);
   CHECK(path != default_state_path({work.uri, work.targets, {"ls", "f\xe8"}}));
-  StateFile(dir.file("state"), work).record({"n0", Step::done});
-  CHECK(StateFile(dir.file("state"), work).nodes().at("n0").step == Step::done);
+  StateFile(dir.file("state"), work, noon).begin({{"n0", Step::done}});
+  CHECK(StateFile(dir.file("state"), work, noon).nodes().at("n0").step == Step::done);
 }
 
 TEST_CASE("other spellings of a URI or of targets are the same work") {

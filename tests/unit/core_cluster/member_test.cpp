@@ -23,7 +23,7 @@ struct Followed : World {
     put("leader", R"({"name":"a","uri":"tcp://a","process":"other"})");
   }
   void commit(Sequence sequence) {
-    put(log_key(sequence), fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0}}\nx", sequence));
+    put(log_key(sequence), fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0,\"format\":2}}\nx", sequence));
     put("head", fmt::format("{}", sequence));
   }
 };
@@ -402,7 +402,7 @@ TEST_CASE_FIXTURE(World, "a cluster begins with the events of a replica only if 
 TEST_CASE_FIXTURE(World, "a replica that was killed in the middle of a batch gets all of the batch") {
   put("id", "this");
   put("head", "9");
-  put("log/00000000000000000009", "{\"first\":3,\"epoch\":1,\"parts\":0}\nxx");
+  put("log/00000000000000000009", "{\"first\":3,\"epoch\":1,\"parts\":0,\"format\":2}\nxx");
   Seat seat(etcd, settings_of("b"), {"this", 5});
   seat.run(now, Seconds(0.1));
   CHECK_FALSE(seat.failed);
@@ -446,7 +446,7 @@ TEST_CASE_FIXTURE(World, "a member gets the last event of its replica once more,
 TEST_CASE_FIXTURE(World, "an entry whose parts are not there ends the member") {
   put("id", "this");
   put("head", "1");
-  put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":2}\n");
+  put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":2,\"format\":2}\n");
   Seat seat(etcd, settings_of("b"));
   seat.run(now, Seconds(1));
   REQUIRE(seat.failed);
@@ -458,7 +458,7 @@ TEST_CASE_FIXTURE(World, "values that no member wrote end the member, and name t
     World world;
     world.put("id", "this");
     world.put("head", "1");
-    world.put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0}\nx");
+    world.put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0,\"format\":2}\nx");
     world.put(key, value);
     Seat seat(world.etcd, settings_of("b"));
     seat.run(world.now, Seconds(1));
@@ -469,7 +469,7 @@ TEST_CASE_FIXTURE(World, "values that no member wrote end the member, and name t
     CHECK(failure("head", head) == "head in etcd is not readable");
   for (const char* leader : {"", "[]", "{}", "{\"name\":1}", "{\"name\":\"a\",\"uri\":\"b\"}"})
     CHECK(failure("leader", leader) == "leader in etcd is not readable");
-  for (const char* entry : {"", "{}", "{}\n", "x\n", "{\"first\":-1,\"epoch\":1,\"parts\":0}\n",
+  for (const char* entry : {"", "{}", "{}\n", "x\n", "{\"first\":-1,\"epoch\":1,\"parts\":0,\"format\":2}\n",
                             "{\"first\":1,\"epoch\":1,\"parts\":0,\"format\":\"1\"}\n",
                             "{\"first\":1,\"epoch\":1,\"parts\":0,\"format\":-1}\n"})
     CHECK(failure("log/00000000000000000001", entry) == "log/00000000000000000001 in etcd is not readable");
@@ -516,8 +516,8 @@ TEST_CASE_FIXTURE(Followed,
 TEST_CASE_FIXTURE(Followed, "a member reads more at once as long as batches are small") {
   Sequence head = 0;
   const auto append = [&](Sequence events, std::size_t bytes) {
-    put(log_key(head + events),
-        fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0}}\n{}", head + 1, std::string(bytes, 'x')));
+    put(log_key(head + events), fmt::format("{{\"first\":{},\"epoch\":1,\"parts\":0,\"format\":2}}\n{}",
+                                            head + 1, std::string(bytes, 'x')));
     head += events;
   };
   for (int count = 0; count < 2000; ++count) append(1, 10);
@@ -594,12 +594,23 @@ TEST_CASE_FIXTURE(Followed, "a change of any revision that a watch tells causes 
   CHECK(second.transactions <= 4);
 }
 
-TEST_CASE_FIXTURE(World, "a batch of a format that it does not know ends a member, after those before it") {
+TEST_CASE_FIXTURE(World, "a batch of another format ends a member, after those before it") {
   put("id", "this");
-  put("head", "3");
-  put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0}\nwithout a number");
-  put("log/00000000000000000002", "{\"first\":2,\"epoch\":1,\"parts\":0,\"format\":1}\nx");
-  put("log/00000000000000000003", "{\"first\":3,\"epoch\":1,\"parts\":0,\"format\":2}\n?");
+  put("head", "2");
+  put("log/00000000000000000001", "{\"first\":1,\"epoch\":1,\"parts\":0,\"format\":2}\nx");
+  std::string header;
+  std::string reason =
+      "the log in etcd was written by a version before 0.1.0, which this version does not read: give the "
+      "cluster another prefix, or delete all keys below this one";
+  SUBCASE("a later one") {
+    header = "{\"first\":2,\"epoch\":1,\"parts\":0,\"format\":3}";
+    reason = "the log in etcd has format 3, and this version reads format 2 only: upgrade this daemon";
+  }
+  SUBCASE("that of versions before 0.1.0") { header = "{\"first\":2,\"epoch\":1,\"parts\":0,\"format\":1}"; }
+  SUBCASE("that of versions before 0.1.0, without the number") {
+    header = "{\"first\":2,\"epoch\":1,\"parts\":0}";
+  }
+  put("log/00000000000000000002", header + "\n?");
   const auto keys = [&] {
     std::string all;
     for (const auto& [key, value] : etcd.keys()) {
@@ -610,11 +621,10 @@ TEST_CASE_FIXTURE(World, "a batch of a format that it does not know ends a membe
   const std::string before = keys();
   Seat seat(etcd, settings_of("b"));
   seat.run(now, Seconds(5));
-  CHECK(seat.entries.size() == 2);
+  CHECK(seat.entries.size() == 1);
   REQUIRE(seat.failed);
   CHECK(seat.failed->errnum() == EPROTONOSUPPORT);
-  CHECK(std::string(seat.failed->what()) ==
-        "the log in etcd has format 2, and this version reads formats up to 1 only: upgrade this daemon");
+  CHECK(std::string(seat.failed->what()) == reason);
   CHECK(seat.member.has_ended());
   CHECK_FALSE(etcd.keys().contains("leader"));
   CHECK(keys() == before);
@@ -624,7 +634,7 @@ TEST_CASE_FIXTURE(World, "a leader writes the format into each batch") {
   Seat seat = leader();
   seat.take(seat.member.commit({1, 1, "a"}, now));
   seat.run(now, Seconds(0.1));
-  CHECK(etcd.keys().at("log/00000000000000000001").value.find("\"format\":1") != std::string::npos);
+  CHECK(etcd.keys().at("log/00000000000000000001").value.find("\"format\":2") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(World, "members tell digests of their files, and new ones after a reload") {

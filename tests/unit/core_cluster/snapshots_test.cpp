@@ -29,7 +29,7 @@ struct Snapshots : World {
     settings.snapshots.pause = Seconds(1);
     settings.snapshots.rests = 1;
     settings.snapshots.chunk_bytes = 4;
-    settings.snapshots.format = 7;
+    settings.snapshots.schema = 7;
     return settings;
   }
   Seat leader(const std::string& name = "a", Replica replica = {}) {
@@ -288,10 +288,17 @@ TEST_CASE_FIXTURE(Snapshots, "a snapshot that cannot be taken ends the member wi
   };
   Settings other = settings("b");
   SUBCASE("a newer program has written it") {
-    other.snapshots.format = 6;
+    other.snapshots.schema = 6;
     CHECK(failure(other) ==
           "the snapshot of event 10 in etcd has the store's schema 7, and this resourced reads up to 6: "
           "install the version of the leader");
+  }
+  SUBCASE("a version before 0.1.0 has written it") {
+    put("snapshot", R"({"sequence":10,"epoch":1,"chunks":1,"bytes":1,"format":10,"sum":"0"})");
+    CHECK(
+        failure(other) ==
+        "the snapshot in etcd was written by a version before 0.1.0, which this version does not read: give "
+        "the cluster another prefix, or delete all keys below this one");
   }
   SUBCASE("it is too large") {
     other.snapshots.most_bytes = 8;
@@ -311,9 +318,9 @@ TEST_CASE_FIXTURE(Snapshots, "a snapshot that cannot be taken ends the member wi
   }
   SUBCASE("no member has written the header") {
     for (const char* value :
-         {"", "{}", R"({"sequence":1,"epoch":1,"chunks":0,"bytes":0,"format":1,"sum":"0"})",
-          R"({"sequence":1,"epoch":1,"chunks":9,"bytes":1,"format":1,"sum":"0"})",
-          R"({"sequence":1,"epoch":1,"chunks":1,"bytes":1,"format":1,"sum":"x"})"}) {
+         {"", "{}", R"({"sequence":1,"epoch":1,"chunks":0,"bytes":0,"schema":1,"sum":"0"})",
+          R"({"sequence":1,"epoch":1,"chunks":9,"bytes":1,"schema":1,"sum":"0"})",
+          R"({"sequence":1,"epoch":1,"chunks":1,"bytes":1,"schema":1,"sum":"x"})"}) {
       CAPTURE(value);
       put("snapshot", value);
       CHECK(failure(other) == "snapshot in etcd is not readable");

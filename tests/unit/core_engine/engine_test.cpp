@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "core/engine/tables.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "fold.hpp"
 
 namespace resourced::engine {
 
@@ -23,26 +23,26 @@ std::shared_ptr<const rset::ResourceSet> inventory(std::string_view hosts) {
       std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}}, std::move(nodelist));
 }
 
-Start start(std::string_view hosts, module::RecordedState recorded = {}) {
+Start start(std::string_view hosts, module::State recorded = {}) {
   Start input;
   input.command.inventory = inventory(hosts);
   input.command.online = input.command.inventory->ranks();
-  input.command.recorded = std::move(recorded);
+  input.state = std::move(recorded);
   return input;
 }
 
 /// The same time on both clocks.
 Now at(double seconds) { return {wall_time(seconds), steady_time(seconds)}; }
 
-/// A started engine, and the tables that its log has.
+/// A started engine, and the state that its log leads to.
 struct Started {
   Engine engine;
-  Tables tables;
+  Fold fold;
 
   explicit Started(std::string_view hosts) { step(start(hosts), 10); }
   Effects step(const Input& input, double now = 20) {
     Effects effects = engine.step(input, at(now));
-    for (const Record& record : effects.records) tables.apply(record.changes);
+    for (const Record& record : effects.records) fold.apply(record);
     return effects;
   }
 };
@@ -66,17 +66,17 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
   Started before("n[0-3]");
   for (const Record& record : before.engine.step(DrainCommand{"0-1", "fan", {}}, at(20), user).records) {
     CHECK(record.event.by == user);
-    before.tables.apply(record.changes);
+    before.fold.apply(record);
   }
   // Another reason is by whoever gave it, the same one changes nothing.
   for (const char* reason : {"disk", "fan"}) {
     const Effects effects =
         before.engine.step(DrainCommand{"1", reason, module::DrainMode::overwrite}, at(21), key);
-    for (const Record& record : effects.records) before.tables.apply(record.changes);
+    for (const Record& record : effects.records) before.fold.apply(record);
   }
   for (const Record& record :
        before.engine.step(DrainCommand{"1", "fan", module::DrainMode::overwrite}, at(22), user).records)
-    before.tables.apply(record.changes);
+    before.fold.apply(record);
   module::ReloadCommand reload;
   reload.exclude = IdSet{3};
   before.step(DrainCommand{"3", {}, {}});
@@ -85,7 +85,7 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
   REQUIRE(reloaded.records.size() == 2);
   for (const Record& record : reloaded.records) {
     CHECK(record.event.by == signal);
-    before.tables.apply(record.changes);
+    before.fold.apply(record);
   }
 
   const auto by = [](const Engine& engine, IdSet::Id rank) {
@@ -94,7 +94,7 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
   CHECK(by(before.engine, 0) == user);
   CHECK(by(before.engine, 1) == key);
   Engine after;
-  const Effects started = after.step(start("x,n[0-3]", before.tables.state()), at(100));
+  const Effects started = after.step(start("x,n[0-3]", before.fold.state), at(100));
   for (const Record& record : started.records) CHECK_FALSE(record.event.by);
   CHECK(by(after, 1) == user);
   CHECK(by(after, 2) == key);
@@ -102,14 +102,14 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
 }
 
 // What a daemon knows of n1 to n3 at the end of this.
-Tables with_states() {
+Fold with_states() {
   Started before("n[0-3]");
   before.step(DrainCommand{"1-2", "fan", {}});
   module::DrainCommand later{"3", "later", {}};
   later.from = wall_time(1000);
   before.step(later);
   before.step(module::PropertyCommand{module::PropertyCommand::Op::add, "fast", "1-2"});
-  return before.tables;
+  return before.fold;
 }
 
 void check_states(const Engine& engine) {
@@ -123,21 +123,19 @@ void check_states(const Engine& engine) {
 }
 
 TEST_CASE("a host that inventories lack for a time has its drains and properties when it returns") {
-  Tables tables = with_states();
+  Fold fold = with_states();
   for (const char* hosts : {"n[0-1]", "x[0-9]", "n1"}) {
     Engine other;
-    for (const Record& record : other.step(start(hosts, tables.state()), at(100)).records)
-      tables.apply(record.changes);
+    for (const Record& record : other.step(start(hosts, fold.state), at(100)).records) fold.apply(record);
     CHECK(other.module().drains().ranks().count() == (std::string_view(hosts) == "x[0-9]" ? 0 : 1));
     // What a change of the configuration writes anew has them, too.
     module::ReloadCommand reload;
     reload.exclude = IdSet{0};
     if (std::string_view(hosts) == "n[0-1]")
-      for (const Record& record : other.step(module::Command(reload), at(100)).records)
-        tables.apply(record.changes);
+      for (const Record& record : other.step(module::Command(reload), at(100)).records) fold.apply(record);
   }
   Engine again;
-  (void)again.step(start("n[0-3]", tables.state()), at(200));
+  (void)again.step(start("n[0-3]", fold.state), at(200));
   check_states(again);
   CHECK(again.module().inventory().properties().at("fast") == IdSet{1, 2});
 }
@@ -159,7 +157,7 @@ TEST_CASE("a load that lacks one of several targets of a host drains no other ta
     CHECK(it.engine.absent().drains.size() == 1);
     // It waits also for a start.
     Engine next;
-    (void)next.step(start("h,k", it.tables.state()), at(40));
+    (void)next.step(start("h,k", it.fold.state), at(40));
     CHECK(drained(next).empty());
     load(IdSet::range(0, 2), "h,h,k", 50);
     CHECK(drained(it.engine).count() == 1);
@@ -170,16 +168,16 @@ TEST_CASE("a load that lacks one of several targets of a host drains no other ta
     CHECK(it.engine.module().drains().find(1)->reason == "fan");
     CHECK(it.engine.absent().drains.size() == 1);
     Engine next;
-    (void)next.step(start("h,h,k", it.tables.state()), at(40));
+    (void)next.step(start("h,h,k", it.fold.state), at(40));
     CHECK(drained(next) == IdSet::range(0, 1));
   }
 }
 
 TEST_CASE("a host that a loaded R lacks has its drains when another one has it again") {
-  Tables tables = with_states();
+  Fold fold = with_states();
   Engine engine;
   const auto step = [&](const Input& input, double now) {
-    for (const Record& record : engine.step(input, at(now)).records) tables.apply(record.changes);
+    for (const Record& record : engine.step(input, at(now)).records) fold.apply(record);
   };
   const auto load = [&](const char* hosts, double now, const IdSet& exclude = {}) {
     Load input;
@@ -188,7 +186,7 @@ TEST_CASE("a host that a loaded R lacks has its drains when another one has it a
     input.command.exclude = exclude;
     step(input, now);
   };
-  step(start("n[0-3]", tables.state()), 100);
+  step(start("n[0-3]", fold.state), 100);
   load("n[0-1]", 110);
   CHECK(engine.module().drains().ranks() == IdSet{1});
   SUBCASE("loaded") {
@@ -201,13 +199,13 @@ TEST_CASE("a host that a loaded R lacks has its drains when another one has it a
   }
   SUBCASE("loaded after a start without it") {
     engine = Engine();
-    step(start("x", tables.state()), 120);
+    step(start("x", fold.state), 120);
     load("n[0-3]", 130);
     check_states(engine);
   }
   SUBCASE("configured at a start") {
     engine = Engine();
-    step(start("n[0-3]", tables.state()), 120);
+    step(start("n[0-3]", fold.state), 120);
     check_states(engine);
     CHECK(engine.module().inventory().properties().at("fast") == IdSet{2});
   }
@@ -219,7 +217,7 @@ TEST_CASE("a host that a loaded R lacks has its drains when another one has it a
   }
   // The next start agrees with the state of this one.
   Engine next;
-  (void)next.step(start("n[0-3]", tables.state()), at(200));
+  (void)next.step(start("n[0-3]", fold.state), at(200));
   CHECK(next.module().drains().ranks() == engine.module().drains().ranks());
   CHECK(next.module().scheduled_drains().ranks() == engine.module().scheduled_drains().ranks());
 }
@@ -326,7 +324,7 @@ TEST_CASE("after a mute holders hear nothing") {
   CHECK(it.step(DrainCommand{"0", {}, {}}).updates.empty());
 }
 
-TEST_CASE("the tables of a log bring the state to the next start, by host and which of its targets") {
+TEST_CASE("a log brings the state to the next start, by host and which of its targets") {
   Started before("h,h,h,k");
   before.step(DrainCommand{"1", "fan", {}});
   before.step(module::PropertyCommand{module::PropertyCommand::Op::add, "big", "2"});
@@ -334,7 +332,7 @@ TEST_CASE("the tables of a log bring the state to the next start, by host and wh
   before.step(module::ExpirationCommand{wall_time(5000)});
 
   Engine after;
-  (void)after.step(start("k,h,h,h", before.tables.state()), at(100));
+  (void)after.step(start("k,h,h,h", before.fold.state), at(100));
   const module::Module& module = after.module();
   // The first h is gone, the second drained, the third has the property.
   CHECK(module.inventory().ranks() == IdSet::parse("0,2-3"));

@@ -50,7 +50,7 @@ struct Ward {
     Start start;
     start.command.inventory = some_hosts("n[0-3]");
     start.command.exclude = exclude;
-    start.command.recorded.drains = std::move(drains);
+    start.state.absent.drains = std::move(drains);
     (void)step(start);
   }
   Effects step(const Input& input, std::optional<module::Actor> by = std::nullopt) {

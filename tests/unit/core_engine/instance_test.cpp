@@ -18,7 +18,8 @@ using text::IdSet;
 namespace {
 
 Begin begin(const char* hosts, const char* online, std::vector<module::DrainGroup> drains = {}) {
-  return {Hostlist::parse(hosts), *online == '\0' ? IdSet{} : IdSet::parse(online), std::move(drains)};
+  return {
+      Hostlist::parse(hosts), *online == '\0' ? IdSet{} : IdSet::parse(online), std::move(drains), {}, {}};
 }
 
 DefineInstance definition(DefineMethod method, const char* ranks, const char* hosts,
@@ -125,8 +126,6 @@ TEST_CASE("a lost rank is down and gone for its scheduler in one change, and no 
   CHECK(effects.updates[0].delta.shrink == IdSet::parse("1-2"));
   REQUIRE(effects.records.size() == 2);
   CHECK(effects.records[0].hidden);
-  CHECK(effects.records[0].changes.shrunk.empty());
-  CHECK(effects.records[0].changes.undrained.empty());
   CHECK(!effects.records[1].hidden);
   CHECK(std::holds_alternative<module::OfflineEvent>(effects.records[1].event.body));
   CHECK(effects.records[1].sequence == effects.records[0].sequence + 1);
@@ -189,8 +188,7 @@ TEST_CASE("ranks that share a host, or have none in R, come and go one by one") 
   CHECK(drained.updates[0].delta.down == IdSet{2});
   CHECK(drained.records[0].ranks == IdSet::parse("2-3"));
   CHECK(drained.records[0].hosts.encode() == "h,h");
-  REQUIRE(drained.records[0].changes.drained.size() == 1);
-  CHECK(drained.records[0].changes.drained[0].targets.ordinals == std::vector<std::uint32_t>{2, 3});
+  CHECK(it.engine.module().names(drained.records[0].ranks).ordinals == std::vector<std::uint32_t>{2, 3});
   CHECK(it.monitor("3", "").updates.empty());
   // The name of the host stands for all of its ranks in R.
   const Effects all = it.step(DrainCommand{"h", "disk", DrainMode::update});
@@ -314,14 +312,10 @@ TEST_CASE("an instance with its brokers in another order finds the drains on the
   (void)it.step(definition(DefineMethod::configuration, "0-2", "a,b,c", "0"));
   const Effects effects = it.step(begin("b,a,d", "0"));
   REQUIRE(effects.records.size() == 1);
-  const TableChanges& changes = effects.records[0].changes;
-  REQUIRE(changes.brokers);
-  CHECK(changes.brokers->encode() == "b,a,d");
-  // The row of a host that is not there stays.
-  CHECK(!changes.forget_drains);
-  CHECK(changes.undrained.empty());
-  REQUIRE(changes.drained.size() == 1);
-  CHECK(changes.drained[0].targets.hosts.encode() == "b");
+  CHECK(std::get<module::RestartEvent>(effects.records[0].event.body).of_brokers);
+  // The drain of a host that is not there waits for it.
+  REQUIRE(it.engine.absent().drains.size() == 1);
+  CHECK(it.engine.absent().drains[0].target.host == "c");
 
   const module::Module& module = it.engine.module();
   CHECK(module.drains().ranks() == IdSet{0});
@@ -351,10 +345,7 @@ TEST_CASE(
   Stand it;
   Begin input = begin("a,b", "0-1", {{IdSet{3}, wall_time(50), "fan"}});
   (void)it.step(input);
-  const Effects with = it.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
-  REQUIRE(with.records.back().changes.drained.size() == 1);
-  CHECK(with.records.back().changes.drained[0].targets.hosts.encode() == "d");
-  CHECK(!with.records.back().changes.forget_drains);
+  (void)it.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
   (void)it.step(definition(DefineMethod::reload, "0-1", "a,b"));
   CHECK(it.engine.module().drains().ranks().empty());
   (void)it.step(definition(DefineMethod::reload, "0-3", "a,b,c,d"));
@@ -369,19 +360,18 @@ TEST_CASE("the resources of an instance are not shrunk by others") {
 }
 
 TEST_CASE("R in the order of earlier brokers is found again by its hosts") {
-  module::RecordedState recorded;
-  recorded.brokers = Hostlist::parse("b,a");
-  recorded.inventory.method = DefineMethod::kvs;
-  recorded.inventory.resources = definition(DefineMethod::kvs, "0-1", "a,b").inventory;
-  recorded.properties = {{"gold", {"a", 0}, true}};
-  const module::RecalledInstance recalled = module::recall_instance(recorded);
+  const Hostlist brokers = Hostlist::parse("b,a");
+  module::KeptInventory kept{DefineMethod::kvs, definition(DefineMethod::kvs, "0-1", "a,b").inventory, {}};
+  module::AbsentStates states;
+  states.properties = {{"gold", {"a", 0}, true}};
+  const module::RecalledInstance recalled = module::recall_instance(brokers, states, kept, {});
   REQUIRE(recalled.definition);
   CHECK(recalled.definition->inventory->nodelist().encode() == "b,a");
   CHECK(recalled.definition->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
 
   // That of other hosts is none of theirs.
-  recorded.inventory.resources = definition(DefineMethod::kvs, "0-1", "x,y").inventory;
-  CHECK(!module::recall_instance(recorded).definition);
+  kept.resources = definition(DefineMethod::kvs, "0-1", "x,y").inventory;
+  CHECK(!module::recall_instance(brokers, states, kept, {}).definition);
 }
 
 TEST_CASE("a definition is recorded with its brokers, so that a later process can begin without them") {
@@ -389,20 +379,17 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
   (void)it.step(begin("h,h,x", ""));
   DefineInstance input = definition(DefineMethod::configuration, "0-1,5", "h,h,y");
   input.property_add = {{"gold", IdSet{1}}};
-  const Effects effects = it.step(input);
-  const TableChanges& changes = effects.records.back().changes;
-  REQUIRE(changes.inventory);
-  CHECK(changes.inventory->method == DefineMethod::configuration);
+  (void)it.step(input);
+  const module::State& state = it.engine.module().state();
+  REQUIRE(state.kept_inventory.resources);
+  CHECK(state.kept_inventory.method == DefineMethod::configuration);
 
-  module::RecordedState recorded;
-  recorded.brokers = Hostlist::parse("h,h,x");
-  recorded.inventory.method = changes.inventory->method;
-  recorded.inventory.resources =
-      std::make_shared<const rset::ResourceSet>(rset::ResourceSet::parse(changes.inventory->text));
-  recorded.drains = {
+  module::AbsentStates states;
+  states.drains = {
       {{"h", 1}, wall_time(7), "fan"}, {{"y", 0}, wall_time(8), {}}, {{"z", 0}, wall_time(9), {}}};
-  recorded.properties = {{"gold", {"h", 1}, true}, {"fast", {"x", 0}, false}, {"fast", {"y", 0}, false}};
-  const module::RecalledInstance recalled = module::recall_instance(recorded);
+  states.properties = {{"gold", {"h", 1}, true}, {"fast", {"x", 0}, false}, {"fast", {"y", 0}, false}};
+  const module::RecalledInstance recalled =
+      module::recall_instance(Hostlist::parse("h,h,x"), states, state.kept_inventory, {});
   REQUIRE(recalled.absent.size() == 1);
   CHECK(recalled.absent[0].target.host == "z");
   REQUIRE(recalled.drains.size() == 2);
@@ -418,10 +405,9 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
 }
 
 TEST_CASE("what is recorded of brokers without an inventory are their drains") {
-  module::RecordedState recorded;
-  recorded.brokers = Hostlist::parse("a,b");
-  recorded.drains = {{{"b", 0}, wall_time(7), "fan"}};
-  const module::RecalledInstance recalled = module::recall_instance(recorded);
+  module::AbsentStates states;
+  states.drains = {{{"b", 0}, wall_time(7), "fan"}};
+  const module::RecalledInstance recalled = module::recall_instance(Hostlist::parse("a,b"), states, {}, {});
   CHECK(!recalled.definition);
   REQUIRE(recalled.drains.size() == 1);
   CHECK(recalled.drains[0].ranks == IdSet{1});

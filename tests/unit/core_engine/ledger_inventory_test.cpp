@@ -14,7 +14,7 @@ TEST_CASE("a start finds the targets by host, and keeps allocations of hosts tha
   CHECK(other.text() == "j:2/0-1;a/0-1? k:0,2/2;");
   CHECK(other.refusal(EBUSY, [&] { other.alloc("l", part("2", "1", "b")); }) ==
         "b core1 is held by allocation j");
-  // The tables still have all of it.
+  // The state still has all of it.
   CHECK(other.restarted("b,a").text() == "j:0-1/0-1; k:0/2;c/2?");
 }
 
@@ -46,6 +46,107 @@ TEST_CASE("another inventory is loaded: allocations follow their hosts, and come
   CHECK(it.refusal(EBUSY, [&] { it.alloc("l", part("0", "0", "b"), {2}); }) ==
         "b core0 is held by allocation j");
   it.free({"j", "k"}, {}, {2});
+}
+
+TEST_CASE("cores that their target has no longer are absent, and come back with it") {
+  World it("a,b,c");
+  it.alloc("j", part("0-1", "0-3", "a,b"));
+  it.alloc("k", part("2", "3", "c"));
+  const World smaller = it.restarted("a,b,c", 1);
+  CHECK(smaller.text() == "j:0-1/0-1;a/2-3?b/2-3? k:c/3?");
+  CHECK(smaller.engine.module().ledger().held().cores.size() == 2);
+  CHECK(smaller.restarted("a,b,c").text() == "j:0-1/0-3; k:2/3;");
+  CHECK(smaller.restarted("b,x,a").text() == "j:0,2/0-3; k:c/3?");
+  // Neither is held, so another job cannot ask for them.
+  World other = smaller.restarted("a,b,c", 1);
+  CHECK(other.refusal(EINVAL, [&] { other.alloc("l", part("0", "2", "a")); }) == "a has no core2");
+  CHECK(other.refusal(EBUSY, [&] { other.alloc("l", part("0", "1", "a")); }) ==
+        "a core1 is held by allocation j");
+  SUBCASE("those of a target that is freed are freed with it") {
+    other.free({"j"}, IdSet{0});
+    CHECK(other.text() == "j:1/0-1;b/2-3? k:c/3?");
+    CHECK(other.restarted("a,b,c").text() == "j:1/0-3; k:2/3;");
+    other.free({"j"}, IdSet{1});
+    CHECK(other.text() == "k:c/3?");
+  }
+  SUBCASE("and all of an allocation") {
+    other.free({"j", "k"});
+    CHECK(other.text().empty());
+    CHECK(other.restarted("a,b,c").text().empty());
+  }
+}
+
+TEST_CASE("another inventory is loaded with fewer cores, and one with more") {
+  World it("a,b");
+  it.alloc("j", part("0-1", "0-3", "a,b", "0"));
+  it.step(Release{1});
+  const auto load = [&](IdSet::Id last_core) {
+    module::LoadCommand command;
+    command.inventory = cluster("a,b", last_core);
+    command.online = command.inventory->ranks();
+    it.step(Load{command, {}});
+  };
+  load(2);
+  CHECK(it.text() == "j:0-1/0-2;a/3?b/3?");
+  CHECK(it.restarted("a,b", 0).text() == "j:0-1/0;a/1-3?b/1-3?");
+  load(1);
+  CHECK(it.text() == "j:0-1/0-1;a/2-3?b/2-3?");
+  load(7);
+  CHECK(it.text() == "j:0-1/0-3;");
+}
+
+TEST_CASE("absent cores leave with their target, also where nothing else of it is allocated") {
+  World it("a,b,c");
+  it.alloc("k", part("2", "3", "c"));
+  it.step(Release{1});
+  const auto load = [&](const char* hosts, IdSet::Id last_core) {
+    module::LoadCommand command;
+    command.inventory = cluster(hosts, last_core);
+    command.online = command.inventory->ranks();
+    it.step(Load{command, {}});
+  };
+  load("a,b,c", 1);
+  CHECK(it.text() == "k:c/3?");
+  load("a,b", 1);
+  CHECK(it.text() == "k:c/3?");
+  load("c,a,b", 3);
+  CHECK(it.text() == "k:0/3;");
+}
+
+TEST_CASE("the gpu of a target whose cores are all absent is absent with them") {
+  World it("a,b");
+  it.alloc("j", part("0", "3", "a", "0"));
+  it.alloc("k", part("0", "0", "a"));
+  it.step(Release{1});
+  CHECK(it.restarted("a,b", 1).text() == "j:a/3? k:0/0;");
+  module::LoadCommand command;
+  command.inventory = cluster("a,b", 1);
+  command.online = command.inventory->ranks();
+  it.step(Load{command, {}});
+  CHECK(it.text() == "j:a/3? k:0/0;");
+  const World again = it.restarted("a,b");
+  CHECK(again.text() == "j:0/3; k:0/0;");
+  CHECK(again.engine.module().ledger().held().gpus.size() == 1);
+}
+
+TEST_CASE("hosts that repeat: absent cores stay with their target, whatever it is called") {
+  World it("h,h");
+  it.alloc("k", part("1", "3", "h"));
+  it.step(Release{1});
+  const auto load = [&](const IdSet& ranks, IdSet::Id last_core) {
+    module::LoadCommand command;
+    command.inventory = std::make_shared<const ResourceSet>(
+        ResourceSet({{ranks, IdSet::range(0, last_core), IdSet{0}}},
+                    text::Hostlist::parse(ranks.count() == 1 ? "h" : "h,h")));
+    command.online = command.inventory->ranks();
+    it.step(Load{command, {}});
+  };
+  load(IdSet::range(0, 1), 1);
+  CHECK(it.text() == "k:h/3?");
+  load(IdSet{1}, 1);
+  CHECK(it.text() == "k:h/3?");
+  load(IdSet{1}, 3);
+  CHECK(it.text() == "k:1/3;");
 }
 
 TEST_CASE("hosts that repeat: what was on a target that left is not put on another one of its host") {
@@ -141,7 +242,7 @@ TEST_CASE("random requests, restarts and inventories: no core has two holders, a
       }
     } else {
       it = std::make_unique<World>(inventories[below(inventories.size())],
-                                   std::vector<module::PartitionRule>{}, it->tables);
+                                   std::vector<module::PartitionRule>{}, it->fold);
     }
     std::map<std::string, std::set<std::pair<std::string, IdSet::Id>>> present;
     const ResourceSet& now = it->engine.module().inventory();

@@ -22,7 +22,7 @@ TEST_CASE("an allocation is one record, which has its targets") {
   CHECK(freed.records[0].hosts.encode() == "node[1-2]");
   CHECK(it.text().empty());
   CHECK(it.engine.module().ledger().ranks().empty());
-  CHECK(it.tables.state().allocations.empty());
+  CHECK(it.fold.state.ledger.empty());
 }
 
 TEST_CASE("the ledger changes no state of a target, and no scheduler is told of it") {

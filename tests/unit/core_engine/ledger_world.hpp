@@ -18,9 +18,9 @@
 
 #include "core/constraint/query.hpp"
 #include "core/engine/engine.hpp"
-#include "core/engine/tables.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "fold.hpp"
 
 namespace resourced::engine::ledger_tests {
 
@@ -28,12 +28,12 @@ using module::AllocationRequest;
 using rset::ResourceSet;
 using text::IdSet;
 
-/// One group of targets, ranks from 0, with cores 0-3 and gpu 0 each.
-inline std::shared_ptr<const ResourceSet> cluster(std::string_view hosts) {
+/// One group of targets, ranks from 0, with cores 0-3, or up to another number, and gpu 0 each.
+inline std::shared_ptr<const ResourceSet> cluster(std::string_view hosts, IdSet::Id last_core = 3) {
   text::Hostlist nodelist = text::Hostlist::parse(hosts);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
   return std::make_shared<const ResourceSet>(
-      std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{0}}}, std::move(nodelist));
+      std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, last_core), IdSet{0}}}, std::move(nodelist));
 }
 
 inline ResourceSet part(std::string_view ranks, std::string_view cores, std::string_view hosts,
@@ -42,25 +42,26 @@ inline ResourceSet part(std::string_view ranks, std::string_view cores, std::str
           text::Hostlist::parse(hosts)};
 }
 
-/// A started engine with a scheduler that holds everything, and the tables that its log has.
+/// A started engine with a scheduler that holds everything, and the state that its log leads to.
 struct World {
   Engine engine;
-  Tables tables;
+  Fold fold;
   std::vector<module::PartitionRule> partitions;
 
-  explicit World(std::string_view hosts, std::vector<module::PartitionRule> rules = {}, Tables recorded = {})
-      : tables(std::move(recorded)), partitions(std::move(rules)) {
+  explicit World(std::string_view hosts, std::vector<module::PartitionRule> rules = {}, Fold recorded = {},
+                 IdSet::Id last_core = 3)
+      : fold(std::move(recorded)), partitions(std::move(rules)) {
     Start input;
-    input.command.inventory = cluster(hosts);
+    input.command.inventory = cluster(hosts, last_core);
     input.command.online = input.command.inventory->ranks();
-    input.command.recorded = tables.state();
+    input.state = fold.state;
     input.partitions = partitions;
     step(input);
     if (partitions.empty()) step(Acquire{1, {}});
   }
   Effects step(const Input& input, double now = 20) {
     Effects effects = engine.step(input, {wall_time(now), steady_time(now)});
-    for (const Record& record : effects.records) tables.apply(record.changes);
+    for (const Record& record : effects.records) fold.apply(record);
     return effects;
   }
   Effects alloc(std::vector<AllocationRequest> wanted, std::vector<HolderId> holders = {1}) {
@@ -101,8 +102,10 @@ struct World {
     }
     return out;
   }
-  /// A daemon that starts with what the tables have, on another inventory.
-  [[nodiscard]] World restarted(std::string_view hosts) const { return World(hosts, partitions, tables); }
+  /// A daemon that starts with the state of its log, on another inventory.
+  [[nodiscard]] World restarted(std::string_view hosts, IdSet::Id last_core = 3) const {
+    return World(hosts, partitions, fold, last_core);
+  }
 };
 
 }  // namespace resourced::engine::ledger_tests

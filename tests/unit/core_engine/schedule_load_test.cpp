@@ -69,7 +69,7 @@ TEST_CASE("an undrain of targets whose scheduled drains wait begins these in bou
   CHECK(undrained.records.size() <= most_events);
   CHECK(site.engine.module().available().count() == 1);
   // A daemon that is started meanwhile goes on.
-  Site next(250, site.tables, "", targets - 1);
+  Site next(250, site.fold, "", targets - 1);
   for (Site* one : {&site, &next}) {
     CHECK(bounded_ticks(*one, 250) > targets / most_events);
     CHECK(has_begun_all(*one));

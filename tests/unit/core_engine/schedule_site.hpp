@@ -12,11 +12,11 @@
 #include <fmt/format.h>
 
 #include "core/engine/engine.hpp"
-#include "core/engine/tables.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
+#include "fold.hpp"
 
 namespace resourced::engine {
 
@@ -26,24 +26,24 @@ inline const module::Actor operator_of_the_day = module::ByUser{1000};
 /// A daemon on hosts n0 to n7 or more, and what its log has.
 struct Site {
   Engine engine;
-  Tables tables;
+  Fold fold;
   double last_tick = 0;
 
-  explicit Site(double now = 20, Tables recorded = {}, std::string_view exclude = "",
+  explicit Site(double now = 20, Fold recorded = {}, std::string_view exclude = "",
                 text::IdSet::Id last = last_rank)
-      : tables(std::move(recorded)) {
+      : fold(std::move(recorded)) {
     Start input;
     input.command.inventory = std::make_shared<const rset::ResourceSet>(
         rset::ResourceSet({{text::IdSet::range(0, last), text::IdSet{0}, {}}},
                           text::Hostlist::parse(fmt::format("n[0-{}]", last))));
     input.command.online = input.command.inventory->ranks();
-    input.command.recorded = tables.state();
+    input.state = fold.state;
     input.command.exclude = text::IdSet::parse(exclude);
     (void)step(input, now);
   }
   Effects step(const Input& input, double now) {
     Effects effects = engine.step(input, {wall_time(now), steady_time(now)}, operator_of_the_day);
-    for (const Record& record : effects.records) tables.apply(record.changes);
+    for (const Record& record : effects.records) fold.apply(record);
     return effects;
   }
   Effects drain(std::string_view targets, double now, std::optional<double> from, std::optional<double> until,

@@ -24,7 +24,7 @@ using text::IdSet;
 namespace {
 
 int refusal(Site& site, std::string_view targets, double now, std::optional<double> from,
-            std::optional<double> until) {
+            std::optional<double> until = std::nullopt) {
   try {
     (void)site.drain(targets, now, from, until);
   } catch (const Error& error) {
@@ -70,7 +70,7 @@ TEST_CASE("a daemon that was down at the time acts when it starts") {
   (void)site.drain("2", 30, std::nullopt, 100);
   (void)site.drain("3", 30, 100, 150);
   (void)site.drain("4", 30, 500, 600);
-  Site next(200, site.tables);
+  Site next(200, site.fold);
   CHECK(next.drained() == "2");
   CHECK(next.scheduled() == "1,3-4");
   (void)next.tick(200);
@@ -79,7 +79,7 @@ TEST_CASE("a daemon that was down at the time acts when it starts") {
   CHECK(next.next() == 500);
   // The end of a drain in force is known after a restart, too.
   (void)next.tick(500);
-  Site last(550, next.tables);
+  Site last(550, next.fold);
   CHECK(last.drained() == "1,4");
   CHECK(last.next() == 600);
   (void)last.tick(600);
@@ -98,7 +98,7 @@ TEST_CASE("undrain cancels what is scheduled, also for targets that are not drai
   CHECK_THROWS_WITH(site.undrain("1-2", 60), "rank 2 not drained");
   (void)site.tick(100);
   CHECK(site.drained() == "1");
-  Site next(100, site.tables);
+  Site next(100, site.fold);
   CHECK(next.drained() == "1");
   CHECK(next.scheduled().empty());
 }
@@ -140,7 +140,7 @@ TEST_CASE("a scheduled drain waits for the end of an operator's drain") {
   CHECK(site.engine.module().drains().find(2)->reason == "power");
   CHECK(site.scheduled() == "3");
   // Still after a restart; and a scheduled drain that is over before it could begin is cancelled.
-  Site next(300, site.tables);
+  Site next(300, site.fold);
   CHECK(next.scheduled() == "3");
   (void)next.tick(300);
   CHECK(next.next() == 400);
@@ -165,8 +165,22 @@ TEST_CASE("an undrain and a drain can be for one reason alone") {
   (void)site.step(module::Command(drain), 40);
   CHECK(site.engine.module().drains().find(1)->reason == "mine");
   undrain.if_reason = "mine";
+  undrain.if_reason = "";
+  CHECK_THROWS_WITH(site.step(module::Command(undrain), 50), "rank 1 not drained for this reason");
+  undrain.if_reason = "mine";
   (void)site.step(module::Command(undrain), 50);
   CHECK(site.drained().empty());
+}
+
+TEST_CASE("an undrain can be for drains without a reason alone") {
+  Site site;
+  (void)site.step(module::Command(module::DrainCommand{"1", std::nullopt, {}}), 30);
+  module::UndrainCommand undrain{"1-2", {}, {}, false, ""};
+  (void)site.step(module::Command(module::DrainCommand{"2", "fan", {}}), 30);
+  CHECK_THROWS_WITH(site.step(module::Command(undrain), 40), "rank 2 not drained for this reason");
+  undrain.targets = "1";
+  (void)site.step(module::Command(undrain), 40);
+  CHECK(site.drained() == "2");
 }
 
 TEST_CASE("a drain can be for targets alone that are not drained, whatever the reason") {
@@ -250,7 +264,7 @@ TEST_CASE("targets that are excluded or have left when a drain begins are left o
   (void)site.tick(100);
   CHECK(site.drained() == "3-4");
   CHECK(site.scheduled().empty());
-  Site next(200, site.tables);
+  Site next(200, site.fold);
   CHECK(next.drained() == "3-4");
   CHECK(next.scheduled().empty());
 }
@@ -267,6 +281,17 @@ TEST_CASE("many that are due at once come in bounded steps") {
   CHECK(site.engine.module().due(wall_time(200), 3).events.size() == 3);
   CHECK(site.tick(200).size() == last_rank + 1);
   CHECK(site.drained() == "0-7");
+}
+
+TEST_CASE("a drain does not begin in the past, but for clocks that differ, nor after the year 9999") {
+  Site site;
+  CHECK(refusal(site, "1", 1000, 939) == EINVAL);
+  CHECK(refusal(site, "1", 1000, 1) == EINVAL);
+  CHECK(refusal(site, "1", 1000, 1e300) == EINVAL);
+  CHECK(refusal(site, "1", 1000, std::nullopt, 1e300) == EINVAL);
+  CHECK(site.drained().empty());
+  CHECK(refusal(site, "1", 1000, 941) == 0);
+  CHECK(site.drained() == "1");
 }
 
 TEST_CASE("after an event from a clock that was ahead, later is later, and past is past") {
@@ -308,7 +333,7 @@ TEST_CASE("a drain keeps its end when it is given a reason") {
     timed.mode = mode;
     timed.until = wall_time(300);
     (void)site.step(module::Command(timed), 40);
-    Site next(150, site.tables);
+    Site next(150, site.fold);
     (void)next.tick(200);
     CHECK(next.drained() == "2");
     (void)next.tick(300);
@@ -325,7 +350,7 @@ TEST_CASE("several drains may be scheduled for one target, and each of them begi
   (void)site.tick(100);
   CHECK(site.drained() == "1-2");
   CHECK(site.scheduled() == "2");
-  Site next(120, site.tables);
+  Site next(120, site.fold);
   (void)next.tick(150);
   CHECK(next.drained().empty());
   (void)next.tick(300);
@@ -393,7 +418,7 @@ TEST_CASE("any history of scheduled drains, ends and restarts is that of each ta
           target = {};
           break;
         default:
-          site = Site(now, site.tables);
+          site = Site(now, site.fold);
       }
       IdSet drained;
       IdSet scheduled;

@@ -9,9 +9,9 @@
 #include <doctest/doctest.h>
 
 #include "core/engine/engine.hpp"
-#include "core/engine/tables.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "fold.hpp"
 
 namespace resourced::engine {
 
@@ -22,20 +22,20 @@ namespace {
 /// A daemon on hosts n0 to n3, without a scheduler, and what its log has.
 struct Cluster {
   Engine engine;
-  Tables tables;
+  Fold fold;
 
-  explicit Cluster(Tables recorded = {}) : tables(std::move(recorded)) {
+  explicit Cluster(Fold recorded = {}) : fold(std::move(recorded)) {
     rset::ResourceSet set({{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, text::Hostlist::parse("n[0-3]"));
     set.add_property("fast", IdSet::parse("2-3"));
     Start input;
     input.command.inventory = std::make_shared<const rset::ResourceSet>(std::move(set));
     input.command.online = input.command.inventory->ranks();
-    input.command.recorded = tables.state();
+    input.state = fold.state;
     (void)step(input);
   }
   Effects step(const Input& input) {
     Effects effects = engine.step(input, {wall_time(20), steady_time(20)});
-    for (const Record& record : effects.records) tables.apply(record.changes);
+    for (const Record& record : effects.records) fold.apply(record);
     return effects;
   }
   Effects change(module::Command command) { return step(std::move(command)); }
@@ -70,7 +70,7 @@ TEST_CASE("a target returns at the next start after its shrink is taken back") {
   CHECK(cluster.ranks() == "0-1");
   CHECK(cluster.module().shrunk() == IdSet{2, 3});
   CHECK(cluster.module().returning() == IdSet{3});
-  const Cluster next(cluster.tables);
+  const Cluster next(cluster.fold);
   CHECK(next.ranks() == "0-1,3");
   CHECK(next.module().shrunk() == IdSet{2});
 }
@@ -120,11 +120,24 @@ TEST_CASE("the shrink of a target that will return takes back its return") {
   REQUIRE(effects.records.size() == 1);
   CHECK(effects.records[0].hosts.encode() == "n3");
   CHECK(cluster.module().returning() == IdSet{2});
-  CHECK(Cluster(cluster.tables).ranks() == "0-2");
+  CHECK(Cluster(cluster.fold).ranks() == "0-2");
   CHECK_THROWS_WITH_AS(cluster.change(module::ShrinkCommand{"n3"}), "unknown host: n3", Error);
   (void)cluster.reload();
   CHECK(cluster.ranks() == "0-2");
   CHECK(cluster.module().shrunk() == IdSet{3});
+}
+
+// A shrink is told by one event, which has no place for what waits.
+TEST_CASE("a target that returns is drained as it was when it was removed" * doctest::should_fail()) {
+  Cluster cluster;
+  module::DrainCommand drain;
+  drain.targets = "3";
+  drain.reason = "disk";
+  (void)cluster.change(drain);
+  (void)cluster.change(module::ShrinkCommand{"3"});
+  (void)cluster.change(module::UnshrinkCommand{"3"});
+  (void)cluster.reload();
+  CHECK(cluster.module().drains().ranks() == IdSet{3});
 }
 
 TEST_CASE("a target that returns has none of its earlier changes of properties, after a reload or a start") {
@@ -133,13 +146,26 @@ TEST_CASE("a target that returns has none of its earlier changes of properties, 
   (void)cluster.change(module::PropertyCommand{module::PropertyCommand::Op::remove, "fast", "3"});
   (void)cluster.change(module::ShrinkCommand{"3"});
   (void)cluster.change(module::UnshrinkCommand{"3"});
-  const Cluster next(cluster.tables);
+  const Cluster next(cluster.fold);
   (void)cluster.reload();
   for (const Cluster* each : {&std::as_const(cluster), &next}) {
     const auto& properties = each->module().inventory().properties();
     CHECK(properties.at("new") == IdSet{0});
     CHECK(properties.at("fast") == IdSet{2, 3});
   }
+}
+
+TEST_CASE("the host of several targets stands for those that were removed") {
+  Cluster cluster;
+  module::LoadCommand load;
+  load.inventory = std::make_shared<const rset::ResourceSet>(rset::ResourceSet(
+      {{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, text::Hostlist::parse("n0,n0,n0,n1")));
+  (void)cluster.step(Load{load, {}});
+  (void)cluster.change(module::ShrinkCommand{"1-2"});
+  CHECK(refusal(cluster, "n1") == EEXIST);
+  CHECK(refusal(cluster, "0-1") == EEXIST);
+  CHECK(refusal(cluster, "n0") == 0);
+  CHECK(cluster.module().returning() == IdSet{1, 2});
 }
 
 TEST_CASE("an unshrink of targets that are here is refused, and one again changes nothing") {

@@ -64,7 +64,7 @@ TEST_CASE("without brokers the inventory has all targets that a command may name
   CHECK(&module.addressable() == &module.inventory());
   StartCommand start;
   start.inventory = resources("0-1", "a,b");
-  for (const auto& [event, recorded] : Module::start(start, wall_time(1))) module.apply(event);
+  for (const Event& event : module.start(start, wall_time(1))) module.apply(event);
   CHECK(!module.has_brokers());
   CHECK(&module.addressable() == &module.inventory());
 }
@@ -268,7 +268,7 @@ TEST_CASE("states stay with their ranks when R is replaced, whatever hosts it ha
   CHECK(it.module.available() == ids("0"));
 }
 
-TEST_CASE("a rank that is no target any more has no state") {
+TEST_CASE("the drain of a rank that is no target any more waits for it, and its other states are gone") {
   Instance it("a,b");
   it.define(DefineMethod::kvs, "0-5", "a,b,c,d,e,f");
   it.join("2-5");
@@ -281,10 +281,18 @@ TEST_CASE("a rank that is no target any more has no state") {
   CHECK(it.module.drains().ranks() == ids("1,3"));
   CHECK(it.module.online() == ids("0-1,3"));
   CHECK(it.module.torpid() == ids("1"));
-  // Nor has it one when it is a target again.
   it.define(DefineMethod::reload, "0-5", "a,b,c,d,e,f");
   CHECK(it.module.available() == ids("0"));
-  CHECK(it.module.drains().ranks() == ids("1,3"));
+  CHECK(it.module.drains().ranks() == ids("1,3-4"));
+}
+
+TEST_CASE("a drain follows its host to another rank above the brokers") {
+  Instance it("a,b");
+  it.define(DefineMethod::kvs, "0-2", "a,b,x");
+  it.execute(DrainCommand{"2", "fan", DrainMode::none});
+  it.define(DefineMethod::reload, "0-1,3", "a,b,x");
+  CHECK(it.module.drains().ranks() == ids("3"));
+  CHECK(it.module.state().absent.drains.empty());
 }
 
 TEST_CASE("a target that is drained and now excluded is undrained") {

@@ -404,7 +404,7 @@ class History {
   // The log alone leads to the same state.
   void check_replay() {
     Module replayed;
-    for (const Event& event : world_.log()) replayed.apply(event);
+    for (const Event& event : world_.history()) replayed.apply(event);
     const Module& live = world_.module();
     CHECK(replayed.available() == live.available());
     CHECK(replayed.drains().groups() == live.drains().groups());

@@ -48,7 +48,7 @@ struct Loaded {
     StartCommand start;
     start.inventory = std::make_shared<const ResourceSet>(of(hosts));
     start.online = start.inventory->ranks();
-    for (const auto& [event, recorded] : Module::start(start, wall_time(1))) module.apply(event);
+    for (const Event& event : module.start(start, wall_time(1))) module.apply(event);
   }
   void execute(const Command& command) {
     for (const Event& event : module.decide(command, wall_time(2))) module.apply(event);

@@ -44,7 +44,7 @@ class Family {
     mirror_.emplace(handed, own);
     StartCommand command;
     command.inventory = std::make_shared<const ResourceSet>(own);
-    for (const auto& [event, recorded] : Module::start(command, wall_time(1))) child_.apply(event);
+    for (const Event& event : child_.start(command, wall_time(1))) child_.apply(event);
     connect();
   }
 

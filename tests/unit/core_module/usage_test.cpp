@@ -21,11 +21,12 @@ namespace {
 constexpr Micros second = 1'000'000;
 
 // Two targets that are online from the time 100 on.
-Snapshot two_targets() {
-  Snapshot states;
-  states.inventory = *make_inventory("n[0-1]", {{"big", IdSet{1}}});
-  states.states.online = {0, 1};
-  return states;
+State two_targets() {
+  State state;
+  state.defined = true;
+  state.inventory = state.configured = *make_inventory("n[0-1]", {{"big", IdSet{1}}});
+  state.targets.online = state.available = {0, 1};
+  return state;
 }
 
 UsageMeter meter_of_all() { return {two_targets(), wall_time(100), {true, true, false}}; }
@@ -143,12 +144,10 @@ TEST_CASE("a start begins no outage, although nodes are offline until their agen
   restart.ranks = {0, 1};
   restart.nodelist = text::Hostlist::parse("n[0-1]");
   (void)meter.add(at(110, restart));
-  CHECK(meter.wants_states());
-  Snapshot states = two_targets();
-  states.states.online.clear();
-  states.exclude = {0};
-  meter.adopt(std::move(states));
-  CHECK_FALSE(meter.wants_states());
+  DefineEvent define;
+  define.inventory = make_inventory("n[0-1]");
+  define.exclude = {0};
+  (void)meter.add(at(110, define));
   (void)meter.add(at(115, OnlineEvent{{0, 1}}));
   (void)meter.add(at(120, OfflineEvent{{0, 1}}));
   const UsageTable table = table_until(meter, 130);
@@ -166,6 +165,9 @@ TEST_CASE("targets follow their hosts to other ranks") {
   restart.ranks = restart.online = {0, 1};
   restart.nodelist = text::Hostlist::parse("n1,n0");
   (void)meter.add(at(120, restart));
+  DefineEvent define;
+  define.inventory = make_inventory("n1,n0");
+  (void)meter.add(at(120, define));
   const UsageTable table = table_until(meter, 130);
   CHECK(table.hosts.at("n1").all.drained == 20 * second);
   CHECK(table.hosts.at("n0").all.drained == 0);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/engine/record.hpp"
 #include "core/nodes/presence.hpp"
 
 using namespace resourced::module;
@@ -23,7 +22,8 @@ std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
 }
 
 void World::start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude) {
-  tables_ = {};
+  module_ = std::make_unique<Module>();
+  history_.clear();
   StartCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
@@ -36,7 +36,6 @@ void World::restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& e
   command.inventory = std::move(inventory);
   command.exclude = exclude;
   command.online = command.inventory->ranks();
-  command.recorded = recorded();
   begin(command);
 }
 
@@ -45,7 +44,6 @@ void World::start_with_agents(std::shared_ptr<const ResourceSet> inventory, cons
   StartCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
-  if (module_->defined()) command.recorded = recorded();
   begin(command);
   monitor_ = nodes::Monitor(settings);
 }
@@ -67,17 +65,13 @@ void World::tick() {
 }
 
 void World::begin(const StartCommand& command) {
-  module_ = std::make_unique<Module>();
   for (const auto& [name, holder] : holders_) acquisition_.release(holder, {}, [](auto, const Delta&) {});
   holders_.clear();
   log_.clear();
-  absent_ = engine::absent_of(command.recorded, *command.inventory);
-  for (const auto& [event, recorded] : Module::start(command, wall_time(now))) {
-    if (recorded) {
-      apply_known(event);
-    } else {
-      apply_event(event);
-    }
+  for (const Event& event : module_->start(command, wall_time(now))) apply_event(event);
+  for (const auto& [key, ranks] : module_->drains().groups()) {
+    DrainEvent drain{ranks, module_->inventory().hosts(ranks), key.reason, Overwrite::nothing, key.until};
+    log_.push_back({key.timestamp, std::move(drain), key.by});
   }
 }
 
@@ -90,15 +84,7 @@ void World::apply(const EventBody& body) { apply_event({wall_time(now), body}); 
 void World::apply_event(const Event& event) {
   const Outcome outcome = module_->apply(event);
   log_.push_back(event);
-  engine::TableChanges changes = engine::make_record(log_.size(), event, outcome, *module_).changes;
-  engine::keep_absent(changes, absent_);
-  tables_.apply(changes);
-  acquisition_.announce(outcome.delta, module_->excluded(), teller());
-}
-
-void World::apply_known(const Event& event) {
-  const Outcome outcome = module_->apply(event);
-  log_.push_back(event);
+  history_.push_back(event);
   acquisition_.announce(outcome.delta, module_->excluded(), teller());
 }
 

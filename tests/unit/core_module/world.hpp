@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "core/engine/tables.hpp"
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
 #include "core/nodes/monitor.hpp"
@@ -33,7 +32,7 @@ class World {
   using Hear = std::function<void(const std::string& scheduler, const module::Delta& delta)>;
   explicit World(Hear hear) : hear_(std::move(hear)) {}
 
-  /// Starts on an inventory with nothing recorded.
+  /// Starts on an inventory, with an empty log.
   void start(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude);
   /// The same, with every target offline until its agent says hello to the monitor. Also used as a restart;
   /// the monitor is reset.
@@ -43,7 +42,7 @@ class World {
   void pass(double time);
   [[nodiscard]] nodes::Monitor& monitor() noexcept { return monitor_; }
 
-  /// Restarts with the recorded state, without schedulers and with everything online. Clears the log.
+  /// Restarts with the state of the log, without schedulers and with everything online.
   void restart(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude);
 
   void execute(const module::Command& command);
@@ -57,9 +56,11 @@ class World {
 
   [[nodiscard]] const module::Module& module() const noexcept { return *module_; }
   [[nodiscard]] module::Acquisition& acquisition() noexcept { return acquisition_; }
-  /// Every event since the last start, in order.
+  /// Every event since the last start or restart, in order, as a log that has dropped older ones and begins
+  /// with the drains of that time.
   [[nodiscard]] const std::vector<module::Event>& log() const noexcept { return log_; }
-  [[nodiscard]] module::RecordedState recorded() const { return tables_.state(); }
+  /// Every event since the last start, in order.
+  [[nodiscard]] const std::vector<module::Event>& history() const noexcept { return history_; }
 
   double now = 1000;
 
@@ -67,8 +68,6 @@ class World {
   void begin(const module::StartCommand& command);
   void tick();
   void apply_event(const module::Event& event);
-  /// Applies an event whose changes the tables have already.
-  void apply_known(const module::Event& event);
   module::Acquisition::Tell teller();
 
   Hear hear_;
@@ -78,8 +77,7 @@ class World {
   std::map<std::string, module::Acquisition::HolderId> holders_;
   module::Acquisition::HolderId last_ = 0;
   std::vector<module::Event> log_;
-  engine::Tables tables_;
-  module::RecordedState absent_;
+  std::vector<module::Event> history_;
 };
 
 }  // namespace resourced::test

@@ -397,7 +397,7 @@ TEST_CASE("a target is online when its agent and its parent say so") {
   module::StartCommand command;
   command.inventory = inventory;
   module::Module module;
-  for (const auto& [event, recorded] : module::Module::start(command, wall_time(1))) module.apply(event);
+  for (const Event& event : module.start(command, wall_time(1))) module.apply(event);
   nodes::Presence presence{IdSet{}};
   const auto execute = [&](const module::Command& some) {
     for (const Event& event : module.decide(some, wall_time(2))) module.apply(event);

@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -33,7 +34,7 @@ struct Watched {
     }
   }
   void watch(std::function<config::AccessRule(const config::AccessRule&)> rule,
-             std::function<std::vector<std::uint32_t>(std::uint32_t)> groups_of = nullptr,
+             std::function<std::optional<std::vector<std::uint32_t>>(std::uint32_t)> groups_of = nullptr,
              Seconds pause = Seconds(0.001)) {
     watch_.emplace(
         loop, rules,
@@ -41,13 +42,14 @@ struct Watched {
           ++changes;
           groups = found;
         },
-        UserDatabase{std::move(rule), std::move(groups_of)}, pause);
+        [this] { return connected; }, UserDatabase{std::move(rule), std::move(groups_of)}, pause);
   }
 
   boost::asio::io_context loop;
   Rules rules{of_users({7})};
   int changes = 0;
   config::UserGroups groups;
+  std::set<std::uint32_t> connected;
   std::optional<AccountWatch> watch_;
 };
 
@@ -128,6 +130,60 @@ TEST_CASE_FIXTURE(Watched, "the groups of a user who connects are looked up at o
     loop.poll();
     CHECK(database->asked == 0);
   }
+}
+
+TEST_CASE_FIXTURE(Watched, "however many users connect, those of open connections keep their groups") {
+  const auto same = [](const config::AccessRule& rule) { return rule; };
+  watch(same, [](std::uint32_t uid) { return std::vector<std::uint32_t>{uid}; });
+  connected = {8};
+  watch_->saw(8);
+  for (std::uint32_t other = 1000; other < 4000; ++other) watch_->saw(other);
+  run_until([&] { return groups.contains(3999); });
+  CHECK(groups.contains(8));
+  CHECK(groups.size() < 2000);
+}
+
+TEST_CASE_FIXTURE(Watched, "a rule that a reload adds reaches the groups of users who had connected before") {
+  const auto same = [](const config::AccessRule& rule) { return rule; };
+  const Rules with_groups = rules;
+  SUBCASE("where no rule named groups") { rules[0].group_names.clear(); }
+  SUBCASE("where there were no rules") { rules.clear(); }
+  watch(same, [](std::uint32_t uid) { return std::vector<std::uint32_t>{uid}; });
+  watch_->saw(8);
+  loop.run_for(std::chrono::milliseconds(20));
+  CHECK(groups.empty());
+  rules = with_groups;
+  run_until([&] { return groups.contains(8); });
+}
+
+TEST_CASE_FIXTURE(Watched, "without rules no groups are kept, which could be others by the next reload") {
+  const auto same = [](const config::AccessRule& rule) { return rule; };
+  watch(same, [](std::uint32_t uid) { return std::vector<std::uint32_t>{uid}; });
+  watch_->saw(8);
+  run_until([&] { return groups.contains(8); });
+  rules.clear();
+  run_until([&] { return groups.empty(); });
+}
+
+TEST_CASE_FIXTURE(Watched, "while the user database does not answer, the last groups of a user hold") {
+  struct Database {
+    std::atomic<bool> answers = true;
+    std::atomic<int> asked = 0;
+  };
+  const auto database = std::make_shared<Database>();
+  const auto same = [](const config::AccessRule& rule) { return rule; };
+  watch(same, [database](std::uint32_t uid) -> std::optional<std::vector<std::uint32_t>> {
+    ++database->asked;
+    if (!database->answers) return std::nullopt;
+    return std::vector<std::uint32_t>{uid};
+  });
+  watch_->saw(8);
+  run_until([&] { return groups.contains(8); });
+  database->answers = false;
+  const int before = database->asked;
+  run_until([&] { return database->asked > before + 3; });
+  CHECK(groups == config::UserGroups{{8, {8}}});
+  CHECK(changes == 1);
 }
 
 TEST_CASE("the end of a daemon waits for no server of accounts") {

@@ -1,4 +1,4 @@
-// The imported log of a daemon gives the present state of that daemon: random commands, and restarts that
+// The imported log of a daemon gives the state of that daemon: random commands, and restarts that
 // renumber the hosts.
 #include <algorithm>
 #include <map>
@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "core/engine/engine.hpp"
-#include "core/engine/tables.hpp"
 #include "core/error.hpp"
 #include "imported_present.hpp"
 #include "proto/event_json.hpp"
@@ -22,7 +21,7 @@ namespace resourced::daemon::log {
 
 using module::PropertyCommand;
 using module::RecordedDrain;
-using module::RecordedState;
+using module::State;
 using module::TargetName;
 using rset::ResourceSet;
 using text::Hostlist;
@@ -46,7 +45,7 @@ class RandomInstance {
   }
 
   [[nodiscard]] const std::string& log() const { return log_; }
-  [[nodiscard]] RecordedState recorded() const { return tables_.state(); }
+  [[nodiscard]] const State& state() const { return engine_.module().state(); }
 
  private:
   unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
@@ -66,9 +65,9 @@ class RandomInstance {
     start.inventory = std::make_shared<const ResourceSet>(
         std::vector<rset::ResourceGroup>{{ranks, IdSet{0}, {}}}, std::move(nodelist));
     start.online = ranks;
-    start.recorded = recorded();
+    State before = state();
     engine_ = engine::Engine(engine_.applied(), engine_.applied_at());
-    take(engine::Start{std::move(start), {}});
+    take(engine::Start{std::move(start), std::move(before), {}});
   }
 
   void step() {
@@ -101,19 +100,18 @@ class RandomInstance {
   void take(const engine::Input& input) {
     for (const engine::Record& record : engine_.step(input, {wall_time(++now_), {}}).records) {
       log_ += proto::encode_event(record.event) + "\n";
-      tables_.apply(record.changes);
     }
   }
 
   std::mt19937 random_;
   double now_ = 0;
   engine::Engine engine_;
-  engine::Tables tables_;
   std::string log_;
 };
 
-TEST_CASE("an import of a daemon's log has the present of that daemon, however its ranks were numbered") {
-  const auto text_of_state = [](const RecordedState& state) {
+TEST_CASE("an import of a daemon's log has the state of that daemon, however its ranks were numbered") {
+  const auto text_of_state = [](const State& known) {
+    const module::AbsentStates state = known.by_name();
     std::set<std::string> lines;
     for (const RecordedDrain& drain : state.drains) {
       lines.insert(fmt::format("drain {} {} {}", text_of(drain.target), to_number(drain.timestamp),
@@ -127,7 +125,7 @@ TEST_CASE("an import of a daemon's log has the present of that daemon, however i
         lines.insert(fmt::format("property {} {}", property.name, text_of(property.target)));
     }
     for (const TargetName& target : state.shrunk) lines.insert("shrunk " + text_of(target));
-    if (state.expiration) lines.insert(fmt::format("expiration {}", to_number(state.expiration->value)));
+    if (known.expiration) lines.insert(fmt::format("expiration {}", to_number(known.expiration->value)));
     return lines;
   };
   for (unsigned seed = 1; seed <= resourced::test::thorough(100U, 25U); ++seed) {
@@ -135,7 +133,7 @@ TEST_CASE("an import of a daemon's log has the present of that daemon, however i
     instance.run(30);
     CAPTURE(seed);
     CAPTURE(instance.log());
-    CHECK(text_of_state(Present(instance.log()).state) == text_of_state(instance.recorded()));
+    CHECK(text_of_state(Present(instance.log()).state) == text_of_state(instance.state()));
   }
 }
 

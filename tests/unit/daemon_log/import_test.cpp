@@ -50,7 +50,7 @@ TEST_CASE("an event log of Flux becomes a store") {
   {
     StoreWriter writer(store_path(dir.path()));
     std::map<std::string, std::pair<double, std::string>> drains;
-    for (const module::RecordedDrain& drain : writer.load().drains) {
+    for (const module::RecordedDrain& drain : state_of(writer).absent.drains) {
       drains[drain.target.host] = {to_number(drain.timestamp), drain.reason.value_or("-")};
     }
     CHECK(drains ==
@@ -208,9 +208,9 @@ TEST_CASE("RFC 44: overwrite says what a recorded drain changes of targets that 
           timestamp, reason, overwrite);
     };
     const Present store(restart + drain(2, "first", 0) + drain(3, "second", row.overwrite));
-    REQUIRE(store.state.drains.size() == 1);
-    CHECK(store.state.drains[0].timestamp == wall_time(row.timestamp));
-    CHECK(store.state.drains[0].reason == row.reason);
+    REQUIRE(store.state.absent.drains.size() == 1);
+    CHECK(store.state.absent.drains[0].timestamp == wall_time(row.timestamp));
+    CHECK(store.state.absent.drains[0].reason == row.reason);
   }
 }
 

@@ -1,4 +1,4 @@
-// A store that is made by an import, and its present state.
+// A store that is made by an import, and the state at its end.
 #pragma once
 
 #include <set>
@@ -39,12 +39,12 @@ struct Present {
     std::istringstream input(log);
     imported = import_events(input, "log", dir.path(), options);
     StoreWriter writer(store_path(dir.path()));
-    state = writer.load();
+    state = state_of(writer);
   }
 
   [[nodiscard]] std::set<std::string> properties() const {
     std::set<std::string> result;
-    for (const module::RecordedProperty& property : state.properties) {
+    for (const module::RecordedProperty& property : state.absent.properties) {
       result.insert(
           fmt::format("{}{}@{}", property.present ? "+" : "-", property.name, text_of(property.target)));
     }
@@ -52,12 +52,22 @@ struct Present {
   }
   [[nodiscard]] std::set<std::string> drained() const {
     std::set<std::string> result;
-    for (const module::RecordedDrain& drain : state.drains) result.insert(text_of(drain.target));
+    for (const module::RecordedDrain& drain : state.absent.drains) result.insert(text_of(drain.target));
     return result;
   }
   [[nodiscard]] std::set<std::string> shrunk() const {
     std::set<std::string> result;
-    for (const module::TargetName& target : state.shrunk) result.insert(text_of(target));
+    for (const module::TargetName& target : state.absent.shrunk) result.insert(text_of(target));
+    return result;
+  }
+
+  /// The targets of an allocation.
+  [[nodiscard]] std::set<std::string> targets_of_allocation(const std::string& id) const {
+    std::set<std::string> result;
+    const module::Allocation* allocation = state.ledger.find(id);
+    if (allocation == nullptr) return result;
+    for (const module::AbsentResources& resources : allocation->absent)
+      result.insert(text_of(resources.target));
     return result;
   }
 
@@ -83,7 +93,7 @@ struct Present {
 
   resourced::test::TempDir dir;
   Imported imported;
-  module::RecordedState state;
+  module::State state;
 };
 
 using Names = std::set<std::string>;

@@ -11,9 +11,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "core/module/event.hpp"
+#include "core/module/state.hpp"
+#include "daemon/log/snapshot_rows.hpp"
 #include "daemon/log/store.hpp"
 #include "daemon/log/store_reader.hpp"
 #include "daemon/log/store_writer.hpp"
+#include "os/sha256.hpp"
+#include "proto/documents.hpp"
+#include "proto/state_json.hpp"
 #include "store_samples.hpp"
 #include "temp_dir.hpp"
 #include "thorough.hpp"
@@ -28,66 +34,75 @@ const int variants_each = resourced::test::thorough(400, 80);
 
 using Files = std::map<std::string, std::string>;
 
-/// All kinds of events and of rows of the present, in a log from which the beginning was trimmed.
-Record make_event(Sequence sequence, std::mt19937& random) {
-  Record record;
-  record.sequence = sequence;
-  record.timestamp = wall_time(100 + static_cast<double>(sequence));
-  const auto rank = static_cast<text::IdSet::Id>(random() % hosts);
-  const std::string host = fmt::format("host{}", rank);
-  record.hosts = text::Hostlist::parse(host);
-  switch (random() % 8) {
-    case 0:
-      record.name = "online";
-      record.hosts = text::Hostlist::parse(fmt::format("host[0-{}]", hosts - 1));
-      break;
-    case 1:
-      record.name = "resource-define";
-      record.hosts = {};
-      record.resources = std::make_shared<const std::string>(fmt::format("R {}", random() % 3));
-      break;
-    case 2:
-      record.name = "property-update";
-      record.changes.properties.push_back(
-          {"fast", {record.hosts, {}}, module::PropertyState::Difference::added});
-      break;
-    case 3:
-      record.name = "undrain";
-      record.changes.undrained = {record.hosts, {}};
-      break;
-    case 4:
-      record.name = "resource-update";
-      record.changes.expiration = {wall_time(static_cast<double>(sequence)), {}};
-      break;
-    case 5:
-      record.name = "shrink";
-      record.changes.shrunk = {record.hosts, {}};
-      break;
-    default:
-      record.name = "drain";
-      record.changes.drained.push_back(
-          {{record.hosts, {}}, record.timestamp, fmt::format("reason {}", random())});
+/// A log with all kinds of events, from which the beginning was trimmed. The events are those of a state.
+class Events {
+ public:
+  Record next(std::mt19937& random) {
+    ++sequence_;
+    const auto rank = static_cast<text::IdSet::Id>(random() % hosts);
+    const std::string host = fmt::format("host{}", rank);
+    Record record = record_of(sequence_, body(rank, host, random), host);
+    (void)module::apply(state_, event_);
+    return record;
   }
-  record.text = fmt::format(R"({{"timestamp":{:.1f},"name":"{}","context":{{"idset":"{}"}}}})",
-                            to_number(record.timestamp), record.name, rank);
-  return record;
-}
 
-std::string state_of(StoreWriter& writer) {
-  const module::RecordedState state = writer.load();
-  std::string text;
-  for (const module::RecordedDrain& drain : state.drains) {
-    text += fmt::format("drain {} {} {} {};", drain.target.host, drain.target.ordinal,
-                        to_number(drain.timestamp), drain.reason.value_or("-"));
+  [[nodiscard]] Sequence last() const { return sequence_; }
+  [[nodiscard]] const module::State& state() const { return state_; }
+
+ private:
+  module::EventBody body(text::IdSet::Id rank, const std::string& host, std::mt19937& random) {
+    event_ = {wall_time(100 + static_cast<double>(sequence_)), choose(rank, host, random)};
+    return event_.body;
   }
-  for (const module::RecordedProperty& property : state.properties) {
-    text += fmt::format("property {} {} {};", property.name, property.target.host, property.present);
+
+  module::EventBody choose(text::IdSet::Id rank, const std::string& host, std::mt19937& random) const {
+    const text::Hostlist list = text::Hostlist::parse(host);
+    if (!state_.defined) return definition_of(fmt::format("host[0-{}]", hosts - 1));
+    const bool is_there = state_.inventory.ranks().contains(rank);
+    switch (random() % 8) {
+      case 0:
+        if (!state_.targets.online.contains(rank)) return module::OnlineEvent{{rank}};
+        return module::OfflineEvent{{rank}};
+      case 1: {
+        module::DefineEvent definition;
+        definition.inventory = std::make_shared<const rset::ResourceSet>(state_.inventory);
+        definition.configured = std::make_shared<const rset::ResourceSet>(state_.configured);
+        return definition;
+      }
+      case 2: {
+        module::UpdateEvent update;
+        update.property_add["fast"] = {rank};
+        update.property_nodelist = list;
+        if (is_there) return update;
+        break;
+      }
+      case 3:
+        if (state_.targets.drains.ranks().contains(rank)) return module::UndrainEvent{{rank}, list, {}};
+        break;
+      case 4:
+        return module::UpdateEvent{wall_time(static_cast<double>(10000 + sequence_)), {}, {}, {}, {}, {}};
+      case 5: {
+        module::UpdateEvent update;
+        update.shrink = {rank};
+        update.shrink_nodelist = list;
+        if (is_there && random() % 8 == 0) return update;
+        break;
+      }
+      default:
+        break;
+    }
+    return module::DrainEvent{
+        {rank}, list, fmt::format("reason {}", random()), module::Overwrite::reason_and_timestamp};
   }
-  for (const module::TargetName& target : state.shrunk) text += "shrunk " + target.host + ';';
-  if (state.expiration)
-    text += fmt::format("expiration {} {};", to_number(state.expiration->value),
-                        to_number(state.expiration->configured));
-  return text + fmt::format("last {}", writer.last_sequence());
+
+  Sequence sequence_ = 0;
+  module::Event event_;
+  module::State state_;
+};
+
+std::string loaded(StoreWriter& writer) {
+  proto::Documents documents(os::sha256);
+  return proto::encode_state(state_of(writer), documents) + fmt::format("last {}", writer.last_sequence());
 }
 
 /// The events that a reader gets for a filter, or the error that ended it.
@@ -201,18 +216,20 @@ Written write_store(bool is_killed) {
   Written written;
   {
     StoreWriter writer(store_path(dir.path()));
-    for (Sequence sequence = 1; sequence <= events;) {
+    Events log;
+    while (log.last() < events) {
       std::vector<Record> records;
-      for (Sequence end = std::min<Sequence>(sequence + 1 + random() % 20, events + 1); sequence < end;
-           ++sequence) {
-        records.push_back(make_event(sequence, random));
-      }
+      const Sequence end = std::min<Sequence>(log.last() + 1 + random() % 20, events);
+      while (log.last() < end) records.push_back(log.next(random));
       writer.commit(records);
-      if (sequence > 300) (void)writer.trim(wall_time(100 + 150), 1000);
+      const Sequence last = log.last();
+      if (last / 200 > (last - records.size()) / 200)
+        REQUIRE(writer.write_past(SnapshotRow(last, log.state()), nullptr));
+      if (last > 300) (void)writer.trim(wall_time(100 + 150), 1000, writer.last());
       // In a killed store, the database file has a part and the write-ahead log the rest.
-      if (sequence > 450 && sequence < 470) writer.database().checkpoint();
+      if (last > 450 && last < 470) writer.database().checkpoint();
     }
-    written.state = state_of(writer);
+    written.state = loaded(writer);
     written.journals = journals_of(writer);
     if (is_killed) written.files = read_files(dir.path());
   }
@@ -231,7 +248,8 @@ void check_variant(const Written& written, const Files& files, Tally& tally) {
   write_files(dir.path(), files);
   try {
     StoreWriter writer(store_path(dir.path()));
-    CHECK(state_of(writer) == written.state);
+    const std::string state = loaded(writer);
+    CHECK((state == written.state));
     const std::vector<std::string> journals = journals_of(writer);
     bool is_whole = true;
     for (std::size_t i = 0; i < journals.size(); ++i) {
@@ -297,9 +315,8 @@ TEST_CASE("a store that was all in its write-ahead log is not taken for a new on
   Files files;
   {
     const resourced::test::TempDir dir;
-    std::mt19937 random(1);
     StoreWriter writer(store_path(dir.path()));
-    writer.commit({make_event(1, random)});
+    writer.commit({drain_record(1, 0, "a", "x")});
     files = read_files(dir.path());
   }
   files.erase("resourced.sqlite-wal");
@@ -320,9 +337,8 @@ TEST_CASE("the way out of lost commits is to remove the lock file, and of all to
   { CHECK(StoreWriter(store_path(dir.path())).last_sequence() < events); }
   const std::string path = store_path(dir.path());
   {
-    std::mt19937 random(1);
     StoreWriter writer(path);
-    writer.commit({make_event(writer.last_sequence() + 1, random)});
+    writer.commit({drain_record(writer.last_sequence() + 1, 0, "a", "x")});
   }
   std::filesystem::remove(path);
   CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("it is not there, and had "), Error);

@@ -1,5 +1,5 @@
-// The ledger in the store: allocations in the present, their records in the log, and readers who do not want
-// those.
+// The ledger in the store: the allocations that a start finds, their records in the log, and readers that do
+// not want those.
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -23,10 +23,6 @@ using text::IdSet;
 
 namespace {
 
-std::string r_of(IdSet::Id rank, const std::string& host) {
-  return rset::ResourceSet({{IdSet{rank}, IdSet{0, 1}, {}}}, text::Hostlist::parse(host)).encode();
-}
-
 Record ledger_record(Sequence sequence, const std::string& name, const std::string& host) {
   Record record;
   record.sequence = sequence;
@@ -38,55 +34,52 @@ Record ledger_record(Sequence sequence, const std::string& name, const std::stri
   return record;
 }
 
-Record alloc_record(Sequence sequence, const std::string& id) {
-  Record record = ledger_record(sequence, "alloc", "a");
-  record.changes.allocated.push_back(
-      {id, std::make_shared<const std::string>(r_of(0, "a")), {}, std::nullopt, std::nullopt, ""});
-  return record;
+module::SharedAllocation allocation_of(const std::string& id, IdSet::Id rank, const std::string& host) {
+  module::Allocation allocation;
+  allocation.id = id;
+  allocation.resources = rset::ResourceSet({{IdSet{rank}, IdSet{0, 1}, {}}}, text::Hostlist::parse(host));
+  allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
+  return std::make_shared<const module::Allocation>(std::move(allocation));
 }
 
 Record free_record(Sequence sequence, const std::string& id) {
-  Record record = ledger_record(sequence, "free", "a");
-  record.changes.freed.push_back(id);
-  return record;
+  return record_of(sequence, module::FreeEvent{{id}, IdSet{0}, text::Hostlist::parse("a")}, "a");
 }
 
 TEST_CASE("allocations are found again, with all that belongs to them") {
   const resourced::test::TempDir dir;
-  {
-    StoreWriter writer(store_path(dir.path()));
-    Record record = alloc_record(1, "j1");
-    record.changes.allocated.push_back(
-        {"j2", std::make_shared<const std::string>(r_of(3, "b")), {1}, wall_time(77), "a note", "night"});
-    writer.commit({record, alloc_record(2, "j3"), free_record(3, "j3")});
-  }
-  {
-    StoreWriter writer(store_path(dir.path()));
-    const auto allocations = writer.load().allocations;
-    REQUIRE(allocations.size() == 2);
-    CHECK(allocations[0].id == "j1");
-    CHECK(allocations[0].resources.encode() == r_of(0, "a"));
-    CHECK(allocations[0].ordinals.empty());
-    CHECK_FALSE(allocations[0].expiration);
-    CHECK(allocations[0].partition.empty());
-    CHECK(allocations[1].resources.nodelist().encode() == "b");
-    CHECK(allocations[1].ordinals == std::vector<std::uint32_t>{1});
-    CHECK(allocations[1].expiration == wall_time(77));
-    CHECK(allocations[1].note == "a note");
-    CHECK(allocations[1].partition == "night");
-    Record rewrite = alloc_record(4, "j9");
-    rewrite.changes.forget_allocations = true;
-    writer.commit({rewrite});
-  }
-  CHECK(StoreWriter(store_path(dir.path())).load().allocations.size() == 1);
-}
-
-TEST_CASE("a row that is damaged refuses the store") {
-  const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
-  { StoreWriter(path).commit({alloc_record(1, "j1")}); }
-  Database(path).execute("UPDATE allocation SET id = 'j2'");
-  CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("do not match their checksum"), Error);
+  module::Allocation second = *allocation_of("j2", 2, "b");
+  second.expiration = wall_time(77);
+  second.note = "a note";
+  second.partition = "night";
+  {
+    StoreWriter writer(path);
+    const auto shared = std::make_shared<const module::Allocation>(second);
+    writer.commit({record_of(1, definition_of("a,b,b")),
+                   record_of(2, module::AllocEvent{{allocation_of("j1", 0, "a"), shared}}),
+                   free_record(3, "j1"), record_of(4, module::AllocEvent{{allocation_of("j3", 0, "a")}})});
+  }
+  StoreWriter writer(path);
+  // From the events, and from a snapshot of the state after them.
+  for (const bool of_snapshot : {false, true}) {
+    CAPTURE(of_snapshot);
+    const module::State state = state_of(writer);
+    const module::Ledger& ledger = state.ledger;
+    REQUIRE(ledger.all().size() == 2);
+    REQUIRE(ledger.find("j3") != nullptr);
+    CHECK(ledger.find("j3")->resources == allocation_of("j3", 0, "a")->resources);
+    CHECK_FALSE(ledger.find("j3")->expiration);
+    CHECK(ledger.find("j3")->partition.empty());
+    const module::Allocation* found = ledger.find("j2");
+    REQUIRE(found != nullptr);
+    CHECK(*found->text == *second.text);
+    CHECK(found->resources.ranks() == IdSet{2});
+    CHECK(found->expiration == wall_time(77));
+    CHECK(found->note == "a note");
+    CHECK(found->partition == "night");
+    if (!of_snapshot) REQUIRE(writer.write_past(SnapshotRow(4, state), nullptr));
+  }
 }
 
 /// The sequences of the events that a reader gets.
@@ -192,28 +185,6 @@ TEST_CASE("the count goes on after a restart, and damage hides no event") {
   CHECK(shown(reader, {}, 1, next + 1) == drains + fmt::format("{} ", next));
 }
 
-TEST_CASE("a store of version 5 is led to one with a ledger, and its state stays") {
-  const resourced::test::TempDir dir;
-  const std::string path = store_path(dir.path());
-  // Written by the daemon of version 5: test[0-9] start, test2 is drained, test3 has a property, an
-  // expiration, test9 leaves, test4 is drained.
-  std::filesystem::copy_file(RESOURCED_VECTORS "/store/version_5.sqlite", path);
-  {
-    StoreWriter writer(path);
-    const module::RecordedState state = writer.load();
-    CHECK(state.drains.size() == 2);
-    CHECK(state.shrunk.size() == 1);
-    CHECK(state.allocations.empty());
-    StoreReader reader(writer.database(), writer.hosts());
-    CHECK(reader.page({}, 1, 7, 100).events.size() == 7);
-    writer.commit({alloc_record(8, "j1"), drain_record(9, 0, "test0", "x")});
-  }
-  StoreWriter writer(path);
-  CHECK(writer.load().allocations.size() == 1);
-  StoreReader reader(writer.database(), writer.hosts());
-  CHECK(reader.page({}, 1, 9, 100).events.size() == 8);
-}
-
 TEST_CASE("an exported log has the allocations for another store") {
   engine::Engine engine;
   std::string log;
@@ -246,7 +217,7 @@ TEST_CASE("an exported log has the allocations for another store") {
   StoreWriter writer(store_path(dir.path()));
   engine::Start again;
   again.command.inventory = inventory;
-  again.command.recorded = writer.load();
+  again.state = state_of(writer);
   engine::Engine other;
   (void)other.step(again, {wall_time(100), {}});
   const module::Ledger& expected = engine.module().ledger();

@@ -2,12 +2,22 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "core/module/event.hpp"
+#include "core/module/state.hpp"
+#include "core/rset/resource_set.hpp"
+#include "daemon/log/past_reader.hpp"
 #include "daemon/log/records.hpp"
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/store_writer.hpp"
 
 namespace resourced::daemon::log {
 
@@ -18,11 +28,47 @@ inline Record drain_record(Sequence sequence, text::IdSet::Id rank, const std::s
   record.sequence = sequence;
   record.timestamp = wall_time(100 + static_cast<double>(sequence));
   record.name = "drain";
-  record.text = fmt::format(R"({{"timestamp":{},"name":"drain","context":{{"idset":"{}","nodelist":"{}"}}}})",
-                            to_number(record.timestamp), rank, host);
+  record.text = fmt::format(
+      R"({{"timestamp":{},"name":"drain","context":{{"idset":"{}","nodelist":"{}","reason":"{}"}}}})",
+      to_number(record.timestamp), rank, host, reason);
+  record.rest = "";
   record.hosts = text::Hostlist::parse(host);
-  record.changes.drained.push_back({{record.hosts, {}}, record.timestamp, reason});
   return record;
+}
+
+/// The record of any event that changes states of targets, or of a definition.
+inline Record record_of(Sequence sequence, const module::EventBody& body, const std::string& hosts = {},
+                        const std::optional<module::Actor>& by = std::nullopt) {
+  engine::Record record;
+  record.sequence = sequence;
+  record.event = {wall_time(100 + static_cast<double>(sequence)), body, by};
+  record.hosts = text::Hostlist::parse(hosts);
+  record.of_ledger = module::is_of_ledger(body);
+  if (const auto* definition = std::get_if<module::DefineEvent>(&body))
+    record.resources = std::make_shared<const std::string>(definition->inventory->encode());
+  return make_record(std::move(record));
+}
+
+/// An inventory of these hosts, each with two cores.
+inline std::shared_ptr<const rset::ResourceSet> inventory_of(std::string_view hosts) {
+  const text::Hostlist list = text::Hostlist::parse(hosts);
+  const text::IdSet ranks = text::IdSet::range(0, static_cast<text::IdSet::Id>(list.size() - 1));
+  return std::make_shared<const rset::ResourceSet>(std::vector<rset::ResourceGroup>{{ranks, {0, 1}, {}}},
+                                                   list);
+}
+
+/// A definition of this inventory, by a configuration that says the same.
+inline module::DefineEvent definition_of(std::string_view hosts) {
+  module::DefineEvent event;
+  event.inventory = inventory_of(hosts);
+  event.configured = event.inventory;
+  return event;
+}
+
+/// The state after the last event.
+inline module::State state_of(StoreWriter& writer) {
+  StoreReader reader(writer.database(), writer.hosts());
+  return PastReader(writer.database(), reader).last_states();
 }
 
 /// Targets of a filter. `hosts` and `strangers` are hostlists.

@@ -1,5 +1,5 @@
-// The store on its own: refused commits, crashes and damage, and the state that it loads. (Stores of earlier
-// versions: store_upgrade_test.cpp; reading its history: store_history_test.cpp.)
+// The store on its own: refused commits, crashes and damage, and the state that it loads. (Reading its
+// history: store_history_test.cpp.)
 #include "daemon/log/store.hpp"
 
 #include <algorithm>
@@ -38,11 +38,10 @@ TEST_CASE("records that were committed are found again, and those that failed ar
   }
   StoreWriter writer(store_path(dir.path()));
   CHECK(writer.last_sequence() == 2);
-  const module::RecordedState state = writer.load();
-  REQUIRE(state.drains.size() == 2);
-  CHECK(state.drains[1].target.host == "b");
-  CHECK(state.drains[1].reason == "y");
-  CHECK(state.drains[1].timestamp == wall_time(102));
+  const module::State state = state_of(writer);
+  CHECK(state.targets.drains.ranks() == text::IdSet{0, 1});
+  CHECK(state.targets.drains.find(1)->reason == "y");
+  CHECK(state.targets.drains.find(1)->timestamp == wall_time(102));
 }
 
 TEST_CASE("a store that is in use is refused, and says so") {
@@ -146,6 +145,14 @@ TEST_CASE("what is not a store is refused and left as it is") {
     CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("not a store of resourced"), Error);
     CHECK(resourced::test::read_file(path) == before);
   }
+  SUBCASE("a version before 0.1.0") {
+    const std::string path = store_path(dir.path());
+    { StoreWriter writer(path); }
+    Database(path).execute("PRAGMA application_id=0x52535243; PRAGMA user_version=10");
+    const std::string before = resourced::test::read_file(path);
+    CHECK_THROWS_WITH_AS(StoreWriter{path}, doctest::Contains("a store of a resourced before 0.1.0"), Error);
+    CHECK(resourced::test::read_file(path) == before);
+  }
   SUBCASE("a newer version") {
     const std::string path = store_path(dir.path());
     { StoreWriter writer(path); }
@@ -156,16 +163,58 @@ TEST_CASE("what is not a store is refused and left as it is") {
   }
 }
 
-TEST_CASE("rows that cannot be read after the store was opened refuse it, and its files stay") {
+TEST_CASE("drains keep their actors and ends, as do those that begin later, until an event ends them") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  Sequence sequence = 0;
+  const auto commit = [&](const module::EventBody& body, const std::optional<module::Actor>& by = {}) {
+    Record record = record_of(++sequence, body, {}, by);
+    StoreWriter(path).commit({record});
+  };
+  const auto hosts = [](const char* list) { return text::Hostlist::parse(list); };
+  const auto loaded = [&] {
+    StoreWriter writer(path);
+    return state_of(writer);
+  };
+  commit(definition_of("test[0-9]"));
+  commit(module::DrainEvent{{4}, hosts("test4"), "fan", {}, wall_time(4000000100)}, module::ByUser{1000});
+  commit(module::DrainEvent{{5}, hosts("test5"), "x"}, module::ByHost{"test5"});
+  commit(module::DrainEvent{{9}, hosts("test9"), std::nullopt});
+  commit(module::ScheduleEvent{{6, 7}, hosts("test[6-7]"), wall_time(4000000050), wall_time(4000000060), {}});
+  commit(module::ScheduleEvent{{8}, hosts("test8"), wall_time(4000000070), {}, "x"}, module::ByKey{"ops"});
+  commit(module::CancelEvent{{6}, hosts("test6")});
+  const module::State state = loaded();
+  const module::DrainTable& drains = state.targets.drains;
+  REQUIRE(drains.ranks() == text::IdSet{4, 5, 9});
+  CHECK(drains.find(4)->by == module::Actor(module::ByUser{1000}));
+  CHECK(drains.find(4)->until == wall_time(4000000100));
+  CHECK(drains.find(5)->by == module::Actor(module::ByHost{"test5"}));
+  CHECK_FALSE(drains.find(5)->until);
+  CHECK_FALSE(drains.find(9)->by);
+  CHECK_FALSE(drains.find(9)->reason);
+  const module::DrainTable& scheduled = state.targets.scheduled;
+  REQUIRE(scheduled.ranks() == text::IdSet{7, 8});
+  CHECK(scheduled.find(7)->timestamp == wall_time(4000000050));
+  CHECK_FALSE(scheduled.find(7)->reason);
+  CHECK(scheduled.find(7)->until == wall_time(4000000060));
+  CHECK(scheduled.find(8)->by == module::Actor(module::ByKey{"ops"}));
+  CHECK_FALSE(scheduled.find(8)->until);
+  commit(module::CancelEvent{{7, 8}, hosts("test[7-8]")});
+  commit(module::UndrainEvent{{4, 5, 9}, hosts("test[4-5,9]"), {}});
+  CHECK(loaded().targets.scheduled.ranks().empty());
+  CHECK(loaded().targets.drains.ranks().empty());
+}
+
+TEST_CASE("events that cannot be read after the store was opened refuse it, and its files stay") {
   const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
   // A copy of the files as a killed daemon leaves them.
   const resourced::test::TempDir killed;
   {
     StoreWriter writer(path);
-    Record record = drain_record(1, 0, "a", "x");
-    record.changes.inventory = {DefineMethod::reload, "no R", std::nullopt};
-    writer.commit({record});
+    Record unreadable = record_of(1, definition_of("a"));
+    unreadable.rest = "no JSON";
+    writer.commit({unreadable, drain_record(2, 0, "a", "x")});
     std::filesystem::copy(dir.path(), killed.path());
   }
   const std::string copied = store_path(killed.path());
@@ -180,10 +229,10 @@ TEST_CASE("rows that cannot be read after the store was opened refuse it, and it
   const auto before = files();
   REQUIRE(before.at("resourced.sqlite-wal").size() > 4096);
   for (int start = 0; start < 2; ++start) {
-    CHECK_THROWS_WITH_AS(static_cast<void>(StoreWriter{copied}.load()), doctest::Contains("table inventory"),
-                         Error);
     CHECK_THROWS_WITH_AS(static_cast<void>(Store{killed.path()}.load()),
-                         doctest::Contains("restore its directory"), Error);
+                         doctest::Contains("event 1 of the log cannot be applied"), Error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(Store{killed.path()}.load()), doctest::Contains(copied.c_str()),
+                         Error);
     CHECK((files() == before));
   }
 }
@@ -191,29 +240,25 @@ TEST_CASE("rows that cannot be read after the store was opened refuse it, and it
 TEST_CASE("an inventory that no configuration names is there at the next start") {
   const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());
-  const std::string text =
-      R"({"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0-3"}}],"nodelist":["n[0-1]"],)"
-      R"("starttime":0.0,"expiration":0.0}})";
-  {
+  const auto loaded = [&] {
     StoreWriter writer(path);
-    Record record = drain_record(1, 0, "n0", "why");
-    record.changes.inventory = {DefineMethod::dynamic_discovery, text, std::nullopt};
-    writer.commit({record});
-  }
-  const auto discovered = StoreWriter(path).load().inventory;
-  REQUIRE(discovered.resources);
-  CHECK(discovered.method == DefineMethod::dynamic_discovery);
-  CHECK(*discovered.resources == rset::ResourceSet::parse(text));
-  CHECK_FALSE(discovered.replaced);
-  {
-    StoreWriter writer(path);
-    Record record = drain_record(2, 0, "n0", "why");
-    record.changes.inventory = {DefineMethod::reload, text, "what was configured"};
-    writer.commit({record});
-  }
-  const auto loaded = StoreWriter(path).load().inventory;
-  CHECK(loaded.method == DefineMethod::reload);
-  CHECK(loaded.replaced == "what was configured");
+    return state_of(writer).kept_inventory;
+  };
+  module::DefineEvent discovered = definition_of("n[0-1]");
+  discovered.method = DefineMethod::dynamic_discovery;
+  { StoreWriter(path).commit({record_of(1, discovered)}); }
+  module::KeptInventory kept = loaded();
+  REQUIRE(kept.resources);
+  CHECK(kept.method == DefineMethod::dynamic_discovery);
+  CHECK(*kept.resources == *discovered.inventory);
+  CHECK_FALSE(kept.replaced);
+  module::DefineEvent reloaded = definition_of("n[0-1]");
+  reloaded.method = DefineMethod::reload;
+  reloaded.loaded.emplace().replaced = "what was configured";
+  { StoreWriter(path).commit({record_of(2, reloaded)}); }
+  kept = loaded();
+  CHECK(kept.method == DefineMethod::reload);
+  CHECK(kept.replaced == "what was configured");
 }
 
 TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes up a state") {
@@ -238,8 +283,7 @@ TEST_CASE("one corrupted byte anywhere never brings the daemon down, nor makes u
     copy.write("resourced.sqlite", bad);
     try {
       StoreWriter writer(copy.file("resourced.sqlite"));
-      const std::size_t drains = writer.load().drains.size();
-      CHECK(drains <= 20);
+      CHECK(state_of(writer).targets.drains.ranks().count() <= 20);
     } catch (const Error& error) {
       CHECK(std::string(error.what()).find("resourced.sqlite") != std::string::npos);
       ++refused;

@@ -36,15 +36,18 @@ engine::Record seen(engine::Sequence sequence, const std::string& hosts, module:
   return record;
 }
 
-struct Written {
+struct Written final : Deferral {
   std::vector<ChangeLine> lines;
-  std::deque<std::function<void()>> later;
-  ChangeLog log{[this](const ChangeLine& line) { lines.push_back(line); },
-                [this](Seconds /*pause*/, std::function<void()> work) { later.push_back(std::move(work)); }};
+  std::deque<std::function<void()>> deferred;
+  ChangeLog log{[this](const ChangeLine& line) { lines.push_back(line); }, *this};
+  void later(Seconds /*pause*/, std::function<void()> work) override { deferred.push_back(std::move(work)); }
+  void post(std::string_view /*name*/, std::function<void()> work) override {
+    deferred.push_back(std::move(work));
+  }
   /// The time that lines wait for others has passed.
   void pass() {
-    const auto work = std::move(later.front());
-    later.pop_front();
+    const auto work = std::move(deferred.front());
+    deferred.pop_front();
     work();
   }
 };
@@ -59,7 +62,7 @@ TEST_CASE("what agents tell within a second is one line for each kind, once the 
   CHECK(written.lines.empty());
   written.log.on_committed(4);
   CHECK(written.lines.empty());
-  REQUIRE(written.later.size() == 1);
+  REQUIRE(written.deferred.size() == 1);
   written.pass();
   REQUIRE(written.lines.size() == 2);
   CHECK(text_of(written.lines[0]) == "3 nodes torpid: n[1-3]");
@@ -68,10 +71,10 @@ TEST_CASE("what agents tell within a second is one line for each kind, once the 
   CHECK_FALSE(written.lines[0].by);
   CHECK(text_of(written.lines[1]) == "1 node online: n7");
   written.log.on_committed(5);
-  REQUIRE(written.later.size() == 1);
+  REQUIRE(written.deferred.size() == 1);
   written.pass();
   CHECK(text_of(written.lines[2]) == "1 node offline: n9");
-  CHECK(written.later.empty());
+  CHECK(written.deferred.empty());
 }
 
 TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
@@ -157,9 +160,11 @@ TEST_CASE("lines are limited, the next one says how many are missing, and agents
 }
 
 TEST_CASE("without a log nothing is kept") {
-  ChangeLog log(nullptr, nullptr);
+  Written none;
+  ChangeLog log(nullptr, none);
   log.add(drained(1, "n1", std::nullopt, nobody), steady_time(1));
   log.on_committed(1);
+  CHECK(none.deferred.empty());
 }
 
 }  // namespace

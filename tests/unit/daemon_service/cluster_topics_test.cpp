@@ -21,15 +21,16 @@ using service::ClusterTopics;
 using Roster = ::resourced::cluster::Roster;
 using Answer = std::variant<Roster, Error>;
 
-struct LeaderStand : Stand {
+struct LeaderStand : Stand, private service::Leadership {
+  [[nodiscard]] std::string name() const override { return "a"; }
+  [[nodiscard]] proto::topics::Term term() const override { return {7, "c1"}; }
+  [[nodiscard]] bool may_serve() const override { return is_serving; }
+  void ask_roster(TakeRoster take) override { questions.push_back(std::move(take)); }
+  void hand_over(const std::string& successor) override { handed_over.push_back(successor); }
+  [[nodiscard]] std::optional<std::string> stalled() const override { return why_stalled; }
+
   LeaderStand() {
-    leadership = service::Leadership{
-        "a",
-        {7, "c1"},
-        [this] { return may_serve; },
-        [this](service::Leadership::TakeRoster take) { questions.push_back(std::move(take)); },
-        [this](const std::string& successor) { handed_over.push_back(successor); },
-        [this] { return stalled; }};
+    leadership = this;
     restart();
   }
 
@@ -48,10 +49,10 @@ struct LeaderStand : Stand {
     return roster;
   }
 
-  bool may_serve = true;
-  std::deque<service::Leadership::TakeRoster> questions;
+  bool is_serving = true;
+  std::deque<TakeRoster> questions;
   std::vector<std::string> handed_over;
-  std::optional<std::string> stalled;
+  std::optional<std::string> why_stalled;
 };
 
 }  // namespace
@@ -200,7 +201,7 @@ TEST_CASE_FIXTURE(LeaderStand,
                   "while commits stall, changes are refused at once and everything else is served") {
   const auto client = connect();
   const json status = json::parse(call(client, "resource.status").text());
-  stalled = "etcd is slow";
+  why_stalled = "etcd is slow";
   const struct {
     const char* topic;
     json payload;
@@ -231,13 +232,13 @@ TEST_CASE_FIXTURE(LeaderStand,
   CHECK(call(client, "resource.ready").text() == "etcd is slow");
   request(client, "resource.acquire", nullptr, streaming);
   CHECK(receive_json(client).contains("resources"));
-  stalled.reset();
+  why_stalled.reset();
   CHECK(call(client, "resource.drain", {{"targets", "0"}, {"reason", "bad"}}).errnum() == 0);
 }
 
 TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve answers nobody") {
   const auto client = connect();
-  may_serve = false;
+  is_serving = false;
   request(client, "resource.leader");
   settle();
   CHECK(silent(client));
@@ -247,7 +248,7 @@ TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve answers nobody") {
 TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve any more ends no question that it had") {
   const auto client = connect();
   request(client, "resource.journal", nullptr, streaming);
-  may_serve = false;
+  is_serving = false;
   settle();
   catch_up();
   CHECK(silent(client));
@@ -262,13 +263,13 @@ TEST_CASE_FIXTURE(LeaderStand,
   transport.full.insert(client);
   for (const char* target : {"0", "1", "2"}) call(connect(), "resource.drain", {{"targets", target}});
   transport.full.clear();
-  may_serve = false;
+  is_serving = false;
   service->on_writable();
   std::size_t told = 0;
   for (; !silent(client); ++told) CHECK(receive_json(client)["events"].size() == 1);
   // One event was encoded before, and leaves still.
   CHECK(told <= 1);
-  may_serve = true;
+  is_serving = true;
   service->on_writable();
   CHECK_FALSE(silent(client));
 }

@@ -63,6 +63,19 @@ std::vector<TopicRow> topics() {
   };
 }
 
+TEST_CASE("each way in tells of the user, whose groups may give a role, also where he has none yet") {
+  Stand stand;
+  const auto told = [&](const auto& ask, std::uint32_t uid) {
+    stand.users_told.clear();
+    (void)ask(transport::Credentials{uid, uid, {}, {}});
+    return stand.users_told == std::vector<std::uint32_t>{uid};
+  };
+  CHECK(told([&](const auto& who) { return stand.service->welcomes(who); }, 4711));
+  CHECK(told([&](const auto& who) { return stand.service->may_read(who); }, 4712));
+  (void)stand.connect({4713, 4713, {}, {}});
+  CHECK(stand.service->connected_users() == std::set<std::uint32_t>{4713});
+}
+
 TEST_CASE("each topic has its role, and everybody else is denied it and leaves no trace") {
   const struct {
     char letter;
@@ -250,6 +263,87 @@ TEST_CASE("a key that is revoked or exchanged is cut off at once, with what it h
   // Requests of its former connection are ignored.
   stand.request(scheduler, "resource.status");
   CHECK(stand.silent(scheduler));
+}
+
+TEST_CASE("hosts of a key bind all that it changes, whatever its roles") {
+  Stand stand("n[0-7]");
+  const config::AccessKey rack{"rack",
+                               std::string(40, 'r'),
+                               {Role::agent, Role::admin, Role::scheduler},
+                               text::Hostlist::parse("n[3-4],gone")};
+  stand.service->set_access(access({}, {rack}));
+  const proto::ClientId client = stand.connect(key('r'));
+  const proto::ClientId owner = stand.connect();
+  const auto errnum = [&](const char* topic, const json& payload) {
+    const proto::Message response = stand.call(client, topic, payload);
+    if (response.errnum() == EPERM) CHECK(response.text().find("key rack") != std::string::npos);
+    return response.errnum();
+  };
+  const json before = json::parse(stand.call(owner, "resource.status").text());
+  for (const char* targets : {"0", "n0", "n[3-5]", "0-7"}) {
+    CAPTURE(targets);
+    for (const char* topic : {"resource.drain", "resource.undrain", "resource.shrink", "resource.unshrink"})
+      CHECK(errnum(topic, {{"targets", targets}}) == EPERM);
+    CHECK(errnum("resource.property", {{"op", "add"}, {"name", "x"}, {"targets", targets}}) == EPERM);
+  }
+  const std::pair<const char*, json> wide[] = {{"resource.expiration", {{"expiration", 5000}}},
+                                               {"resource.expiration-update", {{"expiration", 5000}}},
+                                               {"resource.reload", nullptr},
+                                               {"resource.acquire-mute", nullptr},
+                                               {"resource.hand-over", nullptr},
+                                               {"resource.alloc", json::object()},
+                                               {"resource.free", {{"id", "1"}}}};
+  for (const auto& [topic, payload] : wide) {
+    CAPTURE(topic);
+    CHECK(errnum(topic, payload) == EPERM);
+  }
+  stand.request(client, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(client).errnum() == EPERM);
+  CHECK(json::parse(stand.call(owner, "resource.status").text()) == before);
+
+  CHECK(errnum("resource.drain", {{"targets", "n[3-4]"}}) == 0);
+  CHECK(errnum("resource.undrain", {{"targets", "3-4"}}) == 0);
+  CHECK(errnum("resource.property", {{"op", "add"}, {"name", "x"}, {"targets", "n4"}}) == 0);
+  CHECK(errnum("resource.shrink", {{"targets", "n3"}}) == 0);
+  CHECK(errnum("resource.unshrink", {{"targets", "n3"}}) == 0);
+  CHECK(errnum("resource.drain", {{"targets", "gone"}}) == EINVAL);
+  CHECK(errnum("resource.status", nullptr) == 0);
+}
+
+TEST_CASE("an allocation is freed by force with a key that is bound to its hosts, and with no other") {
+  Stand stand("n[0-7]");
+  const config::AccessKey rack{"rack", std::string(40, 'r'), {Role::admin}, text::Hostlist::parse("n[3-4]")};
+  stand.service->set_access(access({}, {rack}));
+  const proto::ClientId owner = stand.connect();
+  stand.request(owner, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(owner).errnum() == 0);
+  const auto allocate = [&](const char* id, const char* rank, const char* host) {
+    const json r{{"version", 1},
+                 {"execution",
+                  {{"R_lite", {{{"rank", rank}, {"children", {{"core", "0"}}}}}},
+                   {"nodelist", {host}},
+                   {"starttime", 0},
+                   {"expiration", 0}}}};
+    CHECK(stand.call(owner, "resource.alloc", {{"id", id}, {"R", r}}).errnum() == 0);
+  };
+  allocate("a", "2-3", "n[2-3]");
+  allocate("b", "4", "n4");
+  const proto::ClientId client = stand.connect(key('r'));
+  CHECK(stand.call(client, "resource.force-free", {{"id", "a"}}).errnum() == EPERM);
+  CHECK(stand.call(client, "resource.force-free", {{"id", "b"}}).errnum() == 0);
+  CHECK(stand.call(client, "resource.force-free", {{"id", "c"}}).errnum() == ENOENT);
+}
+
+TEST_CASE("an acquisition ends when its key is bound to hosts") {
+  Stand stand;
+  config::AccessKey scheduler{"s", std::string(40, 's'), {Role::scheduler}};
+  stand.service->set_access(access({}, {scheduler}));
+  const proto::ClientId client = stand.connect(key('s'));
+  stand.request(client, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(client).errnum() == 0);
+  scheduler.hosts = text::Hostlist::parse("n0");
+  stand.service->set_access(access({}, {scheduler}));
+  CHECK(stand.receive(client).errnum() == EPERM);
 }
 
 TEST_CASE("a role that is lost ends what it was needed for, and nothing else") {

@@ -15,15 +15,17 @@ using module::PartitionHolder;
 using Holders = std::vector<PartitionHolder>;
 
 /// A leader of two partitions and the rest.
-struct HoldersStand : Stand {
+struct HoldersStand : Stand, private service::Leadership {
+  [[nodiscard]] std::string name() const override { return "a"; }
+  [[nodiscard]] proto::topics::Term term() const override { return {7, "cluster"}; }
+  [[nodiscard]] bool may_serve() const override { return true; }
+  void ask_roster(TakeRoster /*take*/) override {}
+  void hand_over(const std::string& /*successor*/) override {}
+  [[nodiscard]] std::optional<std::string> stalled() const override { return std::nullopt; }
+  void keep_holders(const Holders& holders) override { kept.push_back(holders); }
+
   HoldersStand() {
-    leadership = service::Leadership{"a",
-                                     {7, "cluster"},
-                                     [] { return true; },
-                                     [](const service::Leadership::TakeRoster&) {},
-                                     [](const std::string&) {},
-                                     [] { return std::nullopt; },
-                                     [this](const Holders& holders) { kept.push_back(holders); }};
+    leadership = this;
     partitions.push_back({"batch", text::IdSet{0, 1}, {}});
     partitions.push_back({"night", text::IdSet{2, 3}, {}});
     restart();

@@ -69,7 +69,7 @@ class MemoryLog final : public log::EventLog {
   log::Sequence committed_ = 0;
 };
 
-struct Instance {
+struct Instance final : service::Program {
   FakeTransport transport;
   MemoryLog log;
   std::deque<std::function<void()>> later;
@@ -80,21 +80,20 @@ struct Instance {
   explicit Instance(const char* hosts = "h,h,a,b", const char* online = "0-3") {
     // Many of these requests are refused.
     resourced::os::set_log_level(resourced::os::Level::off);
-    service::Service::Settings settings{
-        .configuration = "{}",
-        .access = peers::Access({}, 0),
-        .limits = {},
-        .uptime = [] { return steady_time(1); },
-        .agents = std::nullopt,
-        .wake_at = [](SteadyTime) {},
-        .reload = nullptr,
-        .load = nullptr,
-        .later = [this](Seconds, std::function<void()> work) { later.push_back(std::move(work)); }};
     service = std::make_unique<service::Service>(
-        log, [] { return wall_time(1000); }, std::move(settings));
+        log, *this,
+        service::Service::Settings{.configuration = "{}", .access = peers::Access({}, 0), .limits = {}});
     service->step(engine::Begin{Hostlist::parse(hosts), ids(online), {}});
     settle();
   }
+
+  [[nodiscard]] WallTime wall_now() const override { return wall_time(1000); }
+  [[nodiscard]] SteadyTime steady_now() const override { return steady_time(1); }
+  void run_later(Seconds /*pause*/, std::function<void()> work) override { later.push_back(std::move(work)); }
+  void wake_at(SteadyTime /*when*/) override {}
+  void reload(const By& /*by*/) override {}
+  void load(const ResourceSet& /*resources*/, const std::string& /*path*/, bool /*force*/,
+            const By& /*by*/) override {}
 
   static IdSet ids(std::string_view text) { return text.empty() ? IdSet{} : IdSet::parse(text); }
 

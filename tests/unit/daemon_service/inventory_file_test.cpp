@@ -27,14 +27,13 @@ namespace {
 
 /// Files whose reading ends when the test decides, each with an Error of its path, and the loop that receives
 /// the results.
-class Files {
+class Files final : public service::Deferral {
  public:
-  service::InventoryFile::Post post() {
-    return [this](std::function<void()> work) {
-      const std::lock_guard lock(mutex_);
-      posted_.push_back(std::move(work));
-      changed_.notify_all();
-    };
+  void later(Seconds /*pause*/, std::function<void()> work) override { post("", std::move(work)); }
+  void post(std::string_view /*name*/, std::function<void()> work) override {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(work));
+    changed_.notify_all();
   }
   service::InventoryFile::Read read() {
     return [this](const std::string& path) -> service::InventoryFile::Result {
@@ -82,7 +81,7 @@ struct Reading {
   }
 
   Files files;
-  service::InventoryFile file{files.post(), files.read()};
+  service::InventoryFile file{files, files.read()};
   std::vector<std::string> told;
   int unread = 0;
 };
@@ -136,7 +135,7 @@ TEST_CASE("files that never end are bounded, and one that does makes room") {
 TEST_CASE("what the reading throws is the result") {
   Files files;
   const auto result_of = [&](const service::InventoryFile::Read& read) {
-    service::InventoryFile file(files.post());
+    service::InventoryFile file(files);
     std::optional<Error> result;
     file.read(
         "dir", [&](const service::InventoryFile::Result& ended) { result = std::get<Error>(ended); }, read);

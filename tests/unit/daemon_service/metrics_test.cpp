@@ -170,8 +170,11 @@ TEST_CASE("metrics: the counts are those of the states, after each of many rando
 TEST_CASE("metrics: transitions count targets, and the time of an unavailable node is that of its events") {
   Stand stand;
   const proto::ClientId admin = stand.connect();
-  (void)stand.call(admin, "resource.drain", {{"targets", "1-3"}});
   auto shown = metrics(stand, admin);
+  for (const char* name : {"drain", "undrain", "offline", "torpid", "lively", "shrink"})
+    CHECK(shown.at(fmt::format("resourced_node_transitions_total{{event=\"{}\"}}", name)) == "0");
+  (void)stand.call(admin, "resource.drain", {{"targets", "1-3"}});
+  shown = metrics(stand, admin);
   CHECK(shown.at("resourced_node_transitions_total{event=\"drain\"}") == "3");
   CHECK(shown.at("resourced_node_unavailable_seconds_count") == "0");
   (void)stand.call(admin, "resource.undrain", {{"targets", "1-2"}});

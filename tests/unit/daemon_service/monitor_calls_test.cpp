@@ -234,6 +234,30 @@ TEST_CASE("expiration-update does what resource.expiration does, errors included
   }
 }
 
+TEST_CASE("stats and metrics tell the longest wait of a request for the commit of others") {
+  Stand stand;
+  const proto::ClientId owner = stand.connect();
+  const proto::ClientId user = stand.connect();
+  const auto stats = [&] { return json::parse(stand.call(owner, "resource.stats-get").text()); };
+  CHECK(stand.call(owner, "resource.stats-clear").errnum() == 0);
+  CHECK(stats()["longest-wait"] == json{{"topic", ""}, {"ms", 0.0}});
+
+  stand.request(owner, "resource.drain", {{"targets", "0"}}, noresponse);
+  stand.request(user, "resource.ping", json::object());
+  CHECK(stand.silent(user));
+  stand.uptime += Seconds(0.525);
+  stand.settle();
+  CHECK(stand.receive(user).errnum() == 0);
+  const json found = stats();
+  CHECK(found["longest-wait"]["topic"] == "resource.ping");
+  CHECK(found["longest-wait"]["ms"].get<double>() == doctest::Approx(525));
+  const std::string metrics = json::parse(stand.call(owner, "resource.metrics").text())["text"];
+  CHECK(metrics.find("\nresourced_response_wait_longest_seconds 0.525\n") != std::string::npos);
+
+  CHECK(stand.call(owner, "resource.stats-clear").errnum() == 0);
+  CHECK(stats()["longest-wait"]["topic"] == "");
+}
+
 TEST_CASE("stats tell the longest hold of the loop and its topic, and stats-clear begins anew") {
   Stand stand;
   const proto::ClientId owner = stand.connect();

@@ -63,6 +63,33 @@ TEST_CASE("agents are the targets whose agents are connected") {
   CHECK(peers(stand)["agents"] == "");
 }
 
+TEST_CASE("boots are told as connected agents report them, for the targets of the request") {
+  Stand stand("n[0-7]", 1000, nodes::Settings());
+  const auto join = [&](const std::string& host, const char* boot) {
+    rset::InventoryBuilder builder;
+    builder.add(text::Hostlist::parse(host), text::IdSet::parse("0-3"), {}, {});
+    json hello{{"hostname", host}, {"R", json::parse(builder.finish().encode())}};
+    if (*boot != '\0') hello["boot-id"] = boot;
+    const proto::ClientId agent = stand.connect();
+    stand.request(agent, "resource.agent", hello, streaming);
+    stand.settle();
+    return agent;
+  };
+  const auto boots = [&](const json& payload) {
+    return json::parse(stand.call(stand.connect(), "resource.peers", payload).text()).value("boots", json());
+  };
+  join("n3", "aa");
+  join("n4", "");
+  const proto::ClientId fifth = join("n5", "ab");
+  CHECK(boots({{"targets", "3-6"}}) == json{{"3", "aa"}, {"5", "ab"}});
+  CHECK(boots({{"targets", "n5"}}) == json{{"5", "ab"}});
+  CHECK(boots(json::object()).is_null());
+  // After a reboot, and of an agent that is gone.
+  join("n3", "ba");
+  stand.disconnect(fifth);
+  CHECK(boots({{"targets", "3-6"}}) == json{{"3", "ba"}});
+}
+
 TEST_CASE("faults are told for the targets of the request, and only for those") {
   nodes::Settings settings;
   Stand stand("n[0-7]", 1000, settings);
@@ -87,9 +114,23 @@ TEST_CASE("faults are told for the targets of the request, and only for those") 
   join("n4", "0-3");
   CHECK(faults({{"targets", "n[0-7]"}})["unfit"] ==
         json{{"2", "missing resources: core3"}, {"3", "health: the check failed with status 1"}});
+  CHECK(faults({{"targets", "n[0-7]"}})["unfit-since"].size() == 1);
+  const json since = faults({{"targets", "3-4"}})["unfit-since"]["3"];
+  CHECK(since.is_number());
+  // Another check that fails is the same failure.
+  stand.request(sick, "resource.agent-health", {{"status", 2}});
+  stand.settle();
+  CHECK(faults({{"targets", "3"}})["unfit"] == json{{"3", "health: the check failed with status 2"}});
+  CHECK(faults({{"targets", "3"}})["unfit-since"]["3"] == since);
+  stand.request(sick, "resource.agent-health", {{"status", 0}});
+  stand.settle();
+  CHECK(faults({{"targets", "3"}})["unfit-since"] == json::object());
+  stand.request(sick, "resource.agent-health", {{"status", 1}});
+  stand.settle();
   CHECK(faults({{"targets", "3-4"}})["unfit"] == json{{"3", "health: the check failed with status 1"}});
   CHECK(faults({{"targets", "n0"}})["unfit"] == json::object());
   CHECK_FALSE(faults(nullptr).contains("unfit"));
+  CHECK_FALSE(faults(nullptr).contains("unfit-since"));
   CHECK(stand.call(stand.connect(), "resource.peers", {{"targets", "n99"}}).errnum() == EINVAL);
 }
 

@@ -64,15 +64,16 @@ class HeldLog final : public log::EventLog {
 };
 
 /// A leader with a drain of rank 1, and one of rank 2 that is not committed, whose client waits.
-struct StalledStand : Stand {
+struct StalledStand : Stand, private service::Leadership {
+  [[nodiscard]] std::string name() const override { return "a"; }
+  [[nodiscard]] proto::topics::Term term() const override { return {7, "cluster"}; }
+  [[nodiscard]] bool may_serve() const override { return true; }
+  void ask_roster(TakeRoster take) override { questions.push_back(std::move(take)); }
+  void hand_over(const std::string& /*successor*/) override {}
+  [[nodiscard]] std::optional<std::string> stalled() const override { return why_stalled; }
+
   StalledStand() {
-    leadership = service::Leadership{
-        "a",
-        {7, "cluster"},
-        [] { return true; },
-        [this](service::Leadership::TakeRoster take) { questions.push_back(std::move(take)); },
-        [](const std::string&) {},
-        [this] { return stalled; }};
+    leadership = this;
     over_store = [this](log::Store& store) {
       auto made = std::make_unique<HeldLog>(store);
       held = made.get();
@@ -87,9 +88,9 @@ struct StalledStand : Stand {
     request(operator_, "resource.drain", {{"targets", "2"}, {"reason", "stuck"}});
     REQUIRE(silent(operator_));
   }
-  void stall() { stalled = "etcd is slow"; }
+  void stall() { why_stalled = "etcd is slow"; }
   void go_on() {
-    stalled.reset();
+    why_stalled.reset();
     held->release();
     settle();
   }
@@ -116,8 +117,8 @@ struct StalledStand : Stand {
   }
 
   HeldLog* held = nullptr;
-  std::optional<std::string> stalled;
-  std::deque<service::Leadership::TakeRoster> questions;
+  std::optional<std::string> why_stalled;
+  std::deque<TakeRoster> questions;
   log::Sequence before = 0;
   proto::ClientId operator_{};
 };
@@ -182,7 +183,7 @@ TEST_CASE_FIXTURE(StalledStand,
   CHECK(read("resource.leader")["epoch"] == 7);
   CHECK(read("config.get") == json::object());
   CHECK(read("resource.stats-get").at("events") == before);
-  CHECK(read("resource.status-at", {{"at", 4e9}})["drain"].size() == 1);
+  CHECK(read("resource.status-at", {{"at", now}})["drain"].size() == 1);
   const auto client = connect();
   const proto::Message ready = ask(client, "resource.ready");
   CHECK(ready.errnum() == EAGAIN);

@@ -30,7 +30,10 @@ using text::IdSet;
 using Roster = ::resourced::cluster::Roster;
 
 /// A daemon that led until event 3, a drain of rank 1, and follows another one since.
-struct StandbyStand : Stand {
+struct StandbyStand : Stand, private service::Following {
+  [[nodiscard]] Standing standing() const override { return now_standing; }
+  void ask_roster(TakeRoster take) override { questions.push_back(std::move(take)); }
+
   StandbyStand() {
     const auto client = connect();
     REQUIRE(call(client, "resource.drain", {{"targets", "1"}, {"reason", "own"}}).errnum() == 0);
@@ -40,22 +43,19 @@ struct StandbyStand : Stand {
     led_hosts = json::parse(call(client, "attr.get", {{"name", "hostlist"}}).text());
     disconnect(client);
     at_first = service->engine().applied();
-    following = service::Following{
-        [this] { return standing; },
-        [this](service::Leadership::TakeRoster take) { questions.push_back(std::move(take)); },
-        module::snapshot_of(service->engine().module())};
+    following = this;
+    state = service->engine().module().state();
     restart();
   }
 
   /// The next event of the leader, durable at once.
   log::Record follow(const module::EventBody& body, std::shared_ptr<const std::string> resources = nullptr,
-                     std::shared_ptr<const module::Snapshot> snapshot = nullptr) {
-    log::Record record;
-    record.sequence = ++sequence;
-    record.timestamp = wall_time(2000);
-    record.name = proto::event_name(body);
-    record.text = proto::encode_event({record.timestamp, body});
-    record.resources = std::move(resources);
+                     std::shared_ptr<const module::State> snapshot = nullptr) {
+    engine::Record event;
+    event.sequence = ++sequence;
+    event.event = {wall_time(2000), body};
+    event.resources = std::move(resources);
+    log::Record record = log::make_record(std::move(event));
     record.snapshot = std::move(snapshot);
     take(record);
     return record;
@@ -69,8 +69,8 @@ struct StandbyStand : Stand {
 
   json status() { return json::parse(call(connect(), "resource.status").text()); }
 
-  service::Following::Standing standing{"standby, a leads at tcp://a:7481", true};
-  std::deque<service::Leadership::TakeRoster> questions;
+  Standing now_standing{"standby, a leads at tcp://a:7481", true};
+  std::deque<TakeRoster> questions;
   json led;
   json led_view;
   json led_inventory;
@@ -175,23 +175,26 @@ TEST_CASE_FIXTURE(StandbyStand, "a jobspec is checked against the inventory of t
   CHECK(call(client, "feasibility.check", jobspec(1, "fast")).errnum() == 0);
 }
 
-TEST_CASE_FIXTURE(StandbyStand, "a definition has the states that the leader gives with it") {
+TEST_CASE_FIXTURE(StandbyStand, "a definition has all that it changes") {
   sequence = at_first;
   auto next = std::make_shared<const ResourceSet>(
       ResourceSet({{IdSet{0, 1}, IdSet{0}, {}}}, Hostlist::parse("n1,x")));
-  module::Snapshot states;
-  states.inventory = *next;
-  states.states.online = IdSet{0};
-  states.exclude = IdSet{1};
+  module::RestartEvent restart;
+  restart.ranks = IdSet{0, 1};
+  restart.online = IdSet{0};
+  restart.nodelist = next->nodelist();
+  follow(restart);
   DefineEvent define;
   define.inventory = next;
-  follow(define, std::make_shared<const std::string>(next->encode()),
-         std::make_shared<const module::Snapshot>(states));
+  define.exclude = IdSet{1};
+  follow(define, std::make_shared<const std::string>(next->encode()));
   const json after = status();
   CHECK(after["R"]["execution"]["nodelist"] == json::array({"n1,x"}));
   CHECK(after["exclude"] == "1");
   CHECK(after["offline"] == "1");
-  CHECK(after["drain"].empty());
+  // The drain of n1 moves with its host.
+  REQUIRE(after["drain"].size() == 1);
+  CHECK(after["drain"]["0"]["reason"] == "own");
 }
 
 TEST_CASE_FIXTURE(StandbyStand,
@@ -201,15 +204,17 @@ TEST_CASE_FIXTURE(StandbyStand,
   strange.sequence = sequence + 1;
   strange.timestamp = wall_time(2000);
   strange.name = "drain";
+  strange.rest = "";
   strange.text = R"({"timestamp":2000,"name":"drain","context":{"idset":"x"}})";
   take(strange);
   const auto client = connect();
   CHECK(call(client, "resource.status").errnum() == EAGAIN);
   follow(drain(3, "n3", "theirs"));
   CHECK(call(client, "resource.status").errnum() == EAGAIN);
-  module::Snapshot states;
-  states.inventory = ResourceSet({{IdSet{0}, IdSet{0}, {}}}, Hostlist::parse("n0"));
-  follow(drain(0, "n0", "again"), nullptr, std::make_shared<const module::Snapshot>(states));
+  module::State later;
+  later.defined = true;
+  later.inventory = ResourceSet({{IdSet{0}, IdSet{0}, {}}}, Hostlist::parse("n0"));
+  follow(drain(0, "n0", "again"), nullptr, std::make_shared<const module::State>(later));
   CHECK(status()["R"]["execution"]["nodelist"] == json::array({"n0"}));
 }
 
@@ -307,7 +312,7 @@ TEST_CASE_FIXTURE(StandbyStand, "readiness and metrics tell a standby from one t
   CHECK(text.find("resourced_log_events " + std::to_string(at_first) + "\n") != std::string::npos);
   // They would count twice in a sum over all daemons.
   CHECK(text.find("resourced_nodes") == std::string::npos);
-  standing = {"standby, etcd does not answer (no route)", false};
+  now_standing = {"standby, etcd does not answer (no route)", false};
   const proto::Message refused = call(client, "resource.ready");
   CHECK(refused.errnum() == EAGAIN);
   CHECK(refused.text() == "standby, etcd does not answer (no route)");
@@ -318,7 +323,7 @@ TEST_CASE_FIXTURE(StandbyStand, "readiness and metrics tell a standby from one t
 
 TEST_CASE_FIXTURE(StandbyStand, "a standby whose files differ stays ready, and says so") {
   const auto client = connect();
-  standing.differs = {"inventory", "access"};
+  now_standing.differs = {"inventory", "access"};
   CHECK(json::parse(call(client, "resource.ready").text())["text"] ==
         "standby, a leads at tcp://a:7481; its files differ from the leader's: inventory, access\n");
   const auto text = json::parse(call(client, "resource.metrics").text())["text"].get<std::string>();
@@ -350,11 +355,11 @@ TEST_CASE_FIXTURE(StandbyStand, "the members are told with the leader, or withou
 
 TEST_CASE("a standby with an empty log knows no inventory, and serves the first definition") {
   Stand stand;
-  stand.following =
-      service::Following{[] {
-                           return service::Following::Standing{"standby, joins the cluster", false};
-                         },
-                         nullptr, std::nullopt};
+  struct Joining final : service::Following {
+    [[nodiscard]] Standing standing() const override { return {"standby, joins the cluster", false}; }
+    void ask_roster(TakeRoster /*take*/) override {}
+  } joining;
+  stand.following = &joining;
   stand.restart();
   const auto client = stand.connect();
   for (const char* topic : {"resource.status", "resource.sched-status", "resource.get"})

@@ -89,7 +89,7 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
 TEST_CASE("stats: the quotient, and no division by nothing") {
   service::Stats stats;
   service::Stats::Gauges gauges;
-  const auto counted = [&] { return proto::topics::parse_stats(json::parse(stats.encode(gauges))); };
+  const auto counted = [&] { return proto::topics::parse_stats(json::parse(stats.encode(gauges, {}, {}))); };
   CHECK(counted().events_per_commit == 0);
   gauges.events = 12;
   gauges.commits = 4;
@@ -156,7 +156,7 @@ TEST_CASE("stats: frames that were dropped, and clients that did not read") {
 
 TEST_CASE("stats: memory is what the process has, in bytes") {
   const auto memory = [] {
-    return proto::topics::parse_stats(json::parse(service::Stats().encode({}))).memory;
+    return proto::topics::parse_stats(json::parse(service::Stats().encode({}, {}, {}))).memory;
   };
   const std::uint64_t before = memory();
   constexpr std::uint64_t mebibyte = 1024 * 1024;

@@ -4,6 +4,7 @@
 
 #include "daemon/log/store.hpp"
 #include "daemon/streams/journal.hpp"
+#include "service_stand.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::daemon::log {
@@ -22,7 +23,8 @@ struct Fixture {
   resourced::test::TempDir dir;
   peers::Clients clients;
   streams::Registry registry;
-  streams::Outbox outbox{clients, {}};
+  test::NoNews no_news;
+  streams::Outbox outbox{clients, no_news};
   Store store{dir.path()};
   streams::Journal journal{outbox, registry, store, 100, [] {}};
 };

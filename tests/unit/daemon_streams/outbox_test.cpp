@@ -25,12 +25,16 @@ proto::Message response_of(const std::string& text) {
 }
 
 /// An outbox with two clients, and the messages that it has sent, in one list.
-struct Box {
+struct Box final : streams::Outbox::Listener {
   Box() {
     for (const proto::ClientId client : {reader, other}) clients.add(transport, client, {}, {});
   }
+  void on_update(log::Sequence after, const Update& change) override {
+    updates.emplace_back(after, change.holder);
+  }
+  void on_unreachable(proto::ClientId client) override { gone.push_back(client); }
   void respond(log::Sequence after, const std::string& text, proto::ClientId to = reader) {
-    outbox.push(after, Response{to, response_of(text)});
+    outbox.push(after, Response{to, response_of(text)}, {});
   }
   void update(log::Sequence after, engine::HolderId holder) { outbox.push(after, Update{holder, {}}); }
   std::vector<std::string> sent_to(proto::ClientId client) {
@@ -44,13 +48,44 @@ struct Box {
   peers::Clients clients;
   std::vector<std::pair<log::Sequence, engine::HolderId>> updates;
   std::vector<proto::ClientId> gone;
-  streams::Outbox outbox{
-      clients,
-      {[this](log::Sequence after, const Update& change) { updates.emplace_back(after, change.holder); },
-       [this](proto::ClientId client) { gone.push_back(client); }}};
+  streams::Outbox outbox{clients, *this};
 };
 
 using Texts = std::vector<std::string>;
+
+TEST_CASE("outbox: the longest wait of a response for a commit is known, with its topic") {
+  Box box;
+  const streams::LongestWait& waits = box.outbox.waits();
+  const auto respond = [&](log::Sequence after, const char* topic, double since) {
+    box.outbox.push(after, Response{reader, proto::make_response(proto::make_request(topic, 1))},
+                    steady_time(since));
+  };
+  respond(0, "resource.get", 1);
+  box.update(1, 1);
+  box.outbox.committed(1, steady_time(1000));
+  CHECK(waits.longest().topic.empty());
+  CHECK(waits.recent(steady_time(1000)) == Seconds(0));
+
+  respond(2, "resource.drain", 1000);
+  respond(2, "resource.ping", 1000.25);
+  respond(3, "resource.status", 1000.5);
+  box.outbox.committed(2, steady_time(1001));
+  CHECK(waits.longest().topic == "resource.drain");
+  CHECK(waits.longest().time == Seconds(1));
+  box.outbox.committed(3, steady_time(1001));
+  CHECK(waits.longest().topic == "resource.drain");
+
+  // What Prometheus reads falls again, after a minute at the earliest.
+  CHECK(waits.recent(steady_time(1060)) == Seconds(1));
+  respond(4, "resource.undrain", 1070);
+  box.outbox.committed(4, steady_time(1070.5));
+  CHECK(waits.recent(steady_time(1080)) == Seconds(1));
+  CHECK(waits.recent(steady_time(1135)) == Seconds(0.5));
+  CHECK(waits.recent(steady_time(1195)) == Seconds(0));
+  CHECK(waits.longest().time == Seconds(1));
+  box.outbox.waits().clear();
+  CHECK(waits.longest().time == Seconds(0));
+}
 
 TEST_CASE("outbox: a response leaves with the commit of its event, and at once if that is on disk") {
   Box box;
@@ -58,9 +93,9 @@ TEST_CASE("outbox: a response leaves with the commit of its event, and at once i
   CHECK(box.sent_to(reader) == Texts{"nothing has happened"});
   box.respond(2, "second");
   CHECK_FALSE(box.outbox.empty());
-  box.outbox.committed(1);
+  box.outbox.committed(1, {});
   CHECK(box.sent_to(reader).size() == 1);
-  box.outbox.committed(2);
+  box.outbox.committed(2, {});
   CHECK(box.sent_to(reader) == Texts{"nothing has happened", "second"});
   CHECK(box.outbox.empty());
   box.respond(1, "of an earlier event");
@@ -74,11 +109,11 @@ TEST_CASE("outbox: a commit lets out what waits for it, in order, and keeps the 
   box.respond(2, "b", other);
   box.respond(3, "c");
   CHECK(box.sent_to(reader).empty());
-  box.outbox.committed(2);
+  box.outbox.committed(2, {});
   CHECK(box.sent_to(reader) == Texts{"a"});
   CHECK(box.updates == std::vector<std::pair<log::Sequence, engine::HolderId>>{{2, 7}});
   CHECK(box.sent_to(other) == Texts{"b"});
-  box.outbox.committed(3);
+  box.outbox.committed(3, {});
   CHECK(box.sent_to(reader) == Texts{"a", "c"});
 }
 
@@ -89,7 +124,7 @@ TEST_CASE("outbox: responses that wait count for their client until they leave")
   box.respond(1, "c", other);
   CHECK(box.waiting(reader) == 2);
   CHECK(box.waiting(other) == 1);
-  box.outbox.committed(1);
+  box.outbox.committed(1, {});
   CHECK(box.waiting(reader) == 0);
   CHECK(box.waiting(other) == 0);
   box.respond(1, "d");
@@ -101,7 +136,7 @@ TEST_CASE("outbox: a client that is gone when its response leaves is told of, on
   box.transport.gone.insert(reader);
   box.respond(1, "a");
   CHECK(box.gone.empty());
-  box.outbox.committed(1);
+  box.outbox.committed(1, {});
   CHECK(box.gone == std::vector{reader});
   CHECK(box.clients.find(reader) == nullptr);
 }
@@ -143,7 +178,7 @@ TEST_CASE("outbox: when the store fails, its error takes the place of what waits
 
 TEST_CASE("outbox: a stream sends now or not at all, and its last message waits for room") {
   Box box;
-  box.outbox.committed(3);
+  box.outbox.committed(3, {});
   CHECK(box.outbox.offer(3, reader, response_of("a")) == transport::SendResult::sent);
   box.transport.full.insert(reader);
   CHECK(box.outbox.offer(3, reader, response_of("b")) == transport::SendResult::full);

@@ -34,7 +34,7 @@ Delta down(const IdSet& ranks) {
 struct Streams {
   Streams() {
     clients.add(transport, scheduler, {}, {});
-    outbox.committed(10);
+    outbox.committed(10, {});
   }
   streams::Subscribers::HolderId subscribe(std::uint32_t matchtag) {
     const auto key = registry.add(
@@ -54,7 +54,8 @@ struct Streams {
   FakeTransport transport;
   peers::Clients clients;
   streams::Registry registry;
-  streams::Outbox outbox{clients, {}};
+  NoNews no_news;
+  streams::Outbox outbox{clients, no_news};
   streams::Subscribers subscribers{outbox, registry};
 };
 
@@ -126,7 +127,7 @@ TEST_CASE("subscribers: a response of the client that waits for room is not over
   Streams stand;
   const auto holder = stand.subscribe(1);
   stand.transport.full.insert(scheduler);
-  stand.outbox.push(0, streams::Response{scheduler, proto::make_response(proto::make_request("x.y", 9))});
+  stand.outbox.push(0, streams::Response{scheduler, proto::make_response(proto::make_request("x.y", 9))}, {});
   stand.transport.full.clear();
   stand.subscribers.update(1, holder, down(IdSet{1}));
   CHECK(stand.subscribers.flush().empty());

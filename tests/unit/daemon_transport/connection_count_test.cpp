@@ -41,17 +41,23 @@ TEST_CASE("all peers together have a limit, and the owner is let in beyond it") 
   CHECK(count.add("uid 3"));
 }
 
-TEST_CASE("it tells once that a crowd has left") {
+TEST_CASE("it tells that a crowd has left until no more leave, and once after that") {
   ConnectionCount count({});
+  const auto remove = [&](int connections) {
+    for (int i = 0; i < connections; ++i) count.remove("uid 1");
+  };
   CHECK_FALSE(count.has_emptied(4));
-  for (int i = 0; i < 10; ++i) CHECK(count.add("uid 1"));
+  for (int i = 0; i < 20; ++i) CHECK(count.add("uid 1"));
   CHECK_FALSE(count.has_emptied(4));
-  for (int i = 0; i < 4; ++i) count.remove("uid 1");
+  remove(9);
   CHECK_FALSE(count.has_emptied(4));
-  count.remove("uid 1");
+  remove(1);
+  CHECK(count.has_emptied(4));
+  remove(3);
+  CHECK(count.has_emptied(4));
   CHECK(count.has_emptied(4));
   CHECK_FALSE(count.has_emptied(4));
-  for (int i = 0; i < 3; ++i) count.remove("uid 1");
+  remove(3);
   CHECK_FALSE(count.has_emptied(4));
 }
 

@@ -42,5 +42,12 @@ TEST_CASE("whatever else it is says nothing about anybody") {
   }
 }
 
+TEST_CASE("an address of IPv4 is plain, also where a socket for both families names it") {
+  CHECK(plain_address("::ffff:10.0.0.1") == "10.0.0.1");
+  for (const std::string_view address :
+       {"", "10.0.0.1", "::1", "::ffff:a00:1", "fe80::1%eth0", "2001:db8::1"})
+    CHECK(plain_address(address) == address);
+}
+
 }  // namespace
 }  // namespace resourced::daemon::transport

@@ -87,5 +87,59 @@ TEST_CASE("anything but a regular file is refused without waiting") {
   check_refused("/dev/zero", 1, EINVAL, "is not a regular file");
 }
 
+int refusal_of_secret(const std::string& path) {
+  try {
+    InputFile(path).require_secret();
+    return 0;
+  } catch (const Error& error) {
+    return error.errnum();
+  }
+}
+
+TEST_CASE("a secret may be read by its owner alone") {
+  const TempDir dir;
+  const std::string path = dir.write("key", "x");
+  for (const auto& [mode, errnum] :
+       {std::pair{0600U, 0}, {0400U, 0}, {0640U, EACCES}, {0604U, EACCES}, {0610U, EACCES}}) {
+    CAPTURE(mode);
+    REQUIRE(::chmod(path.c_str(), mode) == 0);
+    CHECK(refusal_of_secret(path) == errnum);
+  }
+}
+
+TEST_CASE("what systemd hands to the service may show the mask of its access list") {
+  const TempDir dir;
+  const std::string path = dir.write("key", "x");
+  REQUIRE(::setenv("CREDENTIALS_DIRECTORY", dir.path().c_str(), 1) == 0);
+  REQUIRE(::chmod(path.c_str(), 0440) == 0);
+  CHECK(refusal_of_secret(path) == 0);
+  REQUIRE(::chmod(path.c_str(), 0444) == 0);
+  CHECK(refusal_of_secret(path) == EACCES);
+  REQUIRE(::unsetenv("CREDENTIALS_DIRECTORY") == 0);
+  REQUIRE(::chmod(path.c_str(), 0440) == 0);
+  CHECK(refusal_of_secret(path) == EACCES);
+}
+
+TEST_CASE("the group of a service may read a secret of root's") {
+  if (::geteuid() != 0) return;  // only root can become another user
+  const TempDir dir;
+  const std::string path = dir.write("key", "x");
+  REQUIRE(::chmod(dir.path().c_str(), 0755) == 0);
+  REQUIRE(::chmod(path.c_str(), 0640) == 0);
+  REQUIRE(::chown(path.c_str(), 0, 12345) == 0);
+  const auto as_service = [&](gid_t group) {
+    REQUIRE(::setegid(group) == 0);
+    REQUIRE(::seteuid(12345) == 0);
+    const int errnum = refusal_of_secret(path);
+    REQUIRE(::seteuid(0) == 0);
+    REQUIRE(::setegid(0) == 0);
+    return errnum;
+  };
+  CHECK(as_service(12345) == 0);
+  CHECK(as_service(54321) == EACCES);
+  REQUIRE(::chmod(path.c_str(), 0660) == 0);
+  CHECK(as_service(12345) == EACCES);
+}
+
 }  // namespace
 }  // namespace resourced::os

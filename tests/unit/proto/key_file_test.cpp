@@ -72,7 +72,7 @@ TEST_CASE("a key that others may read or change is refused") {
     const Error error = error_of(path);
     CHECK(error.errnum() == EACCES);
     CHECK(std::string(error.what()) ==
-          fmt::format("{0}: others may read or change this key (mode {1:04o}): chmod 600 {0}", path, mode));
+          fmt::format("{0}: others may read or change it (mode {1:04o}): chmod 600 {0}", path, mode));
     // The public key may still be read.
     CHECK(load_public_key(path) == client_public);
   }
@@ -90,7 +90,7 @@ TEST_CASE("a key of another user's is refused") {
   REQUIRE(chown(path.c_str(), 12345, 12345) == 0);
   const Error error = error_of(path);
   CHECK(error.errnum() == EACCES);
-  CHECK(std::string(error.what()) == path + ": this key belongs to uid 12345, not to uid 0");
+  CHECK(std::string(error.what()) == path + ": belongs to uid 12345, not to uid 0");
 }
 
 TEST_CASE("only a small regular file can be one") {

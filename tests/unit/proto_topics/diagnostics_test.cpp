@@ -91,7 +91,8 @@ TEST_CASE("the counters of the daemon are read as they were written") {
   const char* text =
       R"({"clients":3,"commits":2,"denied-requests":8,"dropped-clients":4,"dropped-frames":6,"events":12,)"
       R"("events-per-commit":2.5,"journal-consumers":5,"limited-requests":9,"longest-hold":{"ms":1.25,)"
-      R"("topic":"store"},"memory":1024,"merged-deltas":10,"refused-connections":7,)"
+      R"("topic":"store"},"longest-wait":{"ms":525.5,"topic":"resource.ping"},"memory":1024,)"
+      R"("merged-deltas":10,"refused-connections":7,)"
       R"("requests":{"resource.drain":{"failed":1,"succeeded":2}},"subscribers":11})";
   const StatsAnswer stats = parse_stats(json::parse(text));
   CHECK(stats.requests ==
@@ -110,6 +111,8 @@ TEST_CASE("the counters of the daemon are read as they were written") {
   CHECK(stats.limited_requests == 9);
   CHECK(stats.longest_hold.topic == "store");
   CHECK(stats.longest_hold.milliseconds == 1.25);
+  CHECK(stats.longest_wait.topic == "resource.ping");
+  CHECK(stats.longest_wait.milliseconds == 525.5);
   CHECK(stats.memory == 1024);
   CHECK(encode_stats(stats) == text);
 

@@ -33,6 +33,9 @@ TEST_CASE("a hello comes back as a report of the node") {
   CHECK_FALSE(parse_agent_hello(old).norestrict);
   CHECK_FALSE(parse_agent_hello(old).health);
   CHECK(parse_agent_hello(encode_agent_hello("node7", one_node(), false, true)).health);
+  CHECK(parse_agent_hello(old).boot_id.empty());
+  const std::string boot = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
+  CHECK(parse_agent_hello(encode_agent_hello("node7", one_node(), false, false, boot)).boot_id == boot);
 }
 
 TEST_CASE("what is wrong with a hello is named") {
@@ -42,6 +45,11 @@ TEST_CASE("what is wrong with a hello is named") {
   json hello = encode_agent_hello("node7", one_node(), true);
   hello["norestrict"] = 1;
   CHECK(refusal(parse_agent_hello, hello.dump().c_str()) == "71 norestrict must be true or false");
+  for (const std::string& boot : {std::string("\n"), std::string("boot"), std::string(65, 'a')}) {
+    CHECK(refusal(parse_agent_hello,
+                  encode_agent_hello("node7", one_node(), true, false, boot).dump().c_str()) ==
+          "22 boot-id must have 1 to 64 hexadecimal digits and hyphens");
+  }
   CHECK(refusal(parse_agent_hello, R"({"hostname": "a", "R": {}})").starts_with("22 "));
   json checking = encode_agent_hello("node7", one_node(), true);
   // The name may become a word of an operator's command.

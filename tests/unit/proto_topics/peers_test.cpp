@@ -36,7 +36,7 @@ TEST_CASE("holders and agents come back as they were") {
   CHECK_FALSE(read.unfit);
 }
 
-TEST_CASE("faults come back as they were, if the request has targets") {
+TEST_CASE("faults and boots come back as they were, if the request has targets") {
   CHECK(encode_peers_request({}) == json::object());
   CHECK(encode_peers_request({"n[0-3]"}) == json{{"targets", "n[0-3]"}});
   CHECK(parse_peers_request(json{{"targets", "n[0-3]"}}).targets == "n[0-3]");
@@ -49,6 +49,18 @@ TEST_CASE("faults come back as they were, if the request has targets") {
   CHECK(text ==
         R"({"holders":[],"agents":"","unfit":{"2":"missing resources: gpu1","10":"health: \"disk\""}})");
   CHECK(parse_peers(json::parse(text)).unfit == peers.unfit);
+  CHECK_FALSE(parse_peers(json::parse(text)).boots);
+  CHECK_FALSE(parse_peers(json::parse(text)).unfit_since);
+  peers.unfit_since.emplace();
+  peers.unfit_since->emplace(10, wall_time(1700000000.5));
+  const std::string timed = encode_peers(peers);
+  CHECK(timed.ends_with(R"("10":"health: \"disk\""},"unfit-since":{"10":1700000000.5}})"));
+  CHECK(parse_peers(json::parse(timed)).unfit_since == peers.unfit_since);
+  peers.unfit_since.reset();
+  peers.unfit.reset();
+  peers.boots = {{2, "a-1"}, {10, "b-2"}};
+  CHECK(encode_peers(peers) == R"({"holders":[],"agents":"","boots":{"2":"a-1","10":"b-2"}})");
+  CHECK(parse_peers(json::parse(encode_peers(peers))).boots == peers.boots);
 }
 
 TEST_CASE("an answer without its keys is refused by name") {
@@ -64,6 +76,8 @@ TEST_CASE("an answer without its keys is refused by name") {
         R"(71 the daemon's answer has no valid "unfit")");
   CHECK(refusal(parse_peers, R"({"holders":[],"agents":"","unfit":{"0":1}})") ==
         "71 the daemon's answer: unfit: not a string");
+  CHECK(refusal(parse_peers, R"({"holders":[],"agents":"","unfit-since":{"0":"1"}})") ==
+        "71 the daemon's answer: unfit-since: not a number");
 }
 
 }  // namespace

@@ -1,0 +1,519 @@
+// The application of an event cannot fail: it was checked when it was decided.
+#include "core/module/state.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "core/invariant.hpp"
+#include "core/rset/operations.hpp"
+
+namespace resourced::module {
+
+using rset::ResourceSet;
+using text::Hostlist;
+using text::IdSet;
+
+namespace {
+
+struct FoldStates {
+  void operator()(const RestartEvent& event) const {
+    changes.undrained = states.drains.undrain(states.drains.ranks() - event.ranks);
+    changes.unscheduled = states.scheduled.undrain(states.scheduled.ranks() - event.ranks);
+    states.online = event.online;
+    states.torpid.clear();
+  }
+  void operator()(const DefineEvent& /*event*/) const {}
+  void operator()(const UpdateEvent& event) const {
+    if (event.shrink.empty() || event.lost) return;
+    changes.undrained = states.drains.undrain(event.shrink);
+    changes.unscheduled = states.scheduled.undrain(event.shrink);
+    states.online -= event.shrink;
+    states.torpid -= event.shrink;
+  }
+  void operator()(const UnshrinkEvent& /*event*/) const {}
+  void operator()(const DrainEvent& event) const {
+    if (event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
+    changes.drained =
+        states.drains.drain(event.ranks, {timestamp, event.reason, by, event.until}, event.overwrite);
+  }
+  void operator()(const UndrainEvent& event) const {
+    changes.undrained = states.drains.undrain(event.ranks);
+    if (!event.keeps_scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
+  }
+  void operator()(const ScheduleEvent& event) const {
+    changes.scheduled = states.scheduled.drain(event.ranks, {event.from, event.reason, by, event.until},
+                                               Overwrite::reason_and_timestamp);
+  }
+  void operator()(const CancelEvent& event) const {
+    changes.unscheduled = states.scheduled.undrain(event.ranks);
+  }
+  void operator()(const OnlineEvent& event) const { states.online |= event.ranks; }
+  void operator()(const OfflineEvent& event) const {
+    states.online -= event.ranks;
+    states.torpid -= event.ranks;
+  }
+  void operator()(const TorpidEvent& event) const { states.torpid |= event.ranks; }
+  void operator()(const LivelyEvent& event) const { states.torpid -= event.ranks; }
+  // The ledger is no state of targets.
+  void operator()(const AllocEvent& /*event*/) const {}
+  void operator()(const FreeEvent& /*event*/) const {}
+
+  WallTime timestamp;
+  const std::optional<Actor>& by;
+  TargetStates& states;
+  DrainChanges& changes;
+};
+
+// These look up a single rank; IdSet::includes() and intersects() go through the whole set.
+bool all_in(const IdSet& ranks, const IdSet& set) { return (ranks - set).empty(); }
+bool none_in(const IdSet& ranks, const IdSet& set) { return (ranks & set).empty(); }
+
+// Checks that an event of states names only targets whose state it changes: holders and the journal are told
+// of each.
+struct CheckChanges {
+  void operator()(const UndrainEvent& event) const {
+    RESOURCED_INVARIANT(all_in(event.ranks, states.drains.ranks()));
+  }
+  void operator()(const OnlineEvent& event) const {
+    RESOURCED_INVARIANT(none_in(event.ranks, states.online));
+  }
+  void operator()(const OfflineEvent& event) const {
+    RESOURCED_INVARIANT(all_in(event.ranks, states.online));
+  }
+  void operator()(const TorpidEvent& event) const {
+    RESOURCED_INVARIANT(none_in(event.ranks, states.torpid));
+  }
+  void operator()(const LivelyEvent& event) const { RESOURCED_INVARIANT(all_in(event.ranks, states.torpid)); }
+  template <class Other>
+  void operator()(const Other& /*event*/) const {}
+
+  const TargetStates& states;
+};
+
+IdSet with_property(const ResourceSet& set, const std::string& name) {
+  const auto found = set.properties().find(name);
+  return found == set.properties().end() ? IdSet{} : found->second;
+}
+
+IdSet broker_ranks(const text::Hostlist& brokers) {
+  return brokers.empty() ? IdSet{} : IdSet::range(0, static_cast<IdSet::Id>(brokers.size() - 1));
+}
+
+// Absent states: they are set aside by name as another inventory takes the place of theirs, since ranks may
+// mean other targets next, and come back with the hosts.
+
+/// Adds the entries of these targets in a table to `rows`.
+void set_aside(const State& state, const DrainTable& table, const IdSet& targets,
+               std::vector<RecordedDrain>& rows) {
+  for (const auto& group : table.groups()) {
+    const DrainTable::Key& key = group.first;
+    state.names(group.second & targets).for_each([&](std::string_view host, std::uint32_t ordinal) {
+      rows.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by, key.until});
+    });
+  }
+}
+
+/// Calls f with the target of each row.
+void for_each_row(auto& states, auto&& f) {
+  for (auto& row : states.drains) f(row.target);
+  for (auto& row : states.scheduled) f(row.target);
+  for (auto& row : states.properties) f(row.target);
+}
+
+/// The states of these targets by their names.
+AbsentStates states_of(const State& state, const IdSet& lacking) {
+  AbsentStates waiting;
+  set_aside(state, state.targets.drains, lacking, waiting.drains);
+  set_aside(state, state.targets.scheduled, lacking, waiting.scheduled);
+  const auto add = [&](const ResourceSet::Properties& properties, bool present) {
+    for (const auto& property : properties) {
+      state.names(property.second & lacking).for_each([&](std::string_view host, std::uint32_t ordinal) {
+        waiting.properties.push_back({property.first, {std::string(host), ordinal}, present});
+      });
+    }
+  };
+  const PropertyChanges changes = state.run_time_properties();
+  add(changes.added, true);
+  add(changes.removed, false);
+  return waiting;
+}
+
+/// The same under names that no target of `next` has: where targets share a host, it may give the name of one
+/// that leaves to another one.
+AbsentStates states_of(const State& state, const IdSet& lacking, const ResourceSet& next) {
+  AbsentStates waiting = states_of(state, lacking);
+  std::set<TargetName> taken;
+  for_each_row(state.absent, [&](const TargetName& target) { taken.insert(target); });
+  std::map<TargetName, TargetName> free;
+  state.names(lacking).for_each([&](std::string_view host, std::uint32_t ordinal) {
+    TargetName name{std::string(host), ordinal};
+    while (rank_of(name, next) || taken.contains(name)) ++name.ordinal;
+    taken.insert(name);
+    free.emplace(TargetName{std::string(host), ordinal}, std::move(name));
+  });
+  for_each_row(waiting, [&](TargetName& target) { target = free.at(target); });
+  return waiting;
+}
+
+void add(AbsentStates& states, AbsentStates more) {
+  std::ranges::move(more.drains, std::back_inserter(states.drains));
+  std::ranges::move(more.scheduled, std::back_inserter(states.scheduled));
+  std::ranges::move(more.properties, std::back_inserter(states.properties));
+  std::ranges::move(more.shrunk, std::back_inserter(states.shrunk));
+}
+
+/// Takes the drains of targets that are here out of these rows. In an instance a target that is excluded is
+/// drained again when it is no longer excluded.
+std::map<DrainTable::Key, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows) {
+  std::map<DrainTable::Key, IdSet> found;
+  std::erase_if(rows, [&](const RecordedDrain& drain) {
+    const auto rank = rank_of(drain.target, state.has_brokers() ? state.of_brokers : state.configured);
+    if (!rank || (state.has_brokers() && state.exclude.contains(*rank))) return false;
+    found[{drain.timestamp, drain.reason, drain.by, drain.until}].insert(*rank);
+    return true;
+  });
+  return found;
+}
+
+/// Applies the states that waited for targets which are here now, but no drains to `undrained`. Where targets
+/// share a host, the one that comes with a name may be another one, with a drain of its own.
+void take_back(State& state, const IdSet& undrained) {
+  const IdSet& here = state.addressable().ranks();
+  DrainTable& drains = state.targets.drains;
+  for (const auto& [found_key, found] : returned(state, state.absent.drains)) {
+    DrainTable::Key key = found_key;
+    // In an instance drains have no end, and none is scheduled.
+    if (state.has_brokers()) key.until.reset();
+    (void)drains.drain((found & here) - undrained - drains.ranks(), key, Overwrite::nothing);
+  }
+  if (!state.has_brokers()) {
+    DrainTable& scheduled = state.targets.scheduled;
+    for (const auto& [key, found] : returned(state, state.absent.scheduled))
+      (void)scheduled.drain((found & here) - scheduled.ranks(), key, Overwrite::nothing);
+  }
+  const ResourceSet& targets = state.has_brokers() ? state.of_brokers : state.configured;
+  // The definition has the properties of its targets, and tells which of them left for good.
+  std::erase_if(state.absent.properties, [&](const RecordedProperty& property) {
+    return rank_of(property.target, targets).has_value();
+  });
+  std::erase_if(state.absent.shrunk,
+                [&](const TargetName& target) { return rank_of(target, targets).has_value(); });
+}
+
+class Application {
+ public:
+  Application(State& state, WallTime timestamp, Outcome& outcome)
+      : state_(state), timestamp_(timestamp), outcome_(outcome) {}
+
+  void operator()(const RestartEvent& event);
+  void operator()(const DefineEvent& event);
+  void operator()(const UpdateEvent& event);
+  void operator()(const UnshrinkEvent& event) { state_.returning |= event.ranks; }
+  // A schedule changes no state of targets yet.
+  void operator()(const ScheduleEvent& /*event*/) {}
+  void operator()(const CancelEvent& /*event*/) {}
+  void operator()(const AllocEvent& event) { outcome_.ledger = state_.ledger.apply(event); }
+  void operator()(const FreeEvent& event) { outcome_.ledger = state_.ledger.apply(event); }
+  /// Events of states alone.
+  template <class OfRanks>
+  void operator()(const OfRanks& event) {
+    settle(event.ranks);
+  }
+
+ private:
+  /// Sets the states of all targets aside, as their ranks mean other targets from now on.
+  void leave_ranks(bool keeps_properties);
+  /// Moves the states of targets to another inventory. Returns those of targets that it lacks.
+  [[nodiscard]] AbsentStates move_states(const DefineEvent& event, const ResourceSet& configured);
+  /// Keeps an inventory that no configuration names, for a restart.
+  void remember(const DefineEvent& event, const ResourceSet& configured);
+  /// Drops the states of ranks that are no targets of the instance.
+  void drop_states_of_others();
+  /// Updates `available` for targets whose state has changed, and tells the differences.
+  void settle(const IdSet& touched);
+  /// Asserts that each target that is up can be acquired. Goes through the whole inventory, so only events
+  /// that replace it or remove targets call it.
+  void check_available() const;
+
+  State& state_;
+  WallTime timestamp_;
+  Outcome& outcome_;
+};
+
+void Application::settle(const IdSet& touched) {
+  const TargetStates& targets = state_.targets;
+  const IdSet now = (touched & state_.inventory.ranks() & targets.online) - state_.exclude -
+                    targets.drains.ranks() - targets.torpid;
+  const IdSet before = touched & state_.available;
+  const IdSet up = now - before;
+  const IdSet down = before - now;
+  state_.available |= up;
+  state_.available -= down;
+  RESOURCED_INVARIANT((touched & state_.available) == now);
+  outcome_.delta.up |= up;
+  outcome_.delta.down |= down;
+}
+
+void Application::check_available() const {
+  RESOURCED_INVARIANT(state_.inventory.ranks().includes(state_.available));
+  RESOURCED_INVARIANT(!state_.available.intersects(state_.exclude));
+}
+
+// The definition that follows knows which properties of an instance are kept.
+void Application::leave_ranks(bool keeps_properties) {
+  TargetStates& targets = state_.targets;
+  AbsentStates waiting =
+      states_of(state_, targets.drains.ranks() | targets.scheduled.ranks() | state_.inventory.ranks());
+  if (!keeps_properties) waiting.properties.clear();
+  if (!state_.has_brokers()) {
+    state_.names(state_.shrunk() - state_.returning)
+        .for_each([&](std::string_view host, std::uint32_t ordinal) {
+          waiting.shrunk.push_back({std::string(host), ordinal});
+        });
+  }
+  add(state_.absent, std::move(waiting));
+  state_.ledger.move(state_.configured, {}, RankMap(state_.configured, {}));
+  targets.drains = {};
+  targets.scheduled = {};
+  state_.inventory = state_.configured = {};
+  state_.with_lost.reset();
+  state_.kept_properties.clear();
+  state_.exclude.clear();
+  state_.returning.clear();
+}
+
+// Where no brokers are concerned, the other states stay with the targets of the former inventory until the
+// definition, which moves them. The ranks of brokers mean other targets at once.
+void Application::operator()(const RestartEvent& event) {
+  TargetStates& targets = state_.targets;
+  if (event.of_brokers || state_.has_brokers()) leave_ranks(!event.of_brokers || !state_.has_brokers());
+  state_.brokers = event.of_brokers ? event.nodelist : Hostlist();
+  state_.of_brokers = event.of_brokers ? targets_of_brokers(state_.brokers, {}) : ResourceSet();
+  targets.online = event.online;
+  targets.torpid.clear();
+  state_.available.clear();
+  state_.defined = false;
+  if (event.of_brokers) take_back(state_, {});
+  for (const DrainGroup& drain : event.drains)
+    (void)targets.drains.drain(drain.ranks - targets.drains.ranks(),
+                               {drain.timestamp, drain.reason, drain.by, drain.until}, Overwrite::nothing);
+}
+
+AbsentStates Application::move_states(const DefineEvent& event, const ResourceSet& configured) {
+  const ResourceSet& from = event.loaded ? state_.inventory : state_.configured;
+  const ResourceSet& to = event.loaded ? *event.inventory : configured;
+  const RankMap map = event.loaded ? RankMap(from, to) : RankMap::by_name(from, to);
+  AbsentStates lacking;
+  if (!map.keeps(from.ranks())) {
+    IdSet gone;
+    from.ranks().for_each([&](IdSet::Id rank) {
+      if (!map.rank_of(rank)) gone.insert(rank);
+    });
+    lacking = states_of(state_, gone, to);
+    if (!event.loaded) {
+      const IdSet left = gone & (state_.shrunk() - state_.returning);
+      state_.names(left).for_each([&](std::string_view host, std::uint32_t ordinal) {
+        lacking.shrunk.push_back({std::string(host), ordinal});
+      });
+    }
+    TargetStates moved = renumbered(state_.targets, map);
+    if (!event.loaded) {
+      // The restart has told these by the ranks of the inventory that follows it.
+      moved.online = std::move(state_.targets.online);
+      moved.torpid = std::move(state_.targets.torpid);
+    }
+    state_.targets = std::move(moved);
+  }
+  if (!state_.ledger.empty())
+    state_.ledger.move(state_.configured, configured,
+                       event.loaded ? RankMap(state_.configured, configured) : map);
+  if (event.loaded) state_.absent.shrunk.clear();
+  state_.returning.clear();
+  state_.available.clear();
+  return lacking;
+}
+
+void Application::drop_states_of_others() {
+  const IdSet& here = state_.addressable().ranks();
+  TargetStates& targets = state_.targets;
+  (void)targets.drains.undrain(targets.drains.ranks() - here);
+  targets.online &= here;
+  targets.torpid &= here;
+}
+
+void Application::operator()(const DefineEvent& event) {
+  Delta& delta = outcome_.delta;
+  const ResourceSet& next = *event.inventory;
+  const ResourceSet& configured = event.configured ? *event.configured : next;
+  delta.property_add = rset::new_properties(next, state_.inventory);
+  delta.property_remove = rset::new_properties(state_.inventory, next);
+  if (next.expiration() != state_.inventory.expiration()) delta.expiration = next.expiration();
+  const IdSet touched = state_.inventory.ranks() | next.ranks();
+  AbsentStates lacking;
+  if (state_.has_brokers()) {
+    const ResourceSet targets = targets_of_brokers(state_.brokers, next);
+    const DrainTable& drains = state_.targets.drains;
+    // Before the others come back, as the next inventory may have such a target at another rank.
+    set_aside(state_, drains, drains.ranks() - targets.ranks(), state_.absent.drains);
+  } else if (event.loaded || !state_.defined) {
+    lacking = move_states(event, configured);
+  }
+  remember(event, configured);
+  fold_inventory(event, state_.inventory);
+  state_.with_lost.reset();
+  if (state_.has_brokers()) {
+    state_.of_brokers = targets_of_brokers(state_.brokers, state_.inventory);
+    drop_states_of_others();
+  }
+  state_.exclude = event.exclude;
+  state_.configured = configured;
+  state_.returning &= state_.configured.ranks() - state_.inventory.ranks();
+  state_.kept_properties = event.kept_properties;
+  state_.method = event.method;
+  const bool is_start = !state_.defined && !state_.has_brokers();
+  state_.defined = true;
+  take_back(state_, is_start ? IdSet{} : state_.exclude);
+  add(state_.absent, std::move(lacking));
+  settle(touched);
+  check_available();
+}
+
+void Application::remember(const DefineEvent& event, const ResourceSet& configured) {
+  KeptInventory& kept = state_.kept_inventory;
+  const auto shared = [](const ResourceSet& set) { return std::make_shared<const ResourceSet>(set); };
+  if (state_.has_brokers()) {
+    kept = {event.method, shared(configured), std::nullopt};
+    state_.expiration = {event.inventory->expiration(), configured.expiration(), timestamp_};
+  } else if (event.loaded) {
+    kept = {event.method, event.inventory, event.loaded->replaced};
+    state_.expiration = {event.inventory->expiration(), event.inventory->expiration(), timestamp_};
+  } else if (event.method == DefineMethod::configuration || event.method == DefineMethod::job_info) {
+    if (kept.method == DefineMethod::reload) kept = {};
+  } else if (event.method == DefineMethod::dynamic_discovery) {
+    kept = {event.method, shared(configured), std::nullopt};
+  }
+}
+
+void Application::operator()(const UpdateEvent& event) {
+  Delta& delta = outcome_.delta;
+  if (event.lost) {
+    if (!state_.with_lost) state_.with_lost = state_.inventory;
+  } else if (state_.with_lost) {
+    fold_inventory(event, *state_.with_lost);
+  }
+  fold_inventory(event, state_.inventory);
+  ResourceSet::Properties& kept = state_.kept_properties;
+  for (const auto& [name, ranks] : event.property_add)
+    kept[name] |= ranks - with_property(state_.configured, name);
+  if (!event.lost)
+    for (auto& [name, ranks] : kept) ranks -= event.shrink;
+  for (const auto& [name, ranks] : event.property_remove) kept[name] -= ranks;
+  std::erase_if(kept, [](const auto& property) { return property.second.empty(); });
+  if (event.expiration) state_.expiration = {*event.expiration, state_.configured.expiration(), timestamp_};
+  delta.property_add = event.property_add;
+  delta.property_remove = event.property_remove;
+  delta.expiration = event.expiration;
+  // Includes excluded targets: a scheduler may have acquired them before they were excluded.
+  delta.shrink = event.shrink;
+  delta.down = event.shrink;
+  if (!event.lost) state_.exclude -= event.shrink;
+  state_.available -= event.shrink;
+  state_.returning -= event.shrink;
+  // A lost target may be there again after the next definition, and its drain can be ended before that.
+  if (const IdSet gone = event.shrink - broker_ranks(state_.brokers);
+      state_.has_brokers() && !event.lost && !gone.empty())
+    state_.of_brokers.remove_ranks(gone);
+  if (!event.shrink.empty()) check_available();
+}
+
+}  // namespace
+
+IdSet State::shrunk() const { return has_brokers() ? IdSet{} : configured.ranks() - inventory.ranks(); }
+
+PropertyChanges State::property_changes() const {
+  const ResourceSet& now = recorded_inventory();
+  return {rset::new_properties(now, configured), rset::new_properties(configured, now)};
+}
+
+std::vector<TargetName> State::shrunk_names() const {
+  std::vector<TargetName> gone = absent.shrunk;
+  names(shrunk() - returning).for_each([&](std::string_view host, std::uint32_t ordinal) {
+    gone.push_back({std::string(host), ordinal});
+  });
+  return gone;
+}
+
+AbsentStates State::by_name() const {
+  AbsentStates all = states_of(*this, targets.drains.ranks() | targets.scheduled.ranks() | inventory.ranks());
+  add(all, absent);
+  all.shrunk = shrunk_names();
+  return all;
+}
+
+PropertyChanges State::run_time_properties() const {
+  PropertyChanges changes = property_changes();
+  for (const auto& [name, ranks] : kept_properties)
+    changes.added[name] |= ranks & with_property(inventory, name);
+  for (auto* properties : {&changes.added, &changes.removed}) {
+    for (auto& [name, ranks] : *properties) ranks &= inventory.ranks();
+    std::erase_if(*properties, [](const auto& property) { return property.second.empty(); });
+  }
+  return changes;
+}
+
+void fold_inventory(const DefineEvent& event, ResourceSet& inventory) { inventory = *event.inventory; }
+
+void fold_inventory(const UpdateEvent& event, ResourceSet& inventory) {
+  for (const auto& [name, ranks] : event.property_add) inventory.add_property(name, ranks);
+  for (const auto& [name, ranks] : event.property_remove) inventory.remove_property(name, ranks);
+  if (event.expiration) inventory.set_expiration(*event.expiration);
+  if (!event.shrink.empty()) inventory.remove_ranks(event.shrink);
+}
+
+void fold_inventory(const EventBody& event, ResourceSet& inventory) {
+  if (const auto* define = std::get_if<DefineEvent>(&event)) fold_inventory(*define, inventory);
+  if (const auto* update = std::get_if<UpdateEvent>(&event)) fold_inventory(*update, inventory);
+}
+
+DrainChanges fold_states(const Event& event, TargetStates& states) {
+  DrainChanges changes;
+  std::visit(FoldStates{event.timestamp, event.by, states, changes}, event.body);
+  return changes;
+}
+
+ResourceSet targets_of_brokers(const Hostlist& brokers, const ResourceSet& inventory) {
+  const IdSet ranks = broker_ranks(brokers);
+  const IdSet others = inventory.ranks() - ranks;
+  Hostlist hosts = brokers;
+  hosts.append(inventory.hosts(others));
+  return {{{ranks | others, IdSet{0}, IdSet{}}}, std::move(hosts)};
+}
+
+TargetStates renumbered(const TargetStates& states, const RankMap& map) {
+  const auto moved = [&map](const DrainTable& table) {
+    DrainTable other;
+    for (const auto& [key, ranks] : table.groups()) (void)other.drain(map(ranks), key, Overwrite::nothing);
+    return other;
+  };
+  return {moved(states.drains), map(states.online), map(states.torpid), moved(states.scheduled)};
+}
+
+Outcome apply(State& state, const Event& event) {
+  std::visit(CheckChanges{state.targets}, event.body);
+  Outcome outcome;
+  // A restart is applied as a whole below: its ranks are those of the inventory that follows it.
+  if (!std::holds_alternative<RestartEvent>(event.body))
+    static_cast<DrainChanges&>(outcome) = fold_states(event, state.targets);
+  Application application(state, event.timestamp, outcome);
+  std::visit([&](const auto& body) { application(body); }, event.body);
+  return outcome;
+}
+
+}  // namespace resourced::module

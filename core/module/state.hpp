@@ -1,0 +1,187 @@
+// The State: all that the events of a log say about the targets of a cluster, as one value, and apply(), the
+// only function that changes it. Module decides on a State. A start, a standby and the past of a log fold the
+// events of the log, from an empty State or from one that the log has as a snapshot.
+//
+// State belongs to an execution target of a host. In a Flux instance a target is the rank of a broker, may be
+// drained or online without being in the inventory, and keeps its state whatever inventory is defined. A rank
+// that has no broker has its state only as long as it is in the inventory.
+//
+// An import and the mirror of an enclosing instance have fold_inventory() and fold_states() alone, as their
+// ranks are those of another log.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/module/allocations.hpp"
+#include "core/module/delta.hpp"
+#include "core/module/drain_table.hpp"
+#include "core/module/event.hpp"
+#include "core/module/rank_map.hpp"
+#include "core/module/target_names.hpp"
+#include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
+#include "core/time.hpp"
+
+namespace resourced::module {
+
+/// The states of targets, as events tell them.
+struct TargetStates {
+  DrainTable drains;
+  text::IdSet online;
+  text::IdSet torpid;
+  /// Drains that begin later; the timestamp is their beginning.
+  DrainTable scheduled = {};
+};
+
+/// The changes of an event in the table of drains: targets whose entry has changed, and targets that are no
+/// longer drained; and the same in the table of scheduled drains.
+struct DrainChanges {
+  std::vector<DrainGroup> drained;
+  text::IdSet undrained;
+  std::vector<DrainGroup> scheduled;
+  text::IdSet unscheduled;
+};
+
+/// A drain of a target that is known by its name alone.
+struct RecordedDrain {
+  TargetName target;
+  /// For a scheduled drain, when it begins.
+  WallTime timestamp{};
+  std::optional<std::string> reason;
+  std::optional<Actor> by = std::nullopt;
+  std::optional<WallTime> until = std::nullopt;
+};
+
+/// A property that differs from the configuration: added at run time, or taken away.
+struct RecordedProperty {
+  std::string name;
+  TargetName target;
+  bool present = true;
+};
+
+/// States of targets that the inventory lacks, or the instance: they wait for their hosts.
+struct AbsentStates {
+  std::vector<RecordedDrain> drains = {};
+  std::vector<RecordedDrain> scheduled = {};
+  std::vector<RecordedProperty> properties = {};
+  /// Targets that left for good.
+  std::vector<TargetName> shrunk = {};
+};
+
+/// An expiration that was set at run time. It applies as long as the configured expiration is `configured`.
+struct RunTimeExpiration {
+  WallTime value{};
+  WallTime configured{};
+  /// The timestamp of the event that set it.
+  WallTime timestamp{};
+};
+
+/// An inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),
+/// without changes of run time. For targets of brokers any inventory.
+struct KeptInventory {
+  DefineMethod method = DefineMethod::dynamic_discovery;
+  /// Null if there was none.
+  std::shared_ptr<const rset::ResourceSet> resources;
+  /// For a loaded one, the R of the configuration (ResourceSet::encode()) that it replaced: as long as the
+  /// configuration still says this, the loaded R is in force. Nothing where no R was configured.
+  std::optional<std::string> replaced;
+};
+
+/// Properties that are there and not in the configuration, and the reverse.
+struct PropertyChanges {
+  rset::ResourceSet::Properties added;
+  rset::ResourceSet::Properties removed;
+};
+
+/// The targets of an instance with these brokers and inventory (Module::addressable()).
+[[nodiscard]] rset::ResourceSet targets_of_brokers(const text::Hostlist& brokers,
+                                                   const rset::ResourceSet& inventory);
+
+/// Changes that one event caused: for schedulers, for consumers, and for counts.
+struct Outcome : DrainChanges {
+  Delta delta;
+  LedgerChanges ledger;
+};
+
+struct State {
+  /// Whether the inventory is known, and how it became known.
+  bool defined = false;
+  DefineMethod method = DefineMethod::configuration;
+  /// All targets, excluded ones too, without those that left for good.
+  rset::ResourceSet inventory;
+  /// The inventory that a restart should find, where brokers are lost: with their targets, and with the
+  /// changes of run time that `inventory` has.
+  std::optional<rset::ResourceSet> with_lost;
+  /// The inventory before changes of run time. It has the targets that left for good, since they count in the
+  /// names of the others.
+  rset::ResourceSet configured;
+  KeptInventory kept_inventory;
+  std::optional<RunTimeExpiration> expiration;
+  /// As DefineEvent has them.
+  rset::ResourceSet::Properties kept_properties;
+  /// Targets of the inventory; with brokers also others.
+  text::IdSet exclude;
+  /// Targets that left for good and will return (UnshrinkEvent).
+  text::IdSet returning;
+  /// The host of each broker, by rank; empty where targets are no ranks of brokers.
+  text::Hostlist brokers;
+  /// With brokers, these and the ranks of the inventory above theirs; each has one core. Otherwise empty.
+  rset::ResourceSet of_brokers;
+  TargetStates targets;
+  /// The targets that are up: of the inventory, online, neither excluded, drained nor torpid. None from a
+  /// restart to the definition that follows it.
+  text::IdSet available;
+  /// By ranks of `configured`.
+  Ledger ledger;
+  AbsentStates absent;
+
+  /// Whether targets are ranks of brokers (RestartEvent::of_brokers).
+  [[nodiscard]] bool has_brokers() const noexcept { return !brokers.empty(); }
+  /// The targets that a command may name, with their hosts.
+  [[nodiscard]] const rset::ResourceSet& addressable() const noexcept {
+    return has_brokers() ? of_brokers : inventory;
+  }
+  [[nodiscard]] const rset::ResourceSet& recorded_inventory() const noexcept {
+    return with_lost ? *with_lost : inventory;
+  }
+  /// The targets of `configured` that left for good and are not back yet. With brokers such targets are only
+  /// lost, and not counted.
+  [[nodiscard]] text::IdSet shrunk() const;
+  /// How the properties of the recorded inventory differ from the configured ones.
+  [[nodiscard]] PropertyChanges property_changes() const;
+  /// Properties that were added at run time, also where they are configured by now, and configured ones that
+  /// were removed; of targets in the inventory.
+  [[nodiscard]] PropertyChanges run_time_properties() const;
+  /// The states of all targets by name, absent or not.
+  [[nodiscard]] AbsentStates by_name() const;
+  /// The names of the targets that left for good, absent or not, without those that will return.
+  [[nodiscard]] std::vector<TargetName> shrunk_names() const;
+  /// The targets with an allocation, of the inventory.
+  [[nodiscard]] text::IdSet allocated() const { return ledger.ranks() & inventory.ranks(); }
+  /// The names of these ranks.
+  [[nodiscard]] TargetNames names(const text::IdSet& ranks) const {
+    return names_of(ranks, has_brokers() ? of_brokers : configured);
+  }
+};
+
+/// Applies the next event of the log. An event is complete: nothing else changes a State.
+Outcome apply(State& state, const Event& event);
+
+/// Applies an event to an inventory. Only definitions and updates change it.
+void fold_inventory(const EventBody& event, rset::ResourceSet& inventory);
+void fold_inventory(const DefineEvent& event, rset::ResourceSet& inventory);
+void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
+
+/// Applies an event to states of targets. A restart drops the drains of targets that it does not name; a
+/// target that leaves for good has no state any more, one whose broker is lost keeps it. A definition changes
+/// nothing: where it renumbers or removes targets, their owner moves or drops the states.
+DrainChanges fold_states(const Event& event, TargetStates& states);
+
+/// The states of targets that are in another inventory as well, by the ranks that they have there.
+[[nodiscard]] TargetStates renumbered(const TargetStates& states, const RankMap& map);
+
+}  // namespace resourced::module

@@ -1,0 +1,378 @@
+#include "daemon/log/etcd/http_client.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <utility>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <curl/curl.h>
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include "core/error.hpp"
+#include "core/json/utf8.hpp"
+#include "os/file.hpp"
+
+namespace resourced::daemon::log::etcd {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr long status_ok = 200;
+// The lines of a turn of the loop take far less than a millisecond.
+constexpr std::size_t bytes_at_once = 8192;
+
+// libcurl reads the files when it connects, so faults that a start should report are looked for here.
+void check_files(const config::Cluster& files) {
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> tls(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  const auto check = [](int result, const std::string& path) {
+    if (result == 1) return;
+    const char* const why = ERR_reason_error_string(ERR_peek_last_error());
+    ERR_clear_error();
+    throw Error(EINVAL,
+                fmt::format("{}: cannot be used for TLS: {}", path, why != nullptr ? why : "unknown error"));
+  };
+  if (!files.ca_file.empty()) {
+    (void)os::InputFile(files.ca_file);
+    check(SSL_CTX_load_verify_file(tls.get(), files.ca_file.c_str()), files.ca_file);
+  }
+  if (files.certificate.empty()) return;
+  (void)os::InputFile(files.certificate);
+  os::InputFile(files.key).require_secret();
+  check(SSL_CTX_use_certificate_chain_file(tls.get(), files.certificate.c_str()), files.certificate);
+  // Without this the library would ask for a pass phrase on the terminal.
+  SSL_CTX_set_default_passwd_cb(tls.get(), [](char*, int, int, void*) { return 0; });
+  const int has_key = SSL_CTX_use_PrivateKey_file(tls.get(), files.key.c_str(), SSL_FILETYPE_PEM);
+  const bool is_other = has_key != 1 && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
+  if (!is_other) check(has_key, files.key);
+  ERR_clear_error();
+  if (is_other)
+    throw Error(EINVAL,
+                fmt::format("{}: is not the key of the certificate in {}", files.key, files.certificate));
+}
+
+template <class Value>
+void set(CURL* easy, CURLoption option, Value value) {
+  const CURLcode result = curl_easy_setopt(easy, option, value);
+  if (result != CURLE_OK) throw Error(EINVAL, fmt::format("libcurl: {}", curl_easy_strerror(result)));
+}
+
+void set_tls(CURL* easy, const config::Cluster& files) {
+  set(easy, CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
+  // By itself libcurl would read all certificates of the system for each connection.
+  set(easy, CURLOPT_CAINFO, files.ca_file.empty() ? nullptr : files.ca_file.c_str());
+  if (!files.ca_file.empty()) set(easy, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+  if (files.certificate.empty()) return;
+  set(easy, CURLOPT_SSLCERT, files.certificate.c_str());
+  set(easy, CURLOPT_SSLKEY, files.key.c_str());
+  set(easy, CURLOPT_KEYPASSWD, "");
+}
+
+}  // namespace
+
+// A request until its end.
+class HttpClient::Transfer {
+ public:
+  Transfer(asio::io_context& loop, HttpRequest request, Handler handler)
+      : done(std::move(handler)), timer(loop), request_(std::move(request)) {
+    add_header("Content-Type: application/json");
+    // A large body goes without a question before it.
+    add_header("Expect:");
+    if (!request_.token.empty()) add_header("Authorization: " + request_.token);
+    set(easy(), CURLOPT_URL, request_.url.c_str());
+    set(easy(), CURLOPT_HTTPHEADER, headers_.get());
+    set(easy(), CURLOPT_POSTFIELDS, request_.body.c_str());
+    set(easy(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    set(easy(), CURLOPT_PROXY, "");
+    // Requests do not wait for each other, as those of one connection of HTTP/2 do.
+    set(easy(), CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+    set(easy(), CURLOPT_NOSIGNAL, 1L);
+    // A host that has gone is noticed after some seconds, though nothing is sent to it. A watch may use the
+    // connection of an earlier request, which has the options of that one.
+    set(easy(), CURLOPT_TCP_KEEPALIVE, 1L);
+    set(easy(), CURLOPT_TCP_KEEPIDLE, 5L);
+    set(easy(), CURLOPT_TCP_KEEPINTVL, 2L);
+    // The end of a request does not wait for the look-up of its name.
+    set(easy(), CURLOPT_QUICK_EXIT, 1L);
+    set(easy(), CURLOPT_ERRORBUFFER, error_.data());
+    set(easy(), CURLOPT_PREREQFUNCTION, &Transfer::on_send);
+    set(easy(), CURLOPT_PREREQDATA, this);
+    set(easy(), CURLOPT_WRITEFUNCTION, &Transfer::on_bytes);
+    set(easy(), CURLOPT_WRITEDATA, this);
+  }
+
+  [[nodiscard]] CURL* easy() const noexcept { return easy_.get(); }
+  [[nodiscard]] long status() const {
+    long status = 0;
+    (void)curl_easy_getinfo(easy(), CURLINFO_RESPONSE_CODE, &status);
+    return status;
+  }
+  [[nodiscard]] HttpAnswer answer(CURLcode result) {
+    HttpAnswer answer;
+    answer.was_sent = was_sent_;
+    if (result == CURLE_OK) {
+      answer.status = static_cast<unsigned>(status());
+      answer.body = std::move(received);
+    } else if (result == CURLE_OPERATION_TIMEDOUT) {
+      answer.why = "no answer in time";
+    } else if (result == CURLE_WRITE_ERROR) {
+      answer.why = lines ? "a line of a watch is too long" : "the answer is too long";
+    } else {
+      answer.why =
+          json_text::printable_line(error_.front() != '\0' ? error_.data() : curl_easy_strerror(result));
+    }
+    return answer;
+  }
+
+  Handler done;
+  /// Empty for an answer that is taken as a whole.
+  TakeLines lines;
+  /// Bounds the time until the first line.
+  asio::steady_timer timer;
+  /// For lines: those that were not taken.
+  std::string received;
+  /// Bytes that have come in this turn of the loop. A watch is paused until the next one if they are many.
+  std::size_t taken = 0;
+  bool is_paused = false;
+
+ private:
+  void add_header(const std::string& line) {
+    headers_.reset(curl_slist_append(headers_.release(), line.c_str()));
+  }
+
+  static int on_send(void* self, char*, char*, int, int) {
+    static_cast<Transfer*>(self)->was_sent_ = true;
+    return CURL_PREREQFUNC_OK;
+  }
+  static std::size_t on_bytes(const char* bytes, std::size_t, std::size_t size, void* transfer) {
+    auto* const self = static_cast<Transfer*>(transfer);
+    std::string& received = self->received;
+    self->is_paused = self->lines && self->taken >= bytes_at_once;
+    if (self->is_paused) return CURL_WRITEFUNC_PAUSE;
+    self->taken += size;
+    if (received.size() + size > most_bytes) return 0;
+    received.append(bytes, size);
+    return size;
+  }
+
+  HttpRequest request_;
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr, curl_slist_free_all};
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy_{curl_easy_init(), curl_easy_cleanup};
+  std::array<char, CURL_ERROR_SIZE> error_{};
+  bool was_sent_ = false;
+};
+
+// A socket of libcurl, which closes it.
+struct HttpClient::Socket {
+  Socket(asio::io_context& loop, int number) : descriptor(loop) {
+    error_code ignored;
+    descriptor.assign(number, ignored);
+  }
+  ~Socket() { release(); }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  Socket(Socket&&) = delete;
+  Socket& operator=(Socket&&) = delete;
+
+  void release() {
+    if (descriptor.is_open()) descriptor.release();
+  }
+
+  asio::posix::stream_descriptor descriptor;
+  /// CURL_POLL_IN and CURL_POLL_OUT: those that libcurl wants, and those that are waited for.
+  int wanted = 0;
+  int awaited = 0;
+};
+
+// All transfers of a client. libcurl calls only the functions that arm something: handlers are called after
+// it has returned.
+class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
+ public:
+  Transfers(asio::io_context& loop, config::Cluster files)
+      : loop_(loop), files_(std::move(files)), timer_(loop), multi_(curl_multi_init(), curl_multi_cleanup) {
+    (void)curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, &Transfers::on_socket);
+    (void)curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
+    (void)curl_multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, &Transfers::on_timer);
+    (void)curl_multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
+  }
+
+  void close() {
+    while (!transfers_.empty()) take(transfers_.begin()->first);
+  }
+
+  void post(HttpRequest request, std::chrono::milliseconds timeout, Handler handler) {
+    auto transfer = std::make_unique<Transfer>(loop_, std::move(request), std::move(handler));
+    set(transfer->easy(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
+    start(std::move(transfer));
+  }
+
+  void watch(HttpRequest request, std::chrono::milliseconds timeout, TakeLines lines, Handler ended) {
+    end_watch();
+    auto transfer = std::make_unique<Transfer>(loop_, std::move(request), std::move(ended));
+    transfer->lines = std::move(lines);
+    set(transfer->easy(), CURLOPT_BUFFERSIZE, static_cast<long>(bytes_at_once));
+    watch_ = transfer.get();
+    transfer->timer.expires_after(timeout);
+    transfer->timer.async_wait([weak = weak_from_this(), watch = watch_](const error_code& error) {
+      const auto self = weak.lock();
+      if (!error && self && self->watch_ == watch) self->finish(watch->easy(), CURLE_OPERATION_TIMEDOUT);
+    });
+    start(std::move(transfer));
+  }
+
+  void end_watch() {
+    if (watch_ != nullptr) take(watch_->easy());
+  }
+
+ private:
+  void start(std::unique_ptr<Transfer> transfer) {
+    CURL* const easy = transfer->easy();
+    set_tls(easy, files_);
+    transfers_.emplace(easy, std::move(transfer));
+    (void)curl_multi_add_handle(multi_.get(), easy);
+  }
+
+  std::unique_ptr<Transfer> take(CURL* easy) {
+    auto transfer = std::move(transfers_.extract(easy).mapped());
+    (void)curl_multi_remove_handle(multi_.get(), easy);
+    if (transfer.get() == watch_) watch_ = nullptr;
+    return transfer;
+  }
+
+  void finish(CURL* easy, CURLcode result) {
+    const auto transfer = take(easy);
+    HttpAnswer answer = transfer->answer(result);
+    if (transfer->lines && answer.status == status_ok) {
+      answer.status = 0;
+      answer.why = "the endpoint has ended the watch";
+    }
+    transfer->done(std::move(answer));
+  }
+
+  void drive(curl_socket_t socket, int events) {
+    const auto self = shared_from_this();
+    int running = 0;
+    (void)curl_multi_socket_action(multi_.get(), socket, events, &running);
+    deliver();
+  }
+
+  void deliver() {
+    if (watch_ != nullptr && watch_->status() == status_ok) take_lines();
+    if (watch_ != nullptr && watch_->received.size() > most_line_bytes)
+      finish(watch_->easy(), CURLE_WRITE_ERROR);
+    if (watch_ != nullptr) {
+      watch_->taken = 0;
+      if (watch_->is_paused) asio::post(loop_, [weak = weak_from_this()] { go_on(weak.lock()); });
+    }
+    int left = 0;
+    while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &left))
+      finish(message->easy_handle, message->data.result);
+  }
+
+  static void go_on(const std::shared_ptr<Transfers>& self) {
+    if (!self || self->watch_ == nullptr || !self->watch_->is_paused) return;
+    self->watch_->is_paused = false;
+    (void)curl_easy_pause(self->watch_->easy(), CURLPAUSE_CONT);
+    self->deliver();
+  }
+
+  void take_lines() {
+    const std::size_t size = watch_->received.rfind('\n') + 1;
+    if (size == 0) return;
+    watch_->timer.cancel();
+    const std::string lines = watch_->received.substr(0, size);
+    watch_->received.erase(0, size);
+    // A copy, as the call may end the watch.
+    const TakeLines tell = watch_->lines;
+    tell(lines);
+  }
+
+  static int on_timer(CURLM* /*multi*/, long milliseconds, void* transfers) {
+    auto* const self = static_cast<Transfers*>(transfers);
+    if (milliseconds < 0) {
+      self->timer_.cancel();
+      return 0;
+    }
+    self->timer_.expires_after(std::chrono::milliseconds(milliseconds));
+    self->timer_.async_wait([weak = self->weak_from_this()](const error_code& error) {
+      const auto alive = weak.lock();
+      if (!error && alive) alive->drive(CURL_SOCKET_TIMEOUT, 0);
+    });
+    return 0;
+  }
+
+  static int on_socket(CURL* /*easy*/, curl_socket_t number, int wanted, void* transfers, void* /*unused*/) {
+    auto* const self = static_cast<Transfers*>(transfers);
+    std::shared_ptr<Socket>& socket = self->sockets_[number];
+    if (wanted == CURL_POLL_REMOVE) {
+      // Before libcurl closes it: the next one may have its number.
+      if (socket) socket->release();
+      self->sockets_.erase(number);
+      return 0;
+    }
+    if (!socket) socket = std::make_shared<Socket>(self->loop_, number);
+    socket->wanted = wanted;
+    self->await(socket);
+    return 0;
+  }
+
+  void await(const std::shared_ptr<Socket>& socket) {
+    using Descriptor = asio::posix::stream_descriptor;
+    await(socket, CURL_POLL_IN, Descriptor::wait_read);
+    await(socket, CURL_POLL_OUT, Descriptor::wait_write);
+  }
+
+  // CURL_POLL_IN is CURL_CSELECT_IN, and so on.
+  void await(const std::shared_ptr<Socket>& socket, int event,
+             asio::posix::stream_descriptor::wait_type type) {
+    if ((socket->wanted & ~socket->awaited & event) == 0) return;
+    socket->awaited |= event;
+    socket->descriptor.async_wait(
+        type, [weak = weak_from_this(), weak_socket = std::weak_ptr(socket), event](const error_code& error) {
+          const auto self = weak.lock();
+          const auto found = weak_socket.lock();
+          if (error || !self || !found) return;
+          found->awaited &= ~event;
+          if ((found->wanted & event) != 0) self->drive(found->descriptor.native_handle(), event);
+          if (found->descriptor.is_open()) self->await(found);
+        });
+  }
+
+  asio::io_context& loop_;
+  config::Cluster files_;
+  asio::steady_timer timer_;
+  std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
+  std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi_;
+  std::map<CURL*, std::unique_ptr<Transfer>> transfers_;
+  /// One of them, or none.
+  Transfer* watch_ = nullptr;
+};
+
+HttpClient::HttpClient(asio::io_context& loop, const config::Cluster& settings) {
+  const bool has_tls = std::ranges::any_of(
+      settings.etcd, [](const std::string& text) { return config::parse_etcd_endpoint(text).is_tls; });
+  if (has_tls) check_files(settings);
+  transfers_ = std::make_shared<Transfers>(loop, settings);
+}
+
+HttpClient::~HttpClient() { transfers_->close(); }
+
+void HttpClient::post(HttpRequest request, std::chrono::milliseconds timeout, Handler handler) {
+  transfers_->post(std::move(request), timeout, std::move(handler));
+}
+
+void HttpClient::watch(HttpRequest request, std::chrono::milliseconds timeout, TakeLines lines,
+                       Handler ended) {
+  transfers_->watch(std::move(request), timeout, std::move(lines), std::move(ended));
+}
+
+void HttpClient::end_watch() { transfers_->end_watch(); }
+
+}  // namespace resourced::daemon::log::etcd

@@ -1,0 +1,71 @@
+// HTTP requests to etcd's JSON gateway in the loop of the process, by libcurl: connections that are used
+// again, TLS, and look-ups of names, which do not wait for each other. No other file includes libcurl.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "config/cluster.hpp"
+
+namespace resourced::daemon::log::etcd {
+
+struct HttpRequest {
+  std::string url;
+  std::string body;
+  /// For the header Authorization; empty for none.
+  std::string token;
+};
+
+struct HttpAnswer {
+  /// 0 if there was no answer: `why` says the reason.
+  unsigned status = 0;
+  std::string body;
+  std::string why;
+  /// Bytes of the request may have reached the endpoint.
+  bool was_sent = false;
+};
+
+class HttpClient {
+ public:
+  /// Called once, from the loop; it may destroy the client.
+  using Handler = std::function<void(HttpAnswer)>;
+  /// Called from the loop with lines that have come together, each with its end; it may end the watch and
+  /// destroy the client.
+  using TakeLines = std::function<void(const std::string&)>;
+
+  /// Upper bound of the body of an answer: a page of batches in base64.
+  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  /// Upper bound of a line of a watch, and of the body of its failure. Changes of a second have less.
+  static constexpr std::size_t most_line_bytes = std::size_t{32} << 10;
+
+  /// Each new connection reads the TLS files of `settings` again. Throws Error that names a file that cannot
+  /// be used, where an endpoint has TLS.
+  HttpClient(boost::asio::io_context& loop, const config::Cluster& settings);
+  /// Requests that wait get no answer.
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+  HttpClient(HttpClient&&) = delete;
+  HttpClient& operator=(HttpClient&&) = delete;
+
+  /// Calls `handler` at the latest after `timeout`.
+  void post(HttpRequest request, std::chrono::milliseconds timeout, Handler handler);
+  /// A request whose answer is a stream of lines without an end. It ends an earlier one, without a call. The
+  /// first line must come before `timeout`. `ended` is called at the end: with the answer of an endpoint
+  /// that does not begin the stream, or why it has ended.
+  void watch(HttpRequest request, std::chrono::milliseconds timeout, TakeLines lines, Handler ended);
+  void end_watch();
+
+ private:
+  class Transfer;
+  struct Socket;
+  class Transfers;
+  std::shared_ptr<Transfers> transfers_;
+};
+
+}  // namespace resourced::daemon::log::etcd

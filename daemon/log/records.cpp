@@ -1,0 +1,27 @@
+#include "daemon/log/records.hpp"
+
+#include <utility>
+
+#include "os/sha256.hpp"
+#include "proto/event_json.hpp"
+
+namespace resourced::daemon::log {
+
+Record make_record(engine::Record&& record) {
+  proto::Documents documents(os::sha256);
+  Record row;
+  row.sequence = record.sequence;
+  row.timestamp = record.event.timestamp;
+  row.name = proto::event_name(record.event.body);
+  row.text = proto::encode_event(record.event);
+  row.rest = proto::encode_rest(record.event, record.resources, documents);
+  row.documents = documents.texts();
+  row.hosts = std::move(record.hosts);
+  row.resources = std::move(record.resources);
+  row.hidden = record.hidden;
+  row.of_ledger = record.of_ledger;
+  row.by = std::move(record.event.by);
+  return row;
+}
+
+}  // namespace resourced::daemon::log
