@@ -1,4 +1,4 @@
-// The commands --check and --import, which exit without serving clients.
+// The commands --check, --import and --recover-to, which exit without serving clients.
 
 #include <algorithm>
 #include <cerrno>
@@ -29,6 +29,7 @@
 #include "daemon/log/etcd/etcd_client.hpp"
 #include "daemon/log/import.hpp"
 #include "daemon/log/store.hpp"
+#include "daemon/log/store_recovery.hpp"
 #include "daemon/peers/tokens.hpp"
 #include "daemon/process.hpp"
 #include "daemon/server.hpp"
@@ -144,6 +145,14 @@ void check(const Options& options) {
   fmt::print("{}{}", config::describe(config, defined ? &*defined : nullptr), store);
   if (!options.verbose) return;
   for (const std::string& line : config.document->places()) fmt::print("set: {}\n", line);
+}
+
+void recover(const Options& options) {
+  const config::Config config = load_configuration(options);
+  const log::Sequence last = options.recover_to;
+  const log::Recovered recovered = log::recover_store(state_directory(options, config), last);
+  for (const std::string& line : recovered.lost) fmt::print("given up: {}\n", line);
+  fmt::print("the store ends with event {}; {} is the file as it was\n", last, recovered.kept);
 }
 
 void import_log(const Options& options) {

@@ -24,6 +24,10 @@ int main(int argc, char** argv) {
       resourced::daemon::import_log(options);
       return 0;
     }
+    if (options.recover_to > 0) {
+      resourced::daemon::recover(options);
+      return 0;
+    }
     if (options.cluster_init) {
       resourced::daemon::begin_cluster(options);
       return 0;

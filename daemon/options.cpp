@@ -39,13 +39,19 @@ ParsedOptions parse_options(int argc, char** argv) {
   auto* const import = app.add_option("--import", options.import,
                                       "Import a complete event log (RFC 18) into a new store, and exit")
                            ->type_name("FILE");
+  auto* const recover =
+      app.add_option("--recover-to", options.recover_to,
+                     "Give up the events of a damaged store after this one, list them, and exit")
+          ->type_name("EVENT")
+          ->positive();
   auto* const cluster_init =
       app.add_flag("--cluster-init", options.cluster_init,
                    "Begin the cluster that the configuration names, with the events of the store, and exit");
   // The broker configures an instance.
-  for (cli::usage::Option* other : {check, import, config, listen, state, cluster_init})
+  for (cli::usage::Option* other : {check, import, recover, config, listen, state, cluster_init})
     instance->excludes(other);
-  for (cli::usage::Option* other : {check, import}) cluster_init->excludes(other);
+  for (cli::usage::Option* other : {check, import, recover}) cluster_init->excludes(other);
+  for (cli::usage::Option* other : {check, import}) recover->excludes(other);
   verbose->needs(check);
   app.add_option("--log-level", level,
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")

@@ -23,6 +23,8 @@ struct Options {
   bool instance = false;
   /// An event log to import into a new store, instead of serving.
   std::string import;
+  /// Give up the events of the store after this one, instead of serving; 0 to serve.
+  std::uint64_t recover_to = 0;
   /// Begin a cluster with the events of the store, instead of serving.
   bool cluster_init = false;
   std::optional<config::LogLevel> log_level;
@@ -49,6 +51,9 @@ int run(const Options& options);
 
 /// Prints the configuration and the inventory that would be served. Throws Error if either is invalid.
 void check(const Options& options);
+
+/// Gives up the last events of the store (Options::recover_to), and prints them.
+void recover(const Options& options);
 
 /// Imports an event log into a new store and prints a summary. Throws Error that names the line.
 void import_log(const Options& options);

@@ -2,6 +2,7 @@
 #include "core/module/state.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/error.hpp"
 #include "core/invariant.hpp"
 #include "core/rset/operations.hpp"
 
@@ -75,26 +77,42 @@ struct FoldStates {
 bool all_in(const IdSet& ranks, const IdSet& set) { return (ranks - set).empty(); }
 bool none_in(const IdSet& ranks, const IdSet& set) { return (ranks & set).empty(); }
 
-// Checks that an event of states names only targets whose state it changes: holders and the journal are told
-// of each.
-struct CheckChanges {
-  void operator()(const UndrainEvent& event) const {
-    RESOURCED_INVARIANT(all_in(event.ranks, states.drains.ranks()));
+// Whether an event can be the next one: an event of states names only targets whose state it changes, as
+// holders and the journal are told of each, and one of the ledger only what is free, or is held.
+struct CanFollow {
+  bool operator()(const UndrainEvent& event) const {
+    return all_in(event.ranks, state.targets.drains.ranks());
   }
-  void operator()(const OnlineEvent& event) const {
-    RESOURCED_INVARIANT(none_in(event.ranks, states.online));
+  bool operator()(const OnlineEvent& event) const { return none_in(event.ranks, state.targets.online); }
+  bool operator()(const OfflineEvent& event) const { return all_in(event.ranks, state.targets.online); }
+  bool operator()(const TorpidEvent& event) const { return none_in(event.ranks, state.targets.torpid); }
+  bool operator()(const LivelyEvent& event) const { return all_in(event.ranks, state.targets.torpid); }
+  // A target that will return may be removed again before it is there.
+  bool operator()(const UpdateEvent& event) const {
+    return all_in(event.shrink - state.returning, state.inventory.ranks());
   }
-  void operator()(const OfflineEvent& event) const {
-    RESOURCED_INVARIANT(all_in(event.ranks, states.online));
+  bool operator()(const UnshrinkEvent& event) const { return all_in(event.ranks, state.configured.ranks()); }
+  bool operator()(const AllocEvent& event) const {
+    Ledger others;
+    for (const SharedAllocation& allocation : event.allocations) {
+      for (const Ledger* ledger : {&state.ledger, static_cast<const Ledger*>(&others)})
+        if (ledger->find(allocation->id) != nullptr || ledger->first_held(allocation->resources))
+          return false;
+      if (event.allocations.size() > 1) (void)others.apply(AllocEvent{{allocation}});
+    }
+    return true;
   }
-  void operator()(const TorpidEvent& event) const {
-    RESOURCED_INVARIANT(none_in(event.ranks, states.torpid));
+  bool operator()(const FreeEvent& event) const {
+    const std::set<std::string_view> ids(event.ids.begin(), event.ids.end());
+    return ids.size() == event.ids.size() && (!event.partial || ids.size() == 1) &&
+           std::ranges::all_of(ids, [&](std::string_view id) { return state.ledger.find(id) != nullptr; });
   }
-  void operator()(const LivelyEvent& event) const { RESOURCED_INVARIANT(all_in(event.ranks, states.torpid)); }
   template <class Other>
-  void operator()(const Other& /*event*/) const {}
+  bool operator()(const Other& /*event*/) const {
+    return true;
+  }
 
-  const TargetStates& states;
+  const State& state;
 };
 
 IdSet with_property(const ResourceSet& set, const std::string& name) {
@@ -505,8 +523,14 @@ TargetStates renumbered(const TargetStates& states, const RankMap& map) {
   return {moved(states.drains), map(states.online), map(states.torpid), moved(states.scheduled)};
 }
 
+void require_next(const State& state, const EventBody& event) {
+  if (!std::visit(CanFollow{state}, event))
+    throw Error(EINVAL, "it does not follow from the events before it");
+}
+
 Outcome apply(State& state, const Event& event) {
-  std::visit(CheckChanges{state.targets}, event.body);
+  // The ledger checks its own events.
+  RESOURCED_INVARIANT(is_of_ledger(event.body) || std::visit(CanFollow{state}, event.body));
   Outcome outcome;
   // A restart is applied as a whole below: its ranks are those of the inventory that follows it.
   if (!std::holds_alternative<RestartEvent>(event.body))

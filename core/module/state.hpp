@@ -168,6 +168,9 @@ struct State {
   }
 };
 
+/// Throws Error EINVAL unless this can be the next event: for an event that was read, before it is applied.
+void require_next(const State& state, const EventBody& event);
+
 /// Applies the next event of the log. An event is complete: nothing else changes a State.
 Outcome apply(State& state, const Event& event);
 

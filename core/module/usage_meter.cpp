@@ -72,6 +72,7 @@ UsageMeter::UsageMeter(State states, WallTime at, By by)
 }
 
 std::size_t UsageMeter::add(const Event& event) {
+  require_next(states_, event.body);
   advance(to_micros(event.timestamp));
   if (begins_anew(event) || states_.has_brokers()) {
     close_all();

@@ -34,7 +34,8 @@ class UsageMeter {
   UsageMeter(State states, WallTime at, By by);
 
   /// The next event of the log. Returns how many sums of targets it was looked up for. Events at one time
-  /// count as one change: a target that goes down and comes up again at the same time had no outage.
+  /// count as one change: a target that goes down and comes up again at the same time had no outage. Throws Error EINVAL
+  /// as require_next() does.
   std::size_t add(const Event& event);
   /// Goes on with another state, where the log cannot be read.
   void adopt(State states);

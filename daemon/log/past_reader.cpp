@@ -111,23 +111,43 @@ PastReader::Search PastReader::begin_at(Sequence last) {
 
 module::State PastReader::last_states() {
   Search search = begin_at(log_.last());
-  while (!search.is_done()) advance(search);
-  return std::move(search.states);
+  try {
+    while (!search.is_done()) advance(search);
+    return std::move(search.states);
+  } catch (const Error& error) {
+    if (error.errnum() != EBADMSG) throw;
+  }
+  // The last event before the damage.
+  try {
+    while (!search.is_done()) advance(search, 1);
+    return std::move(search.states);
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    const bool names_file = what.starts_with(database_.path());
+    throw Error(
+        EBADMSG,
+        fmt::format("{}{}{}; take another member's copy, or give up what came after event {} with "
+                    "--recover-to {}",
+                    names_file ? "" : database_.path(), names_file ? "" : ": ", what, search.at, search.at));
+  }
 }
 
-void PastReader::advance(Search& search) {
+void PastReader::advance(Search& search, Sequence most) {
   if (search.is_done()) return;
   const ReadTransaction transaction(database_);
   EventFilter all;
   all.allocations = true;
   all.hidden = true;
   const proto::FindDocument find = [this](const std::string& name) { return log_.document(name); };
-  const Sequence to = std::min(search.last, search.at + events_per_snapshot);
+  const Sequence to = std::min(search.last, search.at + std::min(most, events_per_snapshot));
   const HistoryPage page = log_.page(all, search.at + 1, to, events_per_snapshot);
   if (page.has_gap) not_kept();
   for (const LoggedEvent& logged : page.events) {
     try {
-      (void)module::apply(search.states, event_of(logged, find));
+      const module::Event event = event_of(logged, find);
+      module::require_next(search.states, event.body);
+      (void)module::apply(search.states, event);
+      search.at = logged.sequence;
     } catch (const Error& error) {
       if (error.errnum() == ENODATA || error.errnum() == EBADMSG) throw;
       throw Error(EBADMSG, fmt::format("{}: event {} of the log cannot be applied: {}", database_.path(),

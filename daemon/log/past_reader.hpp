@@ -36,10 +36,11 @@ class PastReader {
   /// The same for the states after this event: from the last snapshot before it that is whole, or from an
   /// empty state if the log is there from its beginning.
   [[nodiscard]] Search begin_at(Sequence last);
-  /// Applies the next events_per_snapshot events at most.
-  void advance(Search& search);
+  /// Applies the next `most` events, and events_per_snapshot at most.
+  void advance(Search& search, Sequence most = events_per_snapshot);
 
-  /// The states after the last event. Throws Error EBADMSG that names the event or snapshot that is damaged.
+  /// The states after the last event. Throws Error EBADMSG that names the event or snapshot that is damaged,
+  /// and the last event up to which the log can be read.
   [[nodiscard]] module::State last_states();
 
   /// This event, or the first one after it, whose states can be found; 0 for none.

@@ -43,7 +43,10 @@ text::IdSet Replica::take(const log::Record& record) {
     const module::Event event = event_of(record);
     ranks = engine::concerned(event.body);
     if (changes_inventory(event.body)) ++inventory_version_;
-    if (is_known_ && !record.snapshot) (void)module::apply(state_, event);
+    if (is_known_ && !record.snapshot) {
+      module::require_next(state_, event.body);
+      (void)module::apply(state_, event);
+    }
   } catch (const Error& error) {
     if (std::exchange(is_known_, false)) {
       os::log_error("event {} of the leader cannot be applied, so the state is not known here: {}",

@@ -62,8 +62,8 @@ class LongLog {
     return text;
   }
   static daemon::log::Record record(Sequence sequence) {
-    const bool drains = sequence % 2 == 0;
-    const std::string rank = fmt::format("{}", sequence / 2 % 8);
+    const bool drains = sequence % 2 != 0;
+    const std::string rank = fmt::format("{}", (sequence - 1) / 2 % 8);
     daemon::log::Record record;
     record.sequence = sequence;
     record.timestamp = wall_time(1.8e9 + static_cast<double>(sequence) / 100);

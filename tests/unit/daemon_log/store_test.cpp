@@ -237,6 +237,42 @@ TEST_CASE("events that cannot be read after the store was opened refuse it, and 
   }
 }
 
+TEST_CASE("an event that does not follow from those before it refuses the start, and is named") {
+  const resourced::test::TempDir dir;
+  const text::Hostlist host = text::Hostlist::parse("a");
+  const auto refusal = [&](const module::EventBody& body) {
+    const resourced::test::TempDir state;
+    StoreWriter writer(store_path(state.path()));
+    writer.commit({record_of(1, definition_of("a,b")), record_of(2, body)});
+    try {
+      (void)state_of(writer);
+      return std::string();
+    } catch (const Error& error) {
+      CHECK(error.errnum() == EBADMSG);
+      return std::string(error.what());
+    }
+  };
+  module::UpdateEvent shrink;
+  shrink.shrink = {7};
+  shrink.shrink_nodelist = host;
+  module::UpdateEvent property;
+  property.property_add["p"] = {7};
+  property.property_nodelist = host;
+  module::Allocation allocation;
+  allocation.id = "j";
+  allocation.resources = rset::ResourceSet({{{0}, {0}, {}}}, host);
+  allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
+  const auto shared = std::make_shared<const module::Allocation>(allocation);
+  for (const module::EventBody& body : std::vector<module::EventBody>{
+           module::UndrainEvent{{0}, host, {}}, module::OfflineEvent{{0}}, module::LivelyEvent{{0}}, shrink,
+           property, module::UnshrinkEvent{{9}, host}, module::FreeEvent{{"j"}, {0}, host},
+           module::AllocEvent{{shared, shared}}}) {
+    CAPTURE(body.index());
+    CHECK(refusal(body).find("event 2 of the log cannot be applied") != std::string::npos);
+  }
+  CHECK(refusal(module::AllocEvent{{shared}}) == "");
+}
+
 TEST_CASE("an inventory that no configuration names is there at the next start") {
   const resourced::test::TempDir dir;
   const std::string path = store_path(dir.path());

@@ -1,0 +1,136 @@
+#include "daemon/log/store_recovery.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <variant>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.hpp"
+#include "core/module/event.hpp"
+#include "daemon/log/event_rows.hpp"
+#include "daemon/log/host_ids.hpp"
+#include "daemon/log/past_reader.hpp"
+#include "daemon/log/snapshot_rows.hpp"
+#include "daemon/log/sqlite.hpp"
+#include "daemon/log/state_lock.hpp"
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_install.hpp"
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/store_schema.hpp"
+
+namespace resourced::daemon::log {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An event as a line for people. A record of the ledger is told by the ids of its allocations.
+std::string describe(StoreReader& log, Sequence sequence) {
+  EventFilter all;
+  all.allocations = true;
+  all.hidden = true;
+  try {
+    const HistoryPage page = log.page(all, sequence, sequence, 1);
+    if (page.events.empty()) return fmt::format("event {}", sequence);
+    const LoggedEvent& logged = page.events.front();
+    if (!logged.of_ledger) return fmt::format("event {}: {}", sequence, logged.text);
+    const module::Event event = event_of(logged, [&](const std::string& name) { return log.document(name); });
+    std::vector<std::string> ids;
+    if (const auto* alloc = std::get_if<module::AllocEvent>(&event.body)) {
+      for (const module::SharedAllocation& allocation : alloc->allocations) ids.push_back(allocation->id);
+      return fmt::format("event {}: the allocation of {}", sequence, fmt::join(ids, ", "));
+    }
+    const auto& free = std::get<module::FreeEvent>(event.body);
+    return fmt::format("event {}: the free of {}{}", sequence, fmt::join(free.ids, ", "),
+                       free.partial ? " on " + free.nodelist.encode() : "");
+  } catch (const std::exception&) {
+    return fmt::format("event {}, which cannot be read", sequence);
+  }
+}
+
+void check_bounds(Database& database, StoreReader& log, Sequence last) {
+  const Sequence newest = log.last();
+  if (last >= newest)
+    throw Error(EINVAL, fmt::format("it has events up to {}, so none after {} to give up", newest, last));
+  Statement rolled_up(database, "SELECT coalesce(max(sequence), 0) FROM rolled_up");
+  rolled_up.step();
+  const Sequence oldest = std::max(log.dropped(), static_cast<Sequence>(rolled_up.integer(0)));
+  rolled_up.reset();
+  if (last == 0 || last < oldest)
+    throw Error(EINVAL,
+                fmt::format("it has no state after event {}: events up to {} were dropped, or are to be",
+                            last, oldest));
+}
+
+std::vector<std::string> cut(const std::string& path, Sequence last) {
+  Database database(path);
+  if (is_empty(database)) throw Error(EINVAL, "it has no tables");
+  check_schema(database);
+  HostIds hosts;
+  load_hosts(database, hosts);
+  StoreReader log(database, hosts);
+  check_bounds(database, log, last);
+  PastReader past(database, log);
+  PastReader::Search search = past.begin_at(last);
+  while (!search.is_done()) past.advance(search);
+  std::vector<std::string> lost;
+  for (Sequence sequence = last + 1, newest = log.last(); sequence <= newest; ++sequence)
+    lost.push_back(describe(log, sequence));
+  database.execute("BEGIN IMMEDIATE");
+  database.execute(
+      fmt::format("DELETE FROM event WHERE sequence > {0}; DELETE FROM snapshot WHERE sequence > {0};"
+                  "DELETE FROM snapshot_document WHERE snapshot > {0};"
+                  "DELETE FROM event_block WHERE block >= {1}",
+                  last, (last + 1) / block_size)
+          .c_str());
+  SnapshotRows(database).write(SnapshotRow(last, search.states));
+  renew_number(database);
+  database.execute("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
+  return lost;
+}
+
+void copy(const std::string& from, const std::string& to) {
+  std::error_code error;
+  if (fs::exists(from, error)) fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  if (error) throw Error(error.value(), fmt::format("{}: {}", from, error.message()));
+}
+
+}  // namespace
+
+Recovered recover_store(const std::string& directory, Sequence last) {
+  const std::string path = (fs::path(directory) / store_file).string();
+  check_store_files(path);
+  if (!fs::exists(path)) throw Error(ENOENT, fmt::format("{}: there is no store", path));
+  const StateLock lock(path);
+  Recovered recovered;
+  recovered.kept = path + ".damaged";
+  for (const char* suffix : {"", "-wal"}) {
+    if (fs::exists(recovered.kept + suffix))
+      throw Error(EEXIST, fmt::format("{}{}: is there from an earlier recovery; move it away first",
+                                      recovered.kept, suffix));
+  }
+  const std::string incoming = incoming_path(path);
+  try {
+    for (const char* suffix : {"", "-wal"}) {
+      fs::remove(incoming + suffix);
+      copy(path + suffix, incoming + suffix);
+    }
+    recovered.lost = cut(incoming, last);
+  } catch (const Error& error) {
+    for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(incoming + suffix);
+    // People know the file by its own name, and not by that of the copy.
+    std::string text = error.what();
+    if (text.starts_with(incoming)) text.erase(0, incoming.size());
+    throw Error(error.errnum(), path + (text.starts_with(':') ? "" : ": ") + text);
+  }
+  // After a kill in between, a start finds the file that is not there by the lock file, and names it.
+  for (const char* suffix : {"-wal", ""})
+    if (fs::exists(path + suffix)) fs::rename(path + suffix, recovered.kept + suffix);
+  fs::remove(path + "-shm");
+  fs::rename(incoming, path);
+  return recovered;
+}
+
+}  // namespace resourced::daemon::log

@@ -1,0 +1,147 @@
+// A store whose log is damaged after its last snapshot refuses the start, names the way out, and gives up
+// what came after the damage when that is wanted.
+#include "daemon/log/store_recovery.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "daemon/log/store.hpp"
+#include "daemon/log/store_reader.hpp"
+#include "daemon/log/store_writer.hpp"
+#include "store_samples.hpp"
+#include "temp_dir.hpp"
+
+namespace resourced::daemon::log {
+namespace {
+
+constexpr Sequence damaged = 600;
+
+/// A store with 603 events, of which 600 is damaged: 599 and 602 allocate, 603 frees, all others drain.
+void write_store(const std::string& directory) {
+  const auto allocates = [](Sequence sequence, const std::string& id) {
+    module::Allocation allocation;
+    allocation.id = id;
+    allocation.resources =
+        rset::ResourceSet({{{0}, {id == "j1" ? 0U : 1U}, {}}}, text::Hostlist::parse("n0"));
+    allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
+    return record_of(sequence, module::AllocEvent{{std::make_shared<const module::Allocation>(allocation)}},
+                     "n0");
+  };
+  StoreWriter writer(store_path(directory));
+  std::vector<Record> records{record_of(1, definition_of("n[0-9]"))};
+  for (Sequence i = 2; i <= 601; ++i) {
+    const auto rank = static_cast<text::IdSet::Id>(i % 10);
+    records.push_back(i == 599 ? allocates(i, "j1") : drain_record(i, rank, fmt::format("n{}", rank), "why"));
+  }
+  records.push_back(allocates(602, "j2"));
+  records.push_back(record_of(603, module::FreeEvent{{"j1"}, {0}, text::Hostlist::parse("n0")}, "n0"));
+  writer.commit(records);
+  writer.database().execute(
+      fmt::format("UPDATE event SET text = replace(text, 'drain', 'brain') WHERE sequence = {}", damaged)
+          .c_str());
+}
+
+std::string refusal(const std::string& directory) {
+  try {
+    (void)Store(directory).load();
+    return "";
+  } catch (const Error& error) {
+    CHECK(error.errnum() == EBADMSG);
+    return error.what();
+  }
+}
+
+TEST_CASE("damage after the last snapshot refuses the start, with the event and what can be kept") {
+  const resourced::test::TempDir dir;
+  write_store(dir.path());
+  const std::string why = refusal(dir.path());
+  CAPTURE(why);
+  CHECK(why.find("resourced.sqlite: event 600 of the log is damaged") != std::string::npos);
+  CHECK(why.find("give up what came after event 599 with --recover-to 599") != std::string::npos);
+  try {
+    (void)peek_store(dir.path());
+    FAIL("it was read");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) == why);
+  }
+}
+
+TEST_CASE("a recovery keeps the events before the damage, lists the others, and leaves the file as it was") {
+  const resourced::test::TempDir dir;
+  write_store(dir.path());
+  const std::string before = resourced::test::read_file(store_path(dir.path()));
+  const Recovered recovered = recover_store(dir.path(), damaged - 1);
+  REQUIRE(recovered.lost.size() == 4);
+  CHECK(recovered.lost[0] == "event 600, which cannot be read");
+  CHECK(recovered.lost[1].starts_with("event 601: {\"timestamp\":701"));
+  CHECK(recovered.lost[2] == "event 602: the allocation of j2");
+  CHECK(recovered.lost[3] == "event 603: the free of j1");
+  CHECK(resourced::test::read_file(recovered.kept) == before);
+  StoreWriter writer(store_path(dir.path()));
+  CHECK(writer.last_sequence() == damaged - 1);
+  const module::State state = state_of(writer);
+  CHECK(state.targets.drains.ranks() == text::IdSet::range(0, 9));
+  CHECK(state.ledger.find("j1") != nullptr);
+  CHECK(state.ledger.find("j2") == nullptr);
+  // What follows is found by its hosts, also where a block had events that were given up.
+  std::vector<Record> more;
+  for (Sequence i = damaged; i <= damaged + 300; ++i)
+    more.push_back(drain_record(i, 0, i == damaged + 3 ? "later" : "n0", "why"));
+  writer.commit(more);
+  StoreReader reader(writer.database(), writer.hosts());
+  EventFilter filter;
+  filter.targets = targets_of("later");
+  const HistoryPage page = reader.page(filter, 1, damaged + 300, 10);
+  REQUIRE(page.events.size() == 1);
+  CHECK(page.events[0].sequence == damaged + 3);
+}
+
+TEST_CASE("a recovery that cannot be made changes nothing, and says why") {
+  const resourced::test::TempDir dir;
+  CHECK_THROWS_WITH_AS((void)recover_store(dir.path(), 1), doctest::Contains("there is no store"), Error);
+  write_store(dir.path());
+  const std::string before = resourced::test::read_file(store_path(dir.path()));
+  const auto refuses = [&](Sequence last, const char* why) {
+    CHECK_THROWS_WITH_AS((void)recover_store(dir.path(), last), doctest::Contains(why), Error);
+    CHECK(resourced::test::read_file(store_path(dir.path())) == before);
+    CHECK_FALSE(std::filesystem::exists(store_path(dir.path()) + ".damaged"));
+    CHECK_FALSE(std::filesystem::exists(store_path(dir.path()) + ".new"));
+  };
+  refuses(603, "it has events up to 603, so none after 603 to give up");
+  refuses(9999, "it has events up to 603");
+  refuses(0, "it has no state after event 0");
+  refuses(601, "event 600 of the log is damaged");
+  {
+    const Store running(dir.path());
+    CHECK_THROWS_WITH_AS((void)recover_store(dir.path(), 599),
+                         doctest::Contains("in use by another resourced"), Error);
+  }
+  dir.write("resourced.sqlite.damaged", "from before");
+  CHECK_THROWS_WITH_AS((void)recover_store(dir.path(), 599),
+                       doctest::Contains("is there from an earlier recovery"), Error);
+  CHECK(resourced::test::read_file(store_path(dir.path())) == before);
+}
+
+TEST_CASE("damage before the last snapshot does not refuse the start") {
+  const resourced::test::TempDir dir;
+  write_store(dir.path());
+  {
+    StoreWriter writer(store_path(dir.path()));
+    module::State state;
+    state.defined = true;
+    // The free of j1, which this state does not have, is after it.
+    REQUIRE(writer.write_past(SnapshotRow(601, state), nullptr));
+  }
+  CHECK(refusal(dir.path()).find("event 603 of the log cannot be applied") != std::string::npos);
+  (void)recover_store(dir.path(), 602);
+  Store store(dir.path());
+  CHECK(store.load().ledger.find("j2") != nullptr);
+}
+
+}  // namespace
+}  // namespace resourced::daemon::log
