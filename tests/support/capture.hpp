@@ -1,5 +1,6 @@
-// Clang before 16 cannot use a structured binding in a lambda, which doctest's CAPTURE and INFO make of their
-// argument. There they show nothing. Included by the precompiled header of the tests.
+// Clang before 16 cannot use a structured binding in a lambda, which CAPTURE and INFO of doctest make of
+// their argument. With such a Clang they show nothing. The precompiled header of the tests includes this
+// file.
 #pragma once
 
 #include <doctest/doctest.h>

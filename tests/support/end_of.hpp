@@ -1,4 +1,4 @@
-// Runs a piece of work in a child process, for tests of work that ends the program.
+// Runs work that ends the program in a child process.
 #pragma once
 
 #include <csignal>
@@ -11,9 +11,9 @@
 namespace resourced::test {
 
 struct End {
-  /// 0 if the work has returned.
+  /// The signal that ended the work; 0 if it has returned.
   int signal = 0;
-  /// The standard error.
+  /// Standard error of the work.
   std::string said;
 };
 
@@ -24,7 +24,7 @@ End end_of(const Work& work) {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // doctest would report the signal as a failure of this test.
+    // Otherwise doctest would report the signal as a failure of this test.
     std::signal(SIGABRT, SIG_DFL);
     ::dup2(ends[1], STDERR_FILENO);
     work();

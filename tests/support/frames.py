@@ -1,4 +1,5 @@
-"""Frames of the local connector (RFC 3 over a Unix socket) and messages of the keeper's link; no code of ours."""
+"""Frames of the local connector (RFC 3 over a Unix socket) and messages of the keeper's link, without the product's
+code."""
 
 import struct
 

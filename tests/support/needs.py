@@ -7,13 +7,13 @@ import unittest
 
 
 def skip(*what):
-    """Ends a test that cannot run."""
+    """Ends a test that cannot run, with the lines about what it lacks."""
     print(f"skipped: needs {' '.join(what)}", flush=True)
     sys.exit(77)
 
 
 def needs(program, package, condition=True):
-    """A decorator for the cases that start this program of a package."""
+    """A decorator for cases that start this program of a package."""
     if shutil.which(program) and condition:
         return lambda case: case
     why = f"needs {package}"

@@ -1,4 +1,4 @@
-// A case that ./test does not run, as it waits for a time of seconds or needs much of the processor.
+// Marks a case that ./test does not run, as it waits for seconds or needs much processor time.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -8,7 +8,7 @@ import tempfile
 
 PATIENCE = 30  # seconds
 
-# The packaged inventory, as the examples in help texts and manual pages name its hosts.
+# The packaged inventory, whose hosts are named by the examples in help texts and manual pages.
 INVENTORY = """[[resource.config]]
 hosts = "node[0-7]"
 cores = "0-3"
@@ -23,7 +23,7 @@ properties = ["gpu", "debug"]
 
 
 class Daemon:
-    """It listens once it is constructed, unless it is to be a standby."""
+    """A daemon that listens once it is constructed; a standby may do so later."""
 
     def __init__(self, programs, configuration=INVENTORY, listens=True):
         self.programs = pathlib.Path(programs).resolve()
@@ -57,12 +57,12 @@ class Daemon:
 
 
 class Etcd:
-    """One member, with its data in a directory of its own."""
+    """An etcd of one member, with a directory for its data."""
 
     def __init__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="resourced-")
         path = pathlib.Path(self.directory.name)
-        # Two free ports: etcd takes no others than these.
+        # Chooses two free ports, as etcd cannot choose them.
         with socket.socket() as client, socket.socket() as peer:
             for one in (client, peer):
                 one.bind(("127.0.0.1", 0))
@@ -83,7 +83,7 @@ class Etcd:
 
 
 class Cluster:
-    """Two daemons with their log in etcd, of which the first leads."""
+    """Two daemons with their log in etcd; the first one leads."""
 
     def __init__(self, programs):
         with contextlib.ExitStack() as stack:

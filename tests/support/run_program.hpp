@@ -15,7 +15,7 @@ struct Outcome {
   std::string err;
 };
 
-/// The time is 1700000000, and the output is no terminal.
+/// Runs a command at the time 1700000000; its output is not a terminal.
 inline Outcome run(const std::vector<std::string>& arguments, const std::string& input = {},
                    client::Milliseconds timeout = client::Milliseconds(30000)) {
   std::vector<const char*> argv = {"resourcectl"};

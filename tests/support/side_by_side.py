@@ -1,5 +1,5 @@
-"""Runs the cases of a test script in several processes side by side: for cases that mostly wait, each with a daemon of its
-own."""
+"""Runs the cases of a test script in several processes at the same time: for cases that mostly wait, each with its own
+daemon."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def names_of(suite):
 
 
 def main(arguments, count=8):
-    """`arguments` come before the names of cases on the command line of the script; with names it runs these, here."""
+    """Runs all cases, or those that the command line names after `arguments` words, which run in this process."""
     before, wanted = sys.argv[1:1 + arguments], sys.argv[1 + arguments:]
     if wanted:
         unittest.main(argv=[sys.argv[0], *wanted])

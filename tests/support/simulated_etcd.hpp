@@ -1,6 +1,6 @@
-// Etcd as the protocol of a cluster sees it: keys with revisions, transactions one after the other, leases,
-// and the changes that a watch is to tell.
-// Time is the test's. For tests of the test, it can be told not to evaluate guards.
+// etcd as the protocol of a cluster uses it: keys with revisions, transactions one after the other, leases,
+// and the changes that a watch has to tell. The test controls the time. It can be told not to evaluate
+// guards, to test the tests.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class SimulatedEtcd {
  public:
   bool ignores_created = false;
   bool ignores_modified = false;
-  /// A transaction that puts this key is carried out without its guards.
+  /// The key whose put makes a transaction skip its guards.
   std::string unguarded;
 
   Outcome carry_out(const Request& request, BootTime now) {
@@ -37,14 +37,14 @@ class SimulatedEtcd {
   }
 
   [[nodiscard]] const std::map<std::string, KeyValue>& keys() const noexcept { return keys_; }
-  /// The last revision that has changed or deleted a key of the watch.
+  /// The last revision at which a key of the watch was changed or deleted.
   [[nodiscard]] Revision last_change(const Watch& watch) const {
     Revision last = 0;
     for (auto key = changed_.lower_bound(watch.key); key != changed_.end() && key->first < watch.end; ++key)
       last = std::max(last, key->second);
     return last;
   }
-  /// Ends the leases whose time has come.
+  /// Ends the leases that are due.
   void expire(BootTime now) {
     std::vector<LeaseId> ended;
     for (const auto& [id, lease] : leases_) {
@@ -113,7 +113,7 @@ class SimulatedEtcd {
     return Done{};
   }
 
-  // The first outcome.
+  // The first outcome of a watch.
   Outcome take(const Watch& watch, BootTime /*now*/) const {
     if (watch.from < compacted_) return Refused{"compacted"};
     return Changed{watch.from - 1};
@@ -163,7 +163,7 @@ class SimulatedEtcd {
   }
 
   std::map<std::string, KeyValue> keys_;
-  /// The last change of each key that is there or was.
+  /// The last change of each key, including deleted ones.
   std::map<std::string, Revision> changed_;
   Revision compacted_ = 0;
   std::map<std::string, LeaseId> bound_;

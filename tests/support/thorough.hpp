@@ -5,8 +5,8 @@
 
 namespace resourced::test {
 
-/// Returns `all` if RESOURCED_THOROUGH is set, and `some` otherwise, as in ./test. ctest sets it for the
-/// tests with the label slow, which continuous integration runs.
+/// Returns `all` if RESOURCED_THOROUGH is set, and `some` otherwise, as in ./test. ctest sets it for tests
+/// with the label slow, which continuous integration runs.
 template <typename Number>
 [[nodiscard]] Number thorough(Number all, Number some) {
   return std::getenv("RESOURCED_THOROUGH") != nullptr ? all : some;

@@ -1,4 +1,4 @@
-// The files under tests/vectors: examples of the specifications, and data of the tests.
+// Files under tests/vectors: examples of the specifications, and data of the tests.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline std::string read_vector(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The paths under tests/vectors of all files of a directory with this extension (`.yaml`), sorted.
+/// The sorted paths, under tests/vectors, of all files of a directory with this extension (`.yaml`).
 inline std::vector<std::string> list_vectors(const std::string& directory, const std::string& extension) {
   std::vector<std::string> names;
   for (const auto& entry :

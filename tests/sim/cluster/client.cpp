@@ -89,7 +89,7 @@ class Reader final : public Client {
     }
     ++site_.pictures;
     if (node.leads()) {
-      // While a commit has no outcome, the answer names an earlier event.
+      // While the outcome of a commit is not known, the answer names an earlier event.
       const std::uint64_t told = body.value("sequence", asked.applied);
       demand(told >= asked.floor,
              fmt::format("the status after event {} is asked for after event {} was answered", told,
@@ -117,7 +117,7 @@ class Reader final : public Client {
     if (rests || asked_.size() >= 2) return;
     if (world().chance(0.1)) return leave();
     const bool is_status = world().chance(0.9);
-    // Known only after the request has its number; the request is handled later.
+    // The matchtag is known only once the request is made, which is before the request is handled.
     const auto matchtag = std::make_shared<std::uint32_t>(0);
     *matchtag = request(is_status ? "resource.status" : "resource.cluster", nullptr, 0,
                         [this, matchtag](std::uint64_t applied) {

@@ -1,5 +1,5 @@
-// The clients of a simulated cluster. Each connects to a node that runs, leaves it when that does not lead,
-// or does not answer, and checks every message.
+// Clients of a simulated cluster. Each connects to a running node, leaves it if that node does not lead or
+// does not answer, and checks every message.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace resourced::sim {
 
 class Client;
 
-/// What the clients of a cluster share.
+/// Shared by the clients of a cluster.
 struct Site {
   World& world;
   Etcd& etcd;
@@ -29,13 +29,13 @@ struct Site {
   Configuration configuration;
   std::map<ClientId, Client*> connections = {};
   std::uint64_t last_client = 0;
-  /// The last event whose answer has left. Whatever a client asks afterwards must show it.
+  /// The last event whose answer has left its daemon. Every later request must show it.
   std::uint64_t answered = 0;
   std::uint64_t answers = 0;
   std::uint64_t deltas = 0;
   std::uint64_t pictures = 0;
 
-  /// The answer to the change that is this event leaves.
+  /// Called when the answer to the change of this event leaves its daemon.
   void answer(std::uint64_t sequence, const std::string& change);
 };
 
@@ -48,19 +48,19 @@ class Client {
   Client(Client&&) = delete;
   Client& operator=(Client&&) = delete;
 
-  /// Takes its turn. A client that `rests` makes no change.
+  /// Lets the client take its turn. A client that `rests` makes no changes.
   void act(bool rests);
   virtual void receive(Node& node, const proto::Message& message) = 0;
-  /// The connections of the node have ended.
+  /// Called when the connections of the node have ended.
   void on_closed(const Node& node);
-  /// In the end, when nothing happens any more. Throws Violation.
+  /// Checks the client's results at the end, when nothing happens any more. Throws Violation.
   virtual void judge() const = 0;
 
  protected:
   using Handled = std::function<void(std::uint64_t)>;
 
   virtual void go_on(bool rests) = 0;
-  /// The connection has ended: nothing that was asked for on it is answered any more.
+  /// Called when the connection has ended: requests on it are not answered any more.
   virtual void lose() = 0;
 
   /// Sends a request to the present node, and returns its matchtag.
@@ -87,15 +87,15 @@ class Client {
   bool is_stalled_ = false;
 };
 
-/// Drains a rank of its own with unique reasons, and ends the drains.
+/// A client that drains a rank of its own with unique reasons, and ends these drains.
 [[nodiscard]] std::unique_ptr<Client> make_operator(Site& site, unsigned rank);
-/// Acquires a partition, or what is in none, and allocates cores.
+/// A client that acquires a partition, or the targets in no partition, and allocates cores.
 [[nodiscard]] std::unique_ptr<Client> make_scheduler(Site& site, std::string partition);
-/// Asks for the status and the members.
+/// A client that asks for the status and the members.
 [[nodiscard]] std::unique_ptr<Client> make_reader(Site& site);
-/// Follows the journal.
+/// A client that follows the journal.
 [[nodiscard]] std::unique_ptr<Client> make_follower(Site& site);
-/// Lets other nodes lead.
+/// A client that makes other nodes lead.
 [[nodiscard]] std::unique_ptr<Client> make_administrator(Site& site);
 
 }  // namespace resourced::sim

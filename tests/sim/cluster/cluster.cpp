@@ -39,7 +39,7 @@ ClusterSimulation::ClusterSimulation(std::uint32_t seed)
   };
   listeners.exited = [this](Node& node, bool fails) {
     if (fails) {
-      // An operator gives it a copy of another store.
+      // An operator replaces the store by a copy of another one.
       const auto& longest =
           *std::ranges::max_element(nodes_, {}, [](const auto& other) { return other->disk().last(); });
       node.restore(*longest);
@@ -50,7 +50,7 @@ ClusterSimulation::ClusterSimulation(std::uint32_t seed)
   for (std::size_t index = 0; index < nodes; ++index) {
     settings.name = fmt::format("m{}", index);
     settings.configuration = base();
-    // Each excludes what its own configuration says once it leads.
+    // A node may exclude another target in its own configuration, which counts once it leads.
     if (world_.chance(0.3)) settings.configuration.exclude.insert(static_cast<unsigned>(world_.below(6)));
     nodes_.push_back(std::make_unique<Node>(world_, network_, etcd_, index, settings, listeners));
   }
@@ -123,7 +123,7 @@ void ClusterSimulation::run(Seconds faults) {
     run_until(world_.now() + busy);
     rests_ = true;
     run_until(world_.now() + quiet);
-    // A drain may end by itself even now.
+    // A scheduled end of a drain may still be due.
     const SteadyTime end = world_.now() + quiet;
     while (!is_even() && world_.now() < end) world_.next();
     judge();
@@ -159,7 +159,7 @@ void ClusterSimulation::check_now() {
 }
 
 void ClusterSimulation::on_sent(Node& node, ClientId client, const proto::Message& message) {
-  // What waited for a client that did not read may leave at any time.
+  // Messages that waited for a client that did not read may leave at any time.
   if (node.leads() && !node.was_stalled(client)) {
     demand(node.epoch() >= served_, [&] {
       return fmt::format("a message of {}, which led in epoch {}, leaves after one of epoch {}: {} {}",

@@ -1,16 +1,16 @@
-// A cluster of daemons without sockets, files, threads and clocks, from one seed: several nodes (node.hpp),
-// an etcd, a network that loses, delays and reorders, and clients. Nodes are paused, killed, stopped, cut off
-// from etcd, made to hand over, and their clocks are set. Then all is calm for a while. It is checked that
+// Simulates a cluster of daemons from one seed, without sockets, files, threads and clocks: several nodes
+// (node.hpp), an etcd, a network that loses, delays and reorders messages, and clients. Nodes are paused,
+// killed, stopped, disconnected from etcd and asked to hand over, and their clocks are set. Then a time
+// without faults follows. These rules are checked:
 //
-//  - every answered change is in the log of etcd once and in order, no refused one is, and the log grows by
-//    the leader alone, in the order of epochs and times (etcd.hpp);
-//  - no message tells of an event before etcd has it, nothing shows an older state than was answered, and two
-//    daemons never serve at the same time;
-//  - no message leaves a daemon that was deposed after the first one of its successor;
-//  - the status of a standby is the state after the event that it names, journals are the log, and the
-//  picture
-//    of a scheduler is a state of the log, in the end the last one;
-//  - in the end one daemon leads, all replicas are the log, and nothing waits for an answer.
+//  - Each answered change is in the log of etcd once and in order, a refused one is not, and only the leader
+//    extends the log, in the order of epochs and times (etcd.hpp).
+//  - No message tells of an event that etcd does not have, no answer shows an older state than earlier ones,
+//    and two daemons never serve at the same time.
+//  - A deposed daemon sends no message after the first one of its successor.
+//  - The status of a standby is the state after the event that it names, journals are the log, and the
+//    picture of a scheduler is a state of the log, at the end the last one.
+//  - At the end one daemon leads, all replicas have the whole log, and no request waits for an answer.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class ClusterSimulation {
  public:
   explicit ClusterSimulation(std::uint32_t seed);
 
-  /// Runs for a time with faults, then without any. Throws Violation.
+  /// Runs for a time with faults, then without faults. Throws Violation.
   void run(Seconds faults);
 
   struct Counts {
@@ -62,11 +62,11 @@ class ClusterSimulation {
   std::vector<std::unique_ptr<Node>> nodes_;
   Site site_;
   std::vector<std::unique_ptr<Client>> clients_;
-  /// The epoch of the last message of a leader.
+  /// The highest epoch of a leader that has sent a message.
   cluster::Revision served_ = 0;
   cluster::Revision last_epoch_ = 0;
   std::uint64_t takeovers_ = 0;
-  /// Clients make no changes.
+  /// Whether clients make no changes any more.
   bool rests_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Etcd for a simulated cluster, with the log that it holds. Every commit is checked: the log grows at its
-// end, by the leader alone, in the order of epochs and times.
+// etcd for a simulated cluster, with the log in it. Each commit is checked: only the leader extends the log,
+// in the order of epochs and times.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +27,20 @@ class Etcd {
     cluster::Revision epoch = 0;
   };
 
-  /// Throws Violation for a commit that breaks a rule.
+  /// Carries out a request. Throws Violation for a commit that breaks a rule.
   cluster::Outcome carry_out(const cluster::Request& request, SteadyTime now);
 
-  /// Event n is at n - 1. Those that are removed from etcd stay here.
+  /// The log, with event n at n - 1; it keeps the events that are removed from etcd.
   [[nodiscard]] const std::vector<Entry>& log() const noexcept { return log_; }
   [[nodiscard]] std::uint64_t last() const noexcept { return log_.size(); }
   /// The event of a drain with this reason, or of an allocation with this id; 0 if there is none.
   [[nodiscard]] std::uint64_t find(const std::string& mark) const;
 
-  /// Whether the event is one of a start before its last one: the log does not tell yet what is excluded.
+  /// Whether the event belongs to a start and is not its last event: until that one, the log lacks the
+  /// exclusions.
   [[nodiscard]] bool is_within_start(std::uint64_t sequence) const;
 
-  /// A daemon that begins to lead starts with this configuration.
+  /// Expects the daemon that leads in this epoch to start with this configuration.
   void expect_start(cluster::Revision epoch, Configuration configuration) {
     starts_[epoch] = std::move(configuration);
   }
@@ -54,7 +55,7 @@ class Etcd {
   std::vector<Entry> log_;
   std::map<std::string, std::uint64_t> marks_;
   std::map<cluster::Revision, Configuration> starts_;
-  /// The states after no event, the first event, and so on, as far as they were asked for.
+  /// The states after no event, after the first event, and so on, as far as they were needed.
   std::vector<Reference> states_{Reference()};
 };
 

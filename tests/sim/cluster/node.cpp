@@ -32,11 +32,11 @@ Node::Node(World& world, Network& network, Etcd& etcd, std::size_t index, Settin
       settings_(std::move(settings)),
       listeners_(std::move(listeners)) {}
 
-// The process.
+// The process of the daemon
 
 void Node::start() {
   world_.note(fmt::format("{} starts", name()));
-  // Another boot, perhaps.
+  // The clock starts anew, as after another boot.
   clock_ = {world_.any(1000), 0.98 + world_.any(0.04).count()};
   ++lives_;
   follow();
@@ -65,7 +65,7 @@ void Node::follow() {
   callbacks.entry = [this](const cluster::Batch& batch) {
     for (daemon::log::Record& record :
          daemon::log::etcd::decode_records(batch.text, batch.first, batch.last)) {
-      // A store that was cut by a kill has a part of the first batch.
+      // If a kill has cut a batch, the store has a part of the first one.
       if (record.sequence <= disk_.last()) continue;
       service_->follow(record);
       log_->append(std::move(record));
@@ -165,7 +165,7 @@ void Node::end_store() {
   });
 }
 
-// What the daemon needs of its process.
+// Functions that the service requires of its process
 
 Service::Settings Node::service_settings() const {
   return {.configuration = "{}",
@@ -265,7 +265,7 @@ void Node::go_on() {
   }
 }
 
-// Connections.
+// Connections of clients
 
 void Node::deliver(ClientId client, proto::Message message, std::function<void(std::uint64_t)> handled) {
   constexpr double longest = 0.01;

@@ -1,6 +1,6 @@
-// A node of a simulated cluster: the process of a daemon, which is a standby and a leader in turns as
-// daemon/server.cpp and daemon/standby.cpp make it, with its disk and its clocks. Everything between the
-// network and the disk is the daemon's own: member, coordinator, log of the leader, service.
+// A node of a simulated cluster: the process of a daemon, which is alternately a standby and a leader as in
+// daemon/server.cpp and daemon/standby.cpp, with its disk and its clocks. Everything between the network and
+// the disk is the daemon's own code: member, coordinator, the leader's log, service.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace resourced::sim {
 
 class Node final : public daemon::service::Program {
  public:
-  /// Alike on all nodes of a cluster, apart from the excluded targets and the name.
+  /// The settings are equal on all nodes of a cluster, except for excluded targets and names.
   struct Settings {
     std::string name;
     Configuration configuration;
@@ -36,30 +36,30 @@ class Node final : public daemon::service::Program {
     std::size_t part_bytes = 0;
   };
   struct Listeners {
-    /// A message leaves the node.
+    /// Called when a message leaves the node.
     std::function<void(Node&, ClientId, const proto::Message&)> sent;
-    /// The connections of the node have ended.
+    /// Called when the connections of the node have ended.
     std::function<void(Node&)> closed;
-    /// The process has ended; `fails` if its store does not fit the cluster.
+    /// Called when the process has ended; `fails` if its store does not fit the cluster.
     std::function<void(Node&, bool fails)> exited;
   };
 
   Node(World& world, Network& network, Etcd& etcd, std::size_t index, Settings settings, Listeners listeners);
 
   void start();
-  /// Some of what was being written to the disk may be on it.
+  /// Kills the process. A part of the data that was being written may be on the disk.
   void kill();
-  /// SIGTERM.
+  /// Sends SIGTERM to the process.
   void stop();
   void set_wall_clock(Seconds offset) { wall_offset_ = offset; }
-  /// While the process does not run: takes a copy of another store.
+  /// Replaces the store by a copy of another one. Call it while the process does not run.
   void restore(const Node& from) {
     disk_ = from.disk_;
     identity_ = from.identity_;
   }
 
-  /// Delivers a message after a delay, to the present connection of a client, which is made if it is not
-  /// there. Calls `handled` with the last event of the engine before any message leaves.
+  /// Delivers a message after a delay, on the present connection of the client, which is made if there is
+  /// none. Calls `handled` with the last event of the engine before any message leaves.
   void deliver(ClientId client, proto::Message message, std::function<void(std::uint64_t)> handled);
   void disconnect(ClientId client);
   void stall(ClientId client, bool stalls);
@@ -68,14 +68,14 @@ class Node final : public daemon::service::Program {
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] const std::string& name() const noexcept { return settings_.name; }
   [[nodiscard]] bool is_up() const noexcept { return service_ != nullptr; }
-  /// Counts the times that the node began to lead, to follow, or not to run: connections end with each.
+  /// Counts how often the node has begun to lead, begun to follow, or ended: connections end each time.
   [[nodiscard]] std::uint64_t phase() const noexcept { return phase_; }
   [[nodiscard]] bool leads() const noexcept { return leader_ != nullptr; }
-  /// Of a node that leads.
+  /// The epoch of the leader. Requires leads().
   [[nodiscard]] cluster::Revision epoch() const { return leader_->epoch(); }
   [[nodiscard]] bool may_serve() const { return leader_ && leader_->may_serve(); }
   [[nodiscard]] const Disk& disk() const noexcept { return disk_; }
-  /// The last event of a node that leads, in etcd or not.
+  /// The last event of a leader, whether it is in etcd or not.
   [[nodiscard]] std::uint64_t applied() const { return service_->engine().applied(); }
 
  private:
@@ -84,10 +84,10 @@ class Node final : public daemon::service::Program {
   void follow();
   void lead();
   void begin();
-  /// Ends the threads of the store, which write what was queued, and everything else.
+  /// Ends the service, and the threads of the store, which write what is queued.
   void end();
   void drop();
-  /// Ends the present service in good order, then goes on with `next`.
+  /// Ends the present service in order, then continues with `next`.
   void finish(Next next, std::optional<std::string> successor);
   void end_store();
   [[nodiscard]] daemon::service::Service::Settings service_settings() const;
@@ -95,7 +95,7 @@ class Node final : public daemon::service::Program {
   [[nodiscard]] std::unique_ptr<SimRuntime> runtime();
   [[nodiscard]] cluster::Settings member_settings() const;
 
-  // The program of the service.
+  // Functions that the service requires of its process
   [[nodiscard]] WallTime wall_now() const override;
   [[nodiscard]] SteadyTime steady_now() const override { return clock_.read(world_.now()); }
   void run_later(Seconds pause, std::function<void()> work) override { after(pause, std::move(work)); }
@@ -126,7 +126,7 @@ class Node final : public daemon::service::Program {
   };
 
   void after(Seconds pause, std::function<void()> work, bool is_timer = false);
-  /// Runs work, and what follows from it: messages leave, the disk is written, the process goes on.
+  /// Runs work and its consequences: messages leave, the disk is written, the process continues.
   void run(const std::function<void()>& work);
   void transmit();
   void use_disk();
@@ -142,13 +142,13 @@ class Node final : public daemon::service::Program {
   Settings settings_;
   Listeners listeners_;
   Disk disk_;
-  /// The cluster that the disk belongs to.
+  /// The id of the cluster to which the disk belongs.
   std::optional<std::string> identity_;
   Clock clock_;
   Seconds wall_offset_{};
   std::uint64_t lives_ = 0;
   std::uint64_t phase_ = 0;
-  /// Of the present phase.
+  /// The life of the present phase.
   World::Life life_;
   std::unique_ptr<cluster::Member> member_;
   std::unique_ptr<SimTransport> transport_;
@@ -163,7 +163,7 @@ class Node final : public daemon::service::Program {
   Next next_ = Next::stay;
   std::set<ClientId> clients_;
   std::set<ClientId> were_stalled_;
-  /// When the last message of each arrives: they keep their order.
+  /// The arrival time of each client's last message: messages keep their order.
   std::map<ClientId, SteadyTime> arrivals_;
 };
 

@@ -1,5 +1,5 @@
-// An operator of a simulated cluster. In the end the log is compared with what it has been told of each
-// change: carried out, refused, or nothing, as the connection was lost.
+// An operator of a simulated cluster. At the end the log is compared with the outcome of each change: carried
+// out, refused, or unknown, as the connection was lost.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -37,9 +37,9 @@ class Operator final : public Client {
     demand(last_undrain() > change.floor, "answered, and not in etcd: " + change.name());
   }
 
-  // Each event of its rank is one of its changes, in their order: one that is done has an event, a refused
-  // one none, and one without an answer may have one. `reached` are the numbers of changes that may be over
-  // after the events so far.
+  // The events of the operator's rank are its changes, in their order: a change that is done has an event, a
+  // refused one has none, and one without an answer may have one. `reached` has the numbers of changes that
+  // may be over after the events so far.
   void judge() const override {
     demand(waiting_.empty(), "a change has no answer");
     std::vector<bool> reached(changes_.size() + 1);
@@ -66,7 +66,7 @@ class Operator final : public Client {
  private:
   enum class Outcome : std::uint8_t { unknown, done, refused };
   struct Change {
-    /// Empty for the end of a drain.
+    /// The reason of a drain; empty for an undrain.
     std::string reason;
     std::uint64_t floor = 0;
     Outcome outcome = Outcome::unknown;
@@ -104,7 +104,7 @@ class Operator final : public Client {
     }
     return 0;
   }
-  // A change that is not done may be over without an event.
+  // Skips changes that are not done, as they may be over without an event.
   void skip(std::vector<bool>& reached) const {
     for (std::size_t at = 0; at < changes_.size(); ++at) {
       if (reached[at] && changes_[at].outcome != Outcome::done) reached[at + 1] = true;
@@ -113,7 +113,7 @@ class Operator final : public Client {
 
   unsigned rank_;
   std::vector<Change> changes_;
-  /// By matchtag, the change that waits for its response.
+  /// The number of the change that waits for a response, by matchtag.
   std::map<std::uint32_t, std::size_t> waiting_;
 };
 

@@ -31,7 +31,7 @@ class SchedulerOfCluster final : public Client {
     if (!view_) return begin(node, body);
     ++site_.deltas;
     view_->apply(body);
-    // The picture is the state after some event of etcd, at or after the one before.
+    // The picture must be the state after some event in etcd, not before the previous one.
     while (!shows(*view_, site_.etcd.state_after(seen_))) {
       demand(seen_ < site_.etcd.last(),
              [&] { return "a change that leads to no state in etcd: " + body.dump(); });
@@ -140,12 +140,12 @@ class SchedulerOfCluster final : public Client {
   std::optional<View> view_;
   cluster::Revision epoch_ = 0;
   std::uint64_t floor_ = 0;
-  /// The picture is the state after this event, or a later one.
+  /// The event after which the picture was true, or an earlier one.
   std::uint64_t seen_ = 0;
   std::optional<Change> change_;
-  /// Allocations that were answered.
+  /// The allocations that were answered with success.
   std::vector<std::string> held_;
-  /// Whether each was carried out; nothing if the answer is lost.
+  /// Whether each allocation was made; empty if its answer was lost.
   std::map<std::string, std::optional<bool>> outcomes_;
 };
 

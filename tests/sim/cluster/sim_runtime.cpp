@@ -27,7 +27,7 @@ void Network::send(std::size_t node, const World::Life& life, cluster::Request r
   const bool is_lost = is_bad(0.04);
   world_.after(there,
                [this, node, back, is_lost, give, life = std::weak_ptr(life), request = std::move(request)] {
-                 // It arrives also if its sender has died meanwhile.
+                 // The request arrives even if its sender has died in the meantime.
                  if (is_cut(node)) return;
                  const cluster::Outcome outcome = etcd_.carry_out(request, world_.now());
                  if (is_lost) return;
@@ -41,7 +41,7 @@ void SimRuntime::send(cluster::Request request, Handler handler) {
   network_.send(node_, life_, std::move(request), [this, handler = std::move(handler)](auto outcome) {
     const auto* unknown = std::get_if<cluster::Unknown>(&outcome);
     trouble_ = unknown != nullptr ? unknown->why : "";
-    // A copy, as the work may end this object.
+    // Copied, as the work may destroy this object.
     const auto run = run_;
     run([&] { handler(std::move(outcome)); });
   });

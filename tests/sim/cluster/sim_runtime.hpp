@@ -12,8 +12,8 @@
 
 namespace resourced::sim {
 
-/// The clock of a machine, for its steady and its boot time, as no machine sleeps: it runs a little slower or
-/// faster than the true time.
+/// The steady clock and the boot clock of a machine, which are the same, as no machine sleeps. The clock is a
+/// little slower or faster than the true time.
 struct Clock {
   Seconds offset{};
   double rate = 1;
@@ -21,19 +21,19 @@ struct Clock {
     return SteadyTime(offset + rate * now.time_since_epoch());
   }
   [[nodiscard]] BootTime boot(SteadyTime now) const { return BootTime(read(now).time_since_epoch()); }
-  /// The true time at which the clock shows this, or a little later, as sums are rounded.
+  /// The true time at which the clock shows this time, or slightly later, as sums are rounded.
   template <class Time>
   [[nodiscard]] SteadyTime when(Time time) const {
     return SteadyTime((time.time_since_epoch() - offset) / rate + Seconds(1e-6));
   }
 };
 
-/// The links of the nodes to etcd.
+/// The network between the nodes and etcd.
 class Network {
  public:
   Network(World& world, Etcd& etcd, std::size_t nodes) : world_(world), etcd_(etcd), cut_until_(nodes) {}
 
-  /// Calls `handler` once with an outcome, unless the life has ended.
+  /// Sends a request to etcd, and calls `handler` once with the outcome, unless the life has ended.
   void send(std::size_t node, const World::Life& life, cluster::Request request,
             daemon::log::etcd::Runtime::Handler handler);
   void cut(std::size_t node, SteadyTime until) { cut_until_[node] = std::max(cut_until_[node], until); }
@@ -49,7 +49,7 @@ class Network {
 
 class SimRuntime final : public daemon::log::etcd::Runtime {
  public:
-  /// `run` runs work on the node, as everything that happens there.
+  /// `run` runs work on the node, like any other event there.
   SimRuntime(World& world, Network& network, std::size_t node, const Clock& clock,
              std::function<void(const std::function<void()>&)> run)
       : world_(world), network_(network), node_(node), clock_(clock), run_(std::move(run)) {}

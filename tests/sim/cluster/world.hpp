@@ -1,5 +1,5 @@
-// The time of a simulated cluster, and its dice. What happens is a queue of events, each at a time, and on a
-// node or elsewhere. A node that is paused (SIGSTOP) handles its events later.
+// The time of a simulated cluster, and its random numbers. Everything is an event in a queue, which has a
+// time and may belong to a node. A node that is paused (SIGSTOP) handles its events later.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ namespace resourced::sim {
 class World {
  public:
   using Work = std::function<void()>;
-  /// Held by a process or an object in it as long as it exists.
+  /// Owned by a process, or by an object in it, for its lifetime.
   using Life = std::shared_ptr<const int>;
   static Life new_life() { return std::make_shared<const int>(0); }
 
-  /// Where an event happens: on a node, as long as the life lasts.
+  /// The place of an event: a node, during a life.
   struct Place {
     std::size_t node = 0;
     std::weak_ptr<const int> life;
-    /// A timer, which a node that was paused may handle after events that came later.
+    /// Whether the event is a timer: a node that was paused may handle it after later events.
     bool is_timer = false;
   };
 
@@ -47,7 +47,7 @@ class World {
   void resume(std::size_t node);
   [[nodiscard]] bool is_paused(std::size_t node) const { return pauses_[node].until > now_; }
 
-  /// No faults from now on.
+  /// Ends all faults.
   void calm_down() noexcept { is_calm_ = true; }
   [[nodiscard]] bool is_calm() const noexcept { return is_calm_; }
 
@@ -59,7 +59,7 @@ class World {
     return Seconds(std::uniform_real_distribution<double>(0, most)(random_));
   }
 
-  /// Keeps a line about what happened, for the report of a violation.
+  /// Adds a line about what happens, for the report of a violation.
   void note(std::string action);
   [[nodiscard]] const std::deque<std::string>& trace() const noexcept { return trace_; }
 
@@ -75,7 +75,7 @@ class World {
   };
   struct Pause {
     SteadyTime until{};
-    /// Events that came meanwhile, in order.
+    /// Events during the pause, in order.
     std::vector<Event> events;
   };
   void insert(Event event) { events_.insert(std::move(event)); }

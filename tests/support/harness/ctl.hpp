@@ -1,4 +1,4 @@
-// Runs resourcectl: a command line in, an exit status and two texts out.
+// Runs resourcectl with a command line; returns its exit status, output and errors.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@ class Ctl {
 
   /// Runs `resourcectl --uri URI ARGUMENTS...` to its end.
   [[nodiscard]] Outcome run(const std::vector<std::string>& arguments) const;
-  /// Its standard output. Throws its standard error if the exit status is not 0.
+  /// Runs a command and returns its standard output. Throws its standard error if the exit status is not 0.
   [[nodiscard]] std::string output(const std::vector<std::string>& arguments) const;
-  /// As output(), for commands whose output does not matter.
+  /// Like output(), for commands whose output does not matter.
   void done(const std::vector<std::string>& arguments) const;
   /// Starts a command and leaves it running, for commands that stream.
   [[nodiscard]] std::unique_ptr<Process> start(const std::vector<std::string>& arguments) const;
-  /// The same, as `resourcectl ... | READER` of a shell.
+  /// Starts `resourcectl ... | READER` in a shell.
   [[nodiscard]] std::unique_ptr<Process> start_piped(const std::vector<std::string>& arguments,
                                                      const std::string& reader) const;
 

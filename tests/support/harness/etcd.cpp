@@ -15,7 +15,7 @@
 namespace resourced::test {
 namespace {
 
-// Ports that were free a moment ago; etcd cannot choose its own.
+// Ports that were free a moment ago, as etcd cannot choose its own ones.
 std::vector<std::uint16_t> free_ports(std::size_t count) {
   std::vector<int> sockets;
   std::vector<std::uint16_t> ports;
@@ -59,13 +59,13 @@ Etcd::Etcd(EtcdOptions options) : options_(std::move(options)), members_(options
 }
 
 void Etcd::until_serving() const {
-  // Etcdctl waits for a second after a connection that was refused.
+  // After a refused connection etcdctl would wait for a second, so wait for the ports first.
   const e2e::Deadline deadline(std::chrono::seconds(60));
   for (const Member& member : members_) {
     while (!takes_connections(member.client_port) && !deadline.passed())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  // Answers once there is a leader.
+  // The answer comes once there is a leader.
   (void)control({"get", "none"});
 }
 
@@ -158,7 +158,7 @@ e2e::Outcome Etcd::try_control(const std::vector<std::string>& arguments) const 
   return process.finish(e2e::Deadline(std::chrono::seconds(60)));
 }
 
-// Tries until the members serve: etcd has no sign that it is ready but an answer.
+// Repeat until the members serve: only an answer shows that etcd is ready.
 std::string Etcd::control(const std::vector<std::string>& arguments) const {
   const e2e::Deadline deadline(std::chrono::seconds(60));
   while (true) {

@@ -1,4 +1,4 @@
-// Members of a real etcd, each with ports and a directory of the test's own.
+// Members of a real etcd, each with ports and a directory for this test.
 #pragma once
 
 #include <chrono>
@@ -19,27 +19,28 @@ inline constexpr const char* etcdctl_program = "/usr/bin/etcdctl";
 
 struct EtcdOptions {
   std::size_t members = 1;
-  /// A directory with ca.crt, server.crt and server.key: clients use TLS, and need a certificate of this CA.
+  /// A directory with ca.crt, server.crt and server.key; with it, clients use TLS and need a certificate of
+  /// this CA.
   std::filesystem::path tls = {};
-  /// The members elect a leader when they have not heard of one for this time.
+  /// A member starts an election if it has not heard of a leader for this time.
   std::chrono::milliseconds election{1000};
 };
 
 class Etcd {
  public:
-  /// Waits until a majority serves.
+  /// Starts the members, and waits until a majority serves.
   explicit Etcd(EtcdOptions options = {});
 
   /// The URLs for clients.
   [[nodiscard]] std::vector<std::string> urls() const;
-  /// `["URL", ...]`, as TOML has it.
+  /// The URLs for clients as TOML: `["URL", ...]`.
   [[nodiscard]] std::string toml() const;
   [[nodiscard]] std::uint16_t client_port(std::size_t member) const {
     return members_.at(member).client_port;
   }
   void kill(std::size_t member);
   void start(std::size_t member);
-  /// Starts the members that were killed, lets those go on that were stopped, and waits until a majority
+  /// Starts the members that were killed, continues those that were stopped, and waits until a majority
   /// serves.
   void repair();
   [[nodiscard]] e2e::Process& process(std::size_t member) { return *members_.at(member).process; }

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint32_t same = 0xFFFFFFFF;
 
-// Direct system calls, since the kernel keeps credentials per thread and the C library would change those of
-// all threads.
+// Uses system calls directly: the kernel keeps credentials for each thread, but the C library would change
+// those of all threads.
 void become(std::uint32_t uid, std::uint32_t gid) {
   const bool to_root = uid == 0;
   if (to_root && syscall(SYS_setresuid, same, uid, same) != 0) std::abort();

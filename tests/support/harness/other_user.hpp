@@ -1,12 +1,12 @@
-// Acts as another user towards sockets: while an OtherUser lives, this thread, and the threads that it
-// starts, connect with the other uid and gid. Requires root.
+// Connects to sockets as another user: while an OtherUser lives, this thread and the threads that it starts
+// have the other uid and gid. Requires root.
 #pragma once
 
 #include <cstdint>
 
 namespace resourced::e2e {
 
-/// Whether an OtherUser is possible. Otherwise the tests print what they lack and pass.
+/// Whether an OtherUser is possible. If not, tests print what they need, and pass.
 [[nodiscard]] bool can_be_other_users();
 
 class OtherUser {

@@ -65,8 +65,8 @@ int status_of(const siginfo_t& info) {
 
 }  // namespace
 
-// Uses fork instead of posix_spawn, so that the child can ask to be killed with its parent: a test that
-// crashed or was stopped leaves no daemon behind.
+// Uses fork and not posix_spawn, so that the child can ask to be killed with its parent: no daemon is left by
+// a test that crashes or is stopped.
 Process::Process(const std::vector<std::string>& command, const ProcessOptions& options)
     : name_(std::filesystem::path(command.at(0)).filename()) {
   Image image = make_image(command, options);

@@ -1,4 +1,4 @@
-// A child process: started with pipes, read line by line, ended by its own id and no other.
+// A child process with pipes, which is read line by line and ended by its own id.
 #pragma once
 
 #include <filesystem>
@@ -17,16 +17,16 @@ using wire::Deadline;
 using wire::Timeout;
 
 struct ProcessOptions {
-  /// Added to the environment of the test.
+  /// Variables that are added to the environment of the test.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  /// The file for standard error, appended to; a pipe if empty. Use a file for long-lived processes that log,
-  /// as nothing reads the pipe meanwhile.
+  /// The file to which standard error is appended; a pipe if empty. Use a file for long-lived processes that
+  /// log, as nothing reads the pipe while they run.
   std::filesystem::path error_file = {};
 };
 
 /// The result of a process that has ended.
 struct Outcome {
-  /// The exit status, or 128 plus the signal that ended it.
+  /// The exit status, or 128 plus the signal that ended the process.
   int status = 0;
   std::string out;
   std::string err;
@@ -45,11 +45,11 @@ class Process {
 
   /// The next line of standard output without its newline; nullopt at its end. Throws Timeout.
   std::optional<std::string> read_line(const Deadline& deadline = Deadline());
-  /// As above, but throws std::runtime_error at the end of the output.
+  /// Like read_line(), but throws std::runtime_error at the end of the output.
   std::string expect_line(const Deadline& deadline = Deadline());
 
   void signal(int number) const;
-  /// Waits for the end. Returns the status as in Outcome. Throws Timeout.
+  /// Waits for the end, and returns the status as in Outcome. Throws Timeout.
   int wait(const Deadline& deadline = Deadline());
   /// Sends SIGKILL, and waits for the end.
   void kill();

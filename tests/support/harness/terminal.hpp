@@ -1,4 +1,4 @@
-// resourcectl at a terminal: a pseudo-terminal whose other end the test reads and types on.
+// resourcectl at a pseudo-terminal, on whose other end the test reads and types.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ class AtTerminal {
     if (::write(fd_, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       throw std::runtime_error("cannot type");
   }
-  /// Returns the exit status.
+  /// Waits for the end, and returns the exit status.
   int finish() {
     while (read_some()) {
     }

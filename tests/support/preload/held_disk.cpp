@@ -1,5 +1,5 @@
-// Lets writes to disk of a program that is started with this library in LD_PRELOAD stand still as long as the
-// file that $HELD_DISK names is there.
+// Holds the writes to disk of a program that is started with this library in LD_PRELOAD, while the file that
+// $HELD_DISK names exists.
 #include <cstdlib>
 
 #include <sys/syscall.h>
@@ -15,7 +15,7 @@ void wait_for_disk() {
 
 }  // namespace
 
-// The build hides names, and these have to replace those of the C library.
+// The build hides names, but these must replace those of the C library.
 #pragma GCC visibility push(default)
 extern "C" {
 

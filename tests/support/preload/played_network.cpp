@@ -1,6 +1,6 @@
-// Plays the network of a program that is started with this library in LD_PRELOAD: the host played.example has
-// the numeric addresses in $PLAYED_ADDRESSES, separated by commas, and with $PLAYED_WITHOUT_IPV6 the kernel
-// has no IPv6.
+// Simulates the network for a program that is started with this library in LD_PRELOAD: the host
+// played.example has the numeric addresses in $PLAYED_ADDRESSES, separated by commas, and with
+// $PLAYED_WITHOUT_IPV6 the kernel has no IPv6.
 #include <cerrno>
 #include <cstdlib>
 #include <sstream>
@@ -19,7 +19,7 @@ Function next(const char* name) {
 
 }  // namespace
 
-// The build hides names, and these have to replace those of the C library.
+// The build hides names, but these must replace those of the C library.
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -33,7 +33,7 @@ int getaddrinfo(const char* node, const char* service, const addrinfo* hints, ad
   addrinfo** end = found;
   for (std::string address; std::getline(addresses, address, ',');) {
     if (const int failure = real(address.c_str(), service, hints, end); failure != 0) return failure;
-    // freeaddrinfo() frees the members of a list one by one.
+    // The lists can be joined, as freeaddrinfo() frees the members of a list one by one.
     while (*end != nullptr) end = &(*end)->ai_next;
   }
   return 0;

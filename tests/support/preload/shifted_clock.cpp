@@ -1,6 +1,6 @@
-// Shifts the wall clock of a program that is started with this library in LD_PRELOAD: by the nanoseconds in
-// the file that $SHIFTED_CLOCK names, 8 bytes in the order of the machine, which another program may replace
-// at any time. Other clocks stay. (libfaketime changes the timers of steady clocks, too.)
+// Shifts the wall clock of a program that is started with this library in LD_PRELOAD. The file that
+// $SHIFTED_CLOCK names has the shift in nanoseconds, 8 bytes in the machine's order, and may be replaced at
+// any time. Other clocks are not changed. (libfaketime changes the timers of steady clocks, too.)
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -42,7 +42,7 @@ std::int64_t wall_time() {
 
 }  // namespace
 
-// The build hides names, and these have to replace those of the C library.
+// The build hides names, but these must replace those of the C library.
 #pragma GCC visibility push(default)
 extern "C" {
 

@@ -28,12 +28,12 @@ inline constexpr std::size_t matchtag_at = 16;
 /// The parts of a message: routes, an empty delimiter, topic, optional payload, PROTO.
 using Parts = std::vector<std::string>;
 
-/// Four bytes, the most significant first.
+/// A number as four bytes, the most significant one first.
 [[nodiscard]] std::string big_endian(std::uint32_t value);
 /// Decodes the four bytes at `place`. Throws std::out_of_range.
 [[nodiscard]] std::uint32_t number_at(std::string_view bytes, std::size_t place);
 
-/// The 20 bytes of PROTO, the user unknown.
+/// The 20 bytes of PROTO, with an unknown user.
 [[nodiscard]] std::string proto(std::uint8_t type, std::uint8_t flags, std::uint32_t aux,
                                 std::uint32_t matchtag);
 /// JSON as a payload: its text and a NUL.
@@ -43,8 +43,8 @@ using Parts = std::vector<std::string>;
 [[nodiscard]] Parts request_parts(std::string_view topic, std::uint32_t matchtag,
                                   const std::optional<std::string>& payload = std::nullopt,
                                   std::uint8_t flags = 0, const Parts& routes = {});
-/// A response to a request, with its routes, topic, credentials and matchtag. Flags and payload as for
-/// request_parts().
+/// A response to a request, with its routes, topic, credentials and matchtag. Flags and payload are given as
+/// for request_parts().
 [[nodiscard]] Parts response_parts(const Parts& request, std::uint32_t errnum,
                                    const std::optional<std::string>& payload, std::uint8_t flags = 0);
 
@@ -73,7 +73,7 @@ struct RawResponse {
 [[nodiscard]] std::uint32_t errnum_of(const Parts& response);
 [[nodiscard]] std::uint32_t matchtag_of(const Parts& response);
 
-/// Size in bytes of magic and length, which precede the parts in a frame of the local connector.
+/// The size in bytes of magic and length, which precede the parts in a frame of the local connector.
 inline constexpr std::size_t frame_header_size = 8;
 /// A well-formed frame with these parts, valid or not.
 [[nodiscard]] std::string local_frame(const Parts& parts);

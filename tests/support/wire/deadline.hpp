@@ -7,13 +7,13 @@
 
 namespace resourced::wire {
 
-/// An event did not occur in time; the text names it.
+/// Thrown if an event did not occur in time; the text names it.
 class Timeout : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Ample, as tests share the machine with builds and run under sanitizers.
+/// The usual time limit: ample, as tests share the machine with builds, and run under sanitizers.
 inline constexpr std::chrono::seconds patience{30};
 
 class Deadline {
@@ -26,7 +26,7 @@ class Deadline {
   [[nodiscard]] int left() const;
   [[nodiscard]] bool passed() const { return left() == 0; }
 
-  /// Waits for one of the poll(2) events on a descriptor. False when the deadline passed.
+  /// Waits for one of the poll(2) events on a descriptor. Returns false when the deadline has passed.
   [[nodiscard]] bool wait(int fd, short events) const;
 
  private:

@@ -10,7 +10,7 @@ namespace resourced::wire {
 constexpr std::size_t key_size = 40;
 
 KeyPair::KeyPair() : public_key(key_size, '\0'), secret_key(key_size, '\0') {
-  // libzmq writes a terminating NUL, for which std::string has room.
+  // libzmq also writes a NUL, for which std::string has room.
   if (::zmq_curve_keypair(public_key.data(), secret_key.data()) != 0) throw std::runtime_error("no CURVE");
 }
 

@@ -1,4 +1,4 @@
-// A ZeroMQ client with every option that a hostile one can set: its identity, any CURVE keys, or none.
+// A ZeroMQ client with all options that a hostile client may use: any identity, any CURVE keys, or none.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace resourced::wire {
 
 /// A CURVE key pair, in Z85.
 struct KeyPair {
-  /// Generates a new pair.
+  /// Generates a new key pair.
   KeyPair();
   KeyPair(std::string public_half, std::string secret_half)
       : public_key(std::move(public_half)), secret_key(std::move(secret_half)) {}
@@ -22,16 +22,16 @@ struct KeyPair {
 
 struct DealerOptions {
   std::string identity = {};
-  /// CURVE, with the server's public key.
+  /// Keys for CURVE, with the server's public key.
   std::optional<KeyPair> keys = {};
   std::string server_key = {};
-  /// The PLAIN mechanism.
+  /// The user for the PLAIN mechanism.
   std::string user = {};
   /// Upper bound of the messages that libzmq queues before the test receives them (ZMQ_RCVHWM).
   int receive_hwm = 1000;
   /// Milliseconds from the end of a connection to the next attempt, -1 for never (ZMQ_RECONNECT_IVL).
   int reconnect_interval = 100;
-  /// Gets the handle of the socket before that connects.
+  /// Called with the handle of the socket before it connects.
   std::function<void(void*)> prepare = {};
 };
 

@@ -25,7 +25,7 @@ void pump(Connection& connection, const std::function<bool()>& condition) {
   }
 }
 
-/// A request as the ROUTER got it, identity first.
+/// A request as the ROUTER receives it, the identity first.
 struct Frames {
   Parts parts;
 
@@ -47,11 +47,11 @@ class FakeBus {
   FakeBus& operator=(const FakeBus&) = delete;
 
   void open();
-  /// Closes the bus like a daemon that ends; messages sent before are still delivered. Afterwards no client
-  /// can connect.
+  /// Closes the bus like a daemon that ends: messages that were sent before are still delivered. Afterwards
+  /// no client can connect.
   void close();
 
-  /// The next request, with the client working in this thread. Throws Timeout.
+  /// Returns the next request, while the client works in this thread. Throws Timeout.
   template <typename Connection>
   Frames receive(Connection& connection) {
     for (const Deadline deadline; !deadline.passed();) {
@@ -63,13 +63,12 @@ class FakeBus {
     }
     throw Timeout("no request came");
   }
-  /// The next request, with the client in another thread, or after its end. Throws Timeout.
+  /// Returns the next request of a client in another thread, or of one that has ended. Throws Timeout.
   Frames receive();
   /// Whether no request arrives within this time.
   [[nodiscard]] bool quiet(std::chrono::milliseconds time = std::chrono::milliseconds(0));
 
-  /// Responds with a success with this payload, or without payload if it is "". `stream`: sets the streaming
-  /// flag.
+  /// Responds with success and this payload; "" means no payload. `stream` sets the streaming flag.
   void respond(const Frames& request, std::string_view payload, bool stream = false);
   void fail(const Frames& request, int errnum, std::string_view text = {});
   void send_parts(const Parts& parts) { router_->send(parts); }

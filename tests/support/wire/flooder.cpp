@@ -61,12 +61,12 @@ void Flooder::flood_local(const std::string& uri, const Parts& request) {
     try {
       flood_connection(RawSocket(uri), frames);
     } catch (const std::system_error&) {
-      // The daemon refuses connections at present.
+      // The daemon refuses connections at present: try again.
     }
   }
 }
 
-// Runs until the daemon ends the connection.
+// Floods one connection until the daemon ends it.
 void Flooder::flood_connection(const RawSocket& socket, const std::string& frames) {
   std::array<char, 65536> answers;
   std::string_view left;

@@ -1,6 +1,6 @@
-// A client that sends requests as fast as it can during its lifetime, and reconnects whenever it is cut off.
-// It reads its answers, which keeps the daemon busier than a client that does not read. Its threads have a
-// lower priority, so that it uses the daemon's time and not the processor of other clients.
+// A client that sends requests as fast as it can during its lifetime, and reconnects whenever it is
+// disconnected. It reads its answers, which keeps the daemon busier than a client that does not read. Its
+// threads have a lower priority, so that it takes the daemon's time but not the processor of other clients.
 #pragma once
 
 #include <atomic>

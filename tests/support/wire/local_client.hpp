@@ -21,7 +21,7 @@ class LocalClient {
   /// Takes over a connected socket, for a test that plays the daemon. Does not wait for the first byte.
   explicit LocalClient(RawSocket connected) : socket_(std::move(connected)) {}
 
-  /// 0, or the errno with which the daemon refused this client.
+  /// The errno with which the daemon has refused this client; 0 if it was accepted.
   [[nodiscard]] int welcome() const { return welcome_; }
 
   void send(std::string_view bytes) const;
@@ -30,7 +30,7 @@ class LocalClient {
   /// Sends a request with a fresh matchtag, which it returns.
   std::uint32_t request(std::string_view topic, const nlohmann::json& payload = nullptr,
                         std::uint8_t flags = 0);
-  /// The next message, decoded.
+  /// Returns the next message, decoded.
   RawResponse response(const Deadline& deadline = Deadline());
   /// Sends a request and waits for its response, which must be the next message.
   RawResponse call(std::string_view topic, const nlohmann::json& payload = nullptr);

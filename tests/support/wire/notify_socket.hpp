@@ -18,10 +18,10 @@ class NotifySocket {
   NotifySocket& operator=(const NotifySocket&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  /// The next datagram: assignments, one per line. Call when one is available.
+  /// Returns the next datagram: assignments, one a line. Call it when a datagram is available.
   std::string receive();
-  /// Reads datagrams until one has a line that starts with this, such as `READY=1`. Returns the line. Throws
-  /// Timeout.
+  /// Reads datagrams until one has a line that starts with this text, such as `READY=1`, and returns the
+  /// line. Throws Timeout.
   std::string expect(std::string_view start, const Deadline& deadline = Deadline());
 
  private:

@@ -25,7 +25,7 @@ class RawClient {
   std::uint32_t send_text(std::string_view topic, std::optional<std::string_view> payload,
                           std::uint8_t flags = 0);
   std::uint32_t send(std::string_view topic, const nlohmann::json& payload, std::uint8_t flags = 0);
-  /// Sends these parts and nothing else.
+  /// Sends exactly these parts.
   void send_parts(const Parts& parts) { socket_.send(parts); }
 
   /// The next response to any request. Throws Timeout.
@@ -36,7 +36,7 @@ class RawClient {
   RawResponse call(std::string_view topic);
   RawResponse call(std::string_view topic, const nlohmann::json& payload);
 
-  /// Sends one more request and returns all responses up to its answer: everything that the daemon sent
+  /// Sends a further request, and returns all responses up to its answer: everything that the daemon has sent
   /// before, without waiting for time to pass.
   std::vector<RawResponse> settle();
 

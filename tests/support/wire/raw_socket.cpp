@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view tcp_scheme = "tcp://";
 
-/// Calls connect() or bind() for a new stream socket, which it returns.
+/// Makes a stream socket, calls connect() or bind() for it, and returns it.
 template <typename Address, typename Call>
 int open_socket(int family, const Address& address, const Call& call, const std::string& name) {
   const int fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);

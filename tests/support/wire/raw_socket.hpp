@@ -1,4 +1,4 @@
-// Plain stream sockets, for peers that send bytes which no library would send, or no bytes.
+// Plain stream sockets, for peers that send no bytes, or bytes that no library would send.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ class RawSocket {
   [[nodiscard]] int fd() const { return fd_; }
   /// Sends until the peer takes no more or has ended the connection. Returns 0, or the errno that stopped it.
   int send(std::string_view bytes) const;
-  /// Sends all bytes, waiting for the peer to read. Returns false if the peer ends the connection first, or
+  /// Sends all bytes, and waits for the peer to read. Returns false if the peer ends the connection first, or
   /// on a timeout.
   [[nodiscard]] bool send_all(std::string_view bytes) const;
   /// Reads this many bytes. Throws Timeout; std::runtime_error at the end of the stream.
   std::string read(std::size_t bytes, const Deadline& deadline = Deadline()) const;
   struct Discarded {
     std::size_t bytes = 0;
-    /// The stream ends after these bytes.
+    /// Whether the stream ends after these bytes.
     bool end = false;
   };
   /// Discards the received bytes, without waiting for more.
@@ -53,7 +53,7 @@ class RawListener {
   RawListener(const RawListener&) = delete;
   RawListener& operator=(const RawListener&) = delete;
 
-  /// The next client. Throws Timeout.
+  /// Returns the connection of the next client. Throws Timeout.
   [[nodiscard]] RawSocket accept(const Deadline& deadline = Deadline()) const;
 
  private:

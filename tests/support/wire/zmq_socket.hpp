@@ -23,18 +23,18 @@ class ZmqContext {
 
 class ZmqSocket {
  public:
-  /// `type`: ZMQ_DEALER or another of zmq_socket(3). It does not linger.
+  /// `type` is ZMQ_DEALER or another one of zmq_socket(3). The socket does not linger.
   explicit ZmqSocket(int type, ZmqContext context = {});
   ~ZmqSocket();
   ZmqSocket(const ZmqSocket&) = delete;
   ZmqSocket& operator=(const ZmqSocket&) = delete;
 
-  // All of these throw std::runtime_error with libzmq's reason.
+  // These functions throw std::runtime_error with libzmq's reason.
   void set(int option, int value);
   void set(int option, const std::string& value);
   void bind(const std::string& uri);
   void connect(const std::string& uri);
-  /// The endpoint that it was bound to, its port included.
+  /// The endpoint to which the socket was bound, including the port.
   [[nodiscard]] std::string endpoint() const;
 
   void send(const Parts& parts);
@@ -42,7 +42,7 @@ class ZmqSocket {
   bool try_send(const Parts& parts);
   /// Whether a message can be received, now or before the deadline.
   [[nodiscard]] bool readable(const Deadline& deadline);
-  /// The next message; nullopt if none arrives in time.
+  /// Returns the next message; nullopt if none arrives in time.
   std::optional<Parts> receive(const Deadline& deadline = Deadline());
   /// Discards the received messages. Returns their number.
   std::uint64_t discard();

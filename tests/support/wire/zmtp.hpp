@@ -1,5 +1,5 @@
-// The bytes of ZMTP 3.0 (ZeroMQ RFC 23) with the NULL mechanism, for a RawSocket: a peer with a handshake
-// that libzmq would not send, or that stops halfway.
+// The bytes of ZMTP 3.0 (ZeroMQ RFC 23) with the NULL mechanism, for a RawSocket that plays a peer with a
+// handshake that libzmq would not send, or that stops halfway.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ using ZmtpProperties = std::vector<std::pair<std::string, std::string>>;
 
 /// Waits for the greeting and READY of the peer, which complete its part of the handshake.
 void await_zmtp_hello(const RawSocket& socket);
-/// The whole handshake.
+/// Sends and receives the whole handshake.
 void shake_hands(const RawSocket& socket, const ZmtpProperties& properties);
 
 }  // namespace resourced::wire

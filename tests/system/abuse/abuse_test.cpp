@@ -93,7 +93,7 @@ TEST_CASE("half-open connections hold up nobody, and end in time") {
     }
     (void)target.answers();
     CHECK(std::ranges::all_of(half, [](const RawSocket& socket) { return socket.ended(); }));
-    // A silent local connection is valid and costs only its descriptor, so the daemon keeps it.
+    // A silent local connection is valid and costs only its descriptor, so the daemon keeps it open.
     for (std::size_t i = 0; i < silent.size(); ++i) {
       if (target.endpoints()[i % 3] != target.local()) CHECK(silent[i].ended());
     }
@@ -114,9 +114,9 @@ TEST_CASE("clients that never read are bounded and cut off, and others are serve
           local.emplace_back(target.local());
           bus.emplace_back(target.bus(), DealerOptions{.receive_hwm = 1});
         }
-        // The number of requests needed depends on the speed of both sides, so repeat until as many clients
-        // are dropped as use ZeroMQ. The daemon has read and written in each round, as it tells its count in
-        // between, so rounds bound the test however slow the machine is.
+        // How many requests fill the buffers depends on the speed of both sides, so repeat until as many
+        // clients are dropped as use ZeroMQ. The daemon has read and written in each round, as it tells its
+        // count in between, so rounds bound the test however slow the machine is.
         const int enough = dropped() + clients;
         constexpr std::uint32_t most_requests = 100 * requests;
         for (std::uint32_t sent = 0; sent < requests || (dropped() < enough && sent < most_requests);
@@ -171,7 +171,7 @@ TEST_CASE("routes that are somebody else's lead nowhere but back") {
   // A client that takes the identity of a connected client receives none of its messages.
   Dealer impostor(target.bus(), {.identity = "scheduler"});
   impostor.try_send(request("resource.acquire-cancel", 1, wire::flag_noresponse, {{"matchtag", 9}}));
-  // Both streams continue, and receive only their own responses.
+  // Both streams go on, and receive only their own responses.
   forger.try_send(request("resource.drain", 5, 0, {{"targets", "7"}}));
   const Parts drained = forger.receive().value();
   CHECK(matchtag_of(drained) == 5);
@@ -187,7 +187,7 @@ TEST_CASE("routes that are somebody else's lead nowhere but back") {
   CHECK_FALSE(forger.receive(now));
 }
 
-TEST_CASE("what was sent once does no more when it is sent again") {
+TEST_CASE("a request that is sent again changes nothing") {
   Target target;
   LocalClient client(target.local_path());
   const std::string drain = local_frame(request("resource.drain", 1, 0, {{"targets", "3"}}));
@@ -226,8 +226,8 @@ TEST_CASE("keys that are not the right ones open nothing") {
   CHECK(target.answers()["resource.status"]["drain"].empty());
 }
 
-/// Returns the text between two marks and removes everything up to the end of the second from the line;
-/// returns "" if the marks are missing.
+/// Returns the text between two marks, and removes the line up to the end of the second mark; returns "" if a
+/// mark is missing.
 std::string between(std::string& line, const std::string& before, const std::string& after) {
   const std::size_t start = line.find(before);
   if (start == std::string::npos) return {};
@@ -238,14 +238,14 @@ std::string between(std::string& line, const std::string& before, const std::str
   return text;
 }
 
-/// Topic -> required role, from docs/security.md.
+/// The role that each topic requires, from docs/security.md.
 std::map<std::string, std::string> documented_roles() {
   std::ifstream page(RESOURCED_SOURCE "/docs/security.md");
   std::map<std::string, std::string> roles;
   for (std::string line; std::getline(page, line);) {
     const std::string topic = between(line, "| `", "` | ");
     const std::string role = between(line, "` | ", " |");
-    // The page also has a table of limits; a role is a single word.
+    // The page also has a table of limits; only a role is a single word.
     const bool is_word = role.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos;
     if (!role.empty() && is_word) roles[topic] = role;
   }

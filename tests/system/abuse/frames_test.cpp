@@ -73,7 +73,7 @@ class Generator {
     return parts;
   }
 
-  /// A well-formed frame with any parts, so that the daemon also reads the frames after it.
+  /// A well-formed frame with any parts: the daemon also reads the frames after it.
   std::string frame() {
     constexpr std::size_t most_parts = 20;
     constexpr std::size_t least_size = frame_header_size + 21;
@@ -85,7 +85,7 @@ class Generator {
     }
   }
 
-  /// A frame that may be malformed: truncated, modified, or random bytes.
+  /// A frame that may be malformed: truncated, modified, or made of random bytes.
   std::string broken_frame() {
     std::string frame = local_frame(parts());
     for (std::size_t changes = 1 + below(4); changes > 0; --changes) change(frame);
@@ -150,8 +150,8 @@ bool is_response(std::string_view proto) {
   return proto.size() == 20 && proto.starts_with("\x8E\x01\x02") && number_at(proto, errnum_at) <= last_errno;
 }
 
-/// Whether the bytes are complete responses, except for the last, as the daemon may end a connection at any
-/// byte.
+/// Whether the bytes are complete responses; the last one may be cut, as the daemon may end a connection at
+/// any byte.
 bool only_responses(std::string_view bytes) {
   try {
     while (bytes.size() > frame_header_size) {
@@ -198,7 +198,7 @@ bool flood_local(Target& target, Generator& generator, bool as_guest) {
   return answers.starts_with('\0') && only_responses(std::string_view(answers).substr(1));
 }
 
-/// Sends as many on a ZeroMQ connection, then a request that must be answered.
+/// Sends a hundred messages on one ZeroMQ connection, then a request that must be answered.
 bool flood_bus(Target& target, Generator& generator) {
   Dealer dealer(target.bus());
   for (std::size_t i = 0; i < batch; ++i) dealer.try_send(generator.parts());
@@ -243,7 +243,7 @@ TEST_CASE("random frames of the owner do what they say, or nothing") {
   const auto stats = target.stats();
   fmt::print("{}\n", stats.dump());
   CHECK(stats["clients"] == 1);
-  // Each message is counted by its topic or as dropped, except for cancels and similar ones.
+  // Each message counts for its topic or as dropped, except for cancels and similar requests.
   std::size_t counted = stats["dropped-frames"];
   for (const auto& outcomes : stats["requests"]) {
     counted += outcomes["succeeded"].get<std::size_t>() + outcomes["failed"].get<std::size_t>();

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Topics with the same answer each time while the state is unchanged.
+/// Topics whose answer does not change while the state does not.
 constexpr std::array readable{"resource.status", "resource.sched-status", "resource.get", "config.get"};
 
 /// Allowed growth, in MiB and as a ratio, for pools and fragmentation. A leak of a kibibyte per connection
@@ -23,7 +23,7 @@ constexpr double most_growth = 4;
 constexpr double most_share = 1.5;
 
 #if defined(RESOURCED_SANITIZED)
-// AddressSanitizer keeps freed memory for a while, to catch its use.
+// AddressSanitizer keeps freed memory for a while, to detect its use.
 constexpr bool judges_memory = false;
 #else
 constexpr bool judges_memory = true;
@@ -113,9 +113,9 @@ void Target::survives(const char* what, const std::function<void()>& abuse, int 
     fmt::print("; after {:.1f} s {}, {:.1f} MiB", took.count(), last.descriptors, last.mebibytes);
   }
   fmt::print("\n");
-  // Fewer are fine: at the start, connections of an earlier test may still have been open.
+  // There may be fewer: connections of an earlier test may still have been open at the start.
   CHECK(last.descriptors <= start.descriptors);
-  // The heap kept after a round depends on the order in which objects end, but a leak is the same in each
+  // The heap that is kept after a round depends on the order in which objects end, but a leak grows in each
   // round.
   if (judges_memory) CHECK(last.mebibytes <= most * most_share + most_growth);
   CHECK(answers() == before);

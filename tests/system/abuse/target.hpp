@@ -13,13 +13,13 @@
 namespace resourced::e2e {
 
 /// A number from an environment variable, so that continuous integration can run more rounds than a
-/// developer.
+/// developer; `otherwise` if it is not set.
 [[nodiscard]] std::size_t from_environment(const char* name, std::size_t otherwise);
 
 /// A daemon with an ipc, a local and a CURVE endpoint, and a key for a client of each role.
 class Target {
  public:
-  /// `limits`: the lines of [limits].
+  /// `limits` has the lines of [limits].
   explicit Target(const std::string& limits = "");
   /// Ends the daemon and requires exit status 0, which a sanitizer with a finding would change.
   ~Target();
@@ -32,12 +32,12 @@ class Target {
   [[nodiscard]] const std::vector<std::string>& endpoints() const { return daemon_.endpoints(); }
   [[nodiscard]] std::string local_path() const { return dir_ / "local"; }
   [[nodiscard]] const KeyPair& server() const { return server_; }
-  /// The keys of `admin`, `user`, `scheduler` or `agent`.
+  /// The keys of the client with the role `admin`, `user`, `scheduler` or `agent`.
   [[nodiscard]] const KeyPair& keys(const std::string& role) const;
 
   /// The answers to all read-only queries.
   [[nodiscard]] nlohmann::json answers();
-  /// resource.stats-get.
+  /// The answer to resource.stats-get.
   [[nodiscard]] nlohmann::json stats();
   [[nodiscard]] std::size_t descriptors();
   /// Ends the daemon and starts it again from its store.

@@ -1,5 +1,5 @@
-// Nodes with real agents, while another daemon takes over: they stay online until their agents have had time
-// to connect to the new leader.
+// Nodes with real agents while another daemon takes over: the nodes stay online until their agents have had
+// time to connect to the new leader.
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
-// The grace ends only in a thorough test.
+// Only a thorough test waits for the end of the takeover grace.
 const std::string watched = fmt::format(
     "takeover-grace = \"{}s\"\n[monitor]\nmode = \"agents\"\ngrace = \"0.1s\"\n", test::thorough(5, 600));
 
@@ -45,7 +45,7 @@ void until_connected(client::Connection& connection, const std::string& ranks) {
   REQUIRE(found == ranks);
 }
 
-/// The contexts of all events of this name in the log, in order.
+/// The contexts of all events with this name in the log, in order.
 std::vector<json> contexts(client::Connection& connection, const std::string& name) {
   std::vector<json> found = events(connection);
   std::erase_if(found, [&](const json& event) { return event.at("name") != name; });
@@ -53,7 +53,7 @@ std::vector<json> contexts(client::Connection& connection, const std::string& na
   return found;
 }
 
-/// The first daemon leads, and three of its nodes have agents.
+/// A cluster of two daemons, whose first one leads; three nodes have agents.
 struct Monitored {
   Etcd etcd;
   Node first{"a", etcd.toml(), watched};

@@ -1,4 +1,4 @@
-// A standby that is far behind: it reads the log from etcd, in batches of any size.
+// A standby that is far behind reads the log from etcd, in batches of any size.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -21,17 +21,17 @@ namespace {
 using namespace ::resourced::cluster;
 using Etcd = test::SharedEtcd;
 
-/// A log of drains and undrains of another member, which leads and never ends.
+/// Writes a log of drains and undrains of another member, which leads and never loses its lease.
 class LongLog {
  public:
   explicit LongLog(const std::vector<std::string>& urls) : client_(settings(urls)) {}
 
-  /// Continues the log that a daemon has begun up to this event, in batches of so many events.
+  /// Continues a log that a daemon has begun, up to this event, with so many events in each batch.
   void write(Sequence last, Sequence events_per_batch) {
     const auto head =
         std::get<TransactionDone>(client_.ask(Transaction{{}, {Read{std::string(head_key)}}, {}}));
     Sequence next = sequence_of(head.found.at(0).at(0)) + 1;
-    // Etcd takes 128 operations and 1.5 MiB.
+    // A transaction of etcd takes 128 operations and 1.5 MiB.
     const std::size_t puts_at_once = events_per_batch == 1 ? 100 : 20;
     while (next <= last) {
       Transaction some;

@@ -1,4 +1,4 @@
-// A client of etcd in a loop of its own, and a server that is not etcd.
+// A client of etcd with a loop of its own, and a server that is not etcd.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Client {
  public:
   explicit Client(const config::Cluster& settings) : client_(loop_, settings) {}
 
-  /// The first outcome; later ones are in `told`.
+  /// Sends a request and returns its first outcome; later ones are in `told`.
   Outcome ask(const Request& request) {
     auto outcome = std::make_shared<std::optional<Outcome>>();
     client_.send(request, [this, outcome](Outcome answer) {
@@ -52,7 +52,7 @@ class Client {
     run_until([&] { return outcome->has_value(); });
     return **outcome;
   }
-  /// Sends again as long as the outcome is not known, as a member of a cluster does.
+  /// Sends the request again until its outcome is known, as a member of a cluster does.
   template <class Make>
   Outcome known(Make make) {
     while (true) {
@@ -66,7 +66,7 @@ class Client {
     REQUIRE(std::holds_alternative<TransactionDone>(outcome));
     return std::get<TransactionDone>(outcome);
   }
-  /// The next outcome of the last Watch after the first.
+  /// The next outcome of the last Watch, after its first one.
   Outcome next() {
     run_until([this] { return !told.empty(); });
     Outcome outcome = std::move(told.front());
@@ -90,7 +90,7 @@ class Client {
   }
 
   std::deque<Outcome> told;
-  /// In one turn of the loop.
+  /// The largest number of outcomes in one turn of the loop.
   std::size_t most_told = 0;
 
  private:
@@ -98,8 +98,8 @@ class Client {
   daemon::log::etcd::EtcdClient client_;
 };
 
-/// Answers the first request of each connection with these bytes, and closes; or with the same bytes again
-/// and again.
+/// A server that answers the first request of each connection with these bytes, and closes, or repeats the
+/// second bytes for ever.
 class FakeServer {
  public:
   explicit FakeServer(std::string answer, std::string endless = "")

@@ -28,13 +28,13 @@ using nlohmann::json;
 
 inline constexpr client::Milliseconds patience{60000};
 
-/// Longer where tests end a lease themselves, so that no busy machine ends it, than where they wait for its
-/// end.
+/// The lease in seconds: short in thorough tests, which wait for its end; long where tests end it themselves,
+/// so that it does not end on a busy machine.
 inline const int usual_lease = test::thorough(2, 6);
 
 using test::only_thorough;
 
-/// A daemon of a cluster in a directory of its own. Its standard output has a line when it leads.
+/// A daemon of a cluster in a directory of its own, which prints a line when it leads.
 class Node {
  public:
   Node(const std::string& name, const std::string& etcd, const std::string& more = "",
@@ -51,7 +51,7 @@ class Node {
   void start(const std::vector<std::pair<std::string, std::string>>& environment = {}) {
     process_ = std::make_unique<Process>(command({}), ProcessOptions{environment, dir_ / "log"});
   }
-  /// Waits until it leads and listens.
+  /// Waits until the daemon leads and listens.
   void until_leading() {
     const Deadline deadline(std::chrono::seconds(60));
     const std::string line = process_->expect_line(deadline);
@@ -65,12 +65,12 @@ class Node {
   [[nodiscard]] const std::string& uri() const { return uri_; }
   [[nodiscard]] std::string log() const { return read_file(dir_ / "log"); }
   [[nodiscard]] const TempDir& dir() const { return dir_; }
-  /// Kills it, and ends its lease.
+  /// Kills the daemon, and ends its lease.
   void kill(const test::SharedEtcd& etcd) {
     process_->kill();
     etcd.end_lease(name_);
   }
-  /// Stops it until SIGCONT, and ends its lease.
+  /// Stops the daemon until SIGCONT, and ends its lease.
   void pause(const test::SharedEtcd& etcd) {
     process_->signal(SIGSTOP);
     etcd.end_lease(name_);
@@ -97,7 +97,7 @@ class Node {
   std::unique_ptr<Process> process_;
 };
 
-/// 16,384 hosts whose names have no ranges, so that an inventory of them has parts in etcd.
+/// 16,384 hosts whose names do not form ranges: an inventory of them takes several parts in etcd.
 inline std::string scattered_hosts() {
   constexpr std::uint32_t count = 16384;
   constexpr std::uint32_t scatter = 2654435761;
@@ -107,7 +107,7 @@ inline std::string scattered_hosts() {
   return hosts;
 }
 
-/// A name for the next daemon, once `leader` leads.
+/// Waits until `leader` leads, and returns the name: the daemon that gets it starts later.
 inline std::string name_after(Node& leader, const std::string& name) {
   leader.until_leading();
   return name;
@@ -127,7 +127,7 @@ inline void until_serving(const std::string& uri) {
   }
 }
 
-/// Waits until a daemon follows that led before.
+/// Waits until a daemon that has led follows another one.
 inline void until_following(const std::string& uri) {
   const Deadline deadline(patience);
   while (!deadline.passed()) {
@@ -136,13 +136,13 @@ inline void until_following(const std::string& uri) {
       client::Connection connection(uri);
       if (connection.call("resource.status", json::object(), patience).contains("sequence")) return;
     } catch (const Error&) {
-      // It ends its connections when it begins to follow.
+      // The daemon ends its connections when it begins to follow.
     }
   }
   FAIL("the daemon does not follow");
 }
 
-/// The status of a standby once it knows this event.
+/// Waits until a standby knows this event, and returns its status.
 inline json status_after(client::Connection& standby, int sequence) {
   const Deadline deadline(patience);
   while (!deadline.passed()) {
@@ -151,7 +151,7 @@ inline json status_after(client::Connection& standby, int sequence) {
       REQUIRE(status.contains("sequence"));
       if (status.at("sequence") >= sequence) return status;
     } catch (const Error& error) {
-      // It does not know the inventory yet.
+      // EAGAIN: the standby does not know the inventory yet.
       if (error.errnum() != EAGAIN) throw;
     }
   }

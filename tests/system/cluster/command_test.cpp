@@ -1,4 +1,4 @@
-// resourcectl cluster, against daemons with their log in the real etcd.
+// resourcectl cluster, with daemons whose log is in the real etcd.
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -29,7 +29,7 @@ std::vector<json> rows(const std::string& lines) {
   return found;
 }
 
-/// The rows once both daemons are connected, and have the same events.
+/// The rows of `cluster show` once both daemons are connected and have the same events.
 std::vector<json> settled(const Ctl& ctl) {
   while (true) {
     std::vector<json> found = rows(ctl.output({"cluster", "show", "--json"}));
@@ -55,7 +55,7 @@ class Epochs final : public client::AcquisitionObserver {
   client::Connection& connection_;
 };
 
-/// The first daemon leads.
+/// A cluster of two daemons, whose first one leads.
 struct Pair {
   Etcd etcd;
   Node first{"a", etcd.toml()};
@@ -67,7 +67,8 @@ struct Pair {
 
 TEST_SUITE_BEGIN("cluster command");
 
-TEST_CASE_FIXTURE(Pair, "it lists the daemons, the leader with its epoch, and how far each is") {
+TEST_CASE_FIXTURE(
+    Pair, "cluster show lists the daemons, the leader with its epoch, and the replication lag of each") {
   ctl.done({"drain", "1", "before"});
   const std::vector<json> found = settled(ctl);
   const json leader = json::parse(etcd.control({"get", "/resourced/leader", "-w", "json"})).at("kvs").at(0);
@@ -83,7 +84,7 @@ TEST_CASE_FIXTURE(Pair, "it lists the daemons, the leader with its epoch, and ho
   CHECK(found[1].at("events") == std::stoi(head));
   CHECK(found[1].at("uri") == second.uri());
   CHECK(found[1].at("version") == found[0].at("version"));
-  // The command alone, for readers.
+  // The command without a subcommand prints a table.
   const std::string table = ctl.output({"cluster"});
   CHECK(table.starts_with("NAME ROLE    EPOCH EVENTS BEHIND VERSION URI "));
   CHECK(table.find(" DIFFERS\na    leader ") != std::string::npos);
@@ -105,7 +106,7 @@ TEST_CASE_FIXTURE(Pair, "a hand-over lets the other daemon lead, with every chan
   client::Connection connection(both(first, second));
   CHECK(reasons(connection) == std::vector<std::string>{"before", "by b", "by a", "by b"});
   CHECK(ctl.output({"cluster", "hand-over", "a"}).starts_with("a leads, epoch "));
-  // Asked alone, the leader tells where to look for the next one.
+  // A client that knows only the old leader learns from it where the successor is.
   CHECK(Ctl(first.uri()).output({"cluster", "hand-over", "b"}).starts_with("b leads, epoch "));
 }
 

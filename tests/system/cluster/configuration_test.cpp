@@ -1,4 +1,4 @@
-// Configurations that a member cannot lead with, and those that it reads again.
+// Configurations with which a member cannot lead, and reloads of standbys.
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -45,7 +45,7 @@ TEST_CASE("a standby refuses a configuration with which it could not lead") {
   reload(second, good + "[resource]\nexclude = \"nowhere\"\n");
   until_logged(second, "reload refused, the old configuration stays in force: ");
   until_logged(second, "resource.exclude: ");
-  // A leader refuses it, too.
+  // A leader would refuse these changes, too.
   reload(second, good + "[store]\ndirectory = \"/elsewhere\"\n");
   until_logged(second, "store.directory: cannot change without a restart");
   reload(second, good + "[flux]\nsocket = \"/run/flux\"\n");
@@ -59,7 +59,7 @@ TEST_CASE("a standby refuses a configuration with which it could not lead") {
   CHECK(second.log().find("acquire.partition[0].targets") != std::string::npos);
 }
 
-// It waits for a lease before it says so, as the other one may have been killed.
+// The later standby waits for the length of a lease first, as the other one may have been killed.
 TEST_CASE("of two standbys of one name the one that came later ends and says why" * only_thorough()) {
   Etcd etcd;
   Node leader("a", etcd.toml());
@@ -79,7 +79,7 @@ TEST_CASE("of two standbys of one name the one that came later ends and says why
 TEST_CASE("a daemon that cannot serve does not keep others from leading") {
   Etcd etcd;
   constexpr int lease_ttl = 60;
-  // Nothing is known of the inventory until it leads.
+  // A daemon that waits to lead does not know the inventory, so it cannot check its partitions yet.
   const Node first("a", etcd.toml(), unknown_host, lease_ttl);
   until_logged(first, "acquire.partition[0].targets");
   Node second("b", etcd.toml(), "", lease_ttl);

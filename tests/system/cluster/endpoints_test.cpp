@@ -1,5 +1,5 @@
-// Endpoints of etcd that lead nowhere: a name whose look-up takes longer than anybody waits, and a member
-// that was removed and has come back as an etcd of its own.
+// Endpoints of etcd that cannot be used: a name whose look-up takes too long, and a member that was removed
+// and has returned as an etcd of its own.
 #include <chrono>
 #include <string_view>
 #include <thread>
@@ -11,7 +11,7 @@
 #include "client_of_etcd.hpp"
 #include "shared_etcd.hpp"
 
-// Takes the place of the C library's in all of this program: a resolver whose servers do not answer.
+// Replaces getaddrinfo() of the C library in this program: for one name no server answers.
 extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* host, const char* service,
                                                                   const addrinfo* hints,
                                                                   addrinfo** addresses) noexcept(false) {
@@ -40,7 +40,7 @@ TEST_CASE("a name that is not found in time delays neither the other endpoints n
   {
     Client client(settings_of({"http://dead.invalid:2379", "http://localhost" + url.substr(url.rfind(':'))}));
     for (int count = 0; count < 3; ++count) CHECK(client.put("x").held);
-    // It goes on with the endpoint that answers.
+    // Later requests use the endpoint that answers.
     CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
   }
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
@@ -55,7 +55,7 @@ TEST_CASE("an endpoint of another etcd is passed over, at a start and later") {
   CHECK(client.put("1").held);
   CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
   CHECK(other.control({"get", "--prefix", ""}).empty());
-  // The member that the client uses.
+  // The client uses member 0.
   etcd.kill(0);
   const test::TempDir dir;
   const e2e::Process alone({test::etcd_program, "--data-dir", (dir / "e").string(), "--listen-client-urls",

@@ -40,7 +40,7 @@ void openssl(const TempDir& dir, std::vector<std::string> arguments) {
   REQUIRE(process.finish().status == 0);
 }
 
-// ca.crt, and certificates of it for the server and the client.
+// Makes ca.crt, and certificates signed by it for the server and the client.
 void make_certificates(const TempDir& dir) {
   const auto path = [&](const std::string& name) { return (dir / name).string(); };
   openssl(dir, {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
@@ -56,7 +56,8 @@ void make_certificates(const TempDir& dir) {
   }
 }
 
-// An etcd that knows any user and compacts at once, one request a connection. It counts the logins.
+// A server that lets any user log in and answers every other request with success, one request for each
+// connection. It counts the logins.
 class LoginServer {
  public:
   LoginServer() : acceptor_(loop_, {boost::asio::ip::address_v4::loopback(), 0}) {
@@ -198,7 +199,7 @@ TEST_CASE("TLS needs a certificate of the authority, on both sides") {
   config::Cluster untrusting = settings;
   untrusting.ca_file.clear();
   CHECK(std::holds_alternative<Unknown>(Client(untrusting).ask(Transaction{{}, {Put{"k", "y"}}, {}})));
-  // The key of another certificate, and one that others can read.
+  // The key belongs to another certificate, or others can read it.
   config::Cluster mismatched = settings;
   mismatched.key = dir / "server.key";
   CHECK_THROWS_AS(Client{mismatched}, Error);
@@ -227,7 +228,7 @@ TEST_CASE("a user logs in with a password, and again when the token is not valid
   settings.password_file = dir / "password";
   Client client(settings);
   CHECK(client.put("x").held);
-  // Tokens are of the process that gave them.
+  // A token is valid only for the process that issued it.
   etcd.kill(0);
   etcd.start(0);
   CHECK(client.put("y").held);
@@ -258,7 +259,7 @@ TEST_CASE("a server that is not etcd gives no outcome, and its memory is bounded
     Client client(settings_of({server.url()}));
     CHECK(std::holds_alternative<Unknown>(client.ask(Transaction{{}, {Read{"k"}}, {}})));
   }
-  // The next endpoint answers.
+  // After a server that is not etcd, the client uses the next endpoint.
   const Etcd etcd;
   const FakeServer server("nonsense\r\n\r\n");
   std::vector<std::string> urls{server.url()};

@@ -1,4 +1,5 @@
-// Two daemons whose configuration files differ: the standby says so, and a takeover serves its own files.
+// Two daemons whose configuration files differ: the standby reports it, and serves its own files after a
+// takeover.
 #include <algorithm>
 #include <csignal>
 #include <string>
@@ -17,14 +18,14 @@ namespace {
 using Etcd = test::SharedEtcd;
 using Groups = std::vector<std::string>;
 
-/// The first daemon leads, with eight hosts; the second one has four.
+/// A cluster whose first daemon leads with eight hosts; the second one has four.
 struct Differing {
   Etcd etcd;
   Node first{"a", etcd.toml()};
   Node second{name_after(first, "b"), etcd.toml(), "", usual_lease, "test[0-3]"};
   Ctl ctl{both(first, second)};
 
-  /// Waits until this daemon tells that it is ready with this text.
+  /// Waits until this daemon reports that it is ready with this text.
   static void until_ready(const Node& node, const std::string& text) {
     until_serving(node.uri());
     client::Connection connection(node.uri());
@@ -39,7 +40,7 @@ struct Differing {
     }
     CHECK(found == text);
   }
-  /// The groups that `resourcectl cluster` shows for the second daemon, once they are these.
+  /// Waits until `resourcectl cluster` shows these groups for the second daemon.
   void until_shown(const json& groups) const {
     const Deadline deadline(patience);
     json found = "not listed";
@@ -69,13 +70,13 @@ TEST_CASE_FIXTURE(Differing, "a standby whose files differ says so until a reloa
   until_shown(Groups{"inventory"});
   CHECK(ctl.output({"cluster"}).find(second.uri() + " inventory\n") != std::string::npos);
   CHECK(second.log().find("warning: " + says) != std::string::npos);
-  // It is read at a reload, and counts once the daemon leads.
+  // A standby reads its files at a reload, and applies them once it leads.
   rewrite(second, "test[0-3]", "test[0-7]");
   rewrite(second, "[cluster]", "[access]\nlocal = []\n[cluster]");
   second.process().signal(SIGHUP);
   until_ready(second, follows() + "; its files differ from the leader's: access\n");
   until_shown(Groups{"access"});
-  // The leader's reload counts as well.
+  // A reload of the leader changes the comparison, too.
   rewrite(first, "[cluster]", "[access]\nlocal = []\n[cluster]");
   first.process().signal(SIGHUP);
   until_ready(second, follows() + "\n");
@@ -110,13 +111,14 @@ TEST_CASE_FIXTURE(Differing,
 
 TEST_CASE_FIXTURE(Differing, "a daemon of a version that tells no files is not called different") {
   until_shown(Groups{"inventory"});
-  // As an earlier version writes it. The daemon itself writes its entry again only after a change.
+  // The entry of an earlier version has no digests. The stopped daemon would write its own entry again only
+  // after a change.
   second.process().signal(SIGSTOP);
   etcd.control({"put", "/resourced/members/b",
                 fmt::format(R"({{"uri":"{}","applied":1,"version":"0.0.1"}})", second.uri())});
   until_shown(nullptr);
   CHECK(ctl.output({"cluster"}).find(second.uri() + " unknown\n") != std::string::npos);
-  // Nor does anything else that is there do harm.
+  // Invalid digests count as unknown.
   for (const char* files : {"1", "[]", R"({"inventory":{},"exclude":"","monitor":["x"]})"}) {
     etcd.control({"put", "/resourced/members/b",
                   fmt::format(R"({{"uri":"{}","applied":1,"files":{}}})", second.uri(), files)});

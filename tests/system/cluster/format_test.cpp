@@ -1,4 +1,4 @@
-// A log in the real etcd that a version of another format has written: a daemon ends before it changes
+// A log in the real etcd with a batch of another format: a daemon that reads it ends before it changes
 // anything.
 #include <chrono>
 #include <string>
@@ -23,7 +23,7 @@ constexpr const char* is_former =
     "prefix, "
     "or delete all keys below this one";
 
-/// The first daemon leads.
+/// A cluster whose first daemon leads.
 struct OtherFormat {
   Etcd etcd;
   Node first{"a", etcd.toml()};
@@ -58,7 +58,7 @@ TEST_CASE_FIXTURE(OtherFormat,
                   "a standby ends at the first batch of a later format, and the leader goes on") {
   put_next(later);
   check_ended(is_later);
-  // The next commit of the leader takes the place of the batch, to which the head was never moved.
+  // The leader's next commit replaces the batch, as the head was never moved to it.
   client::Connection connection(first.uri());
   drain(connection, "2", "after");
   second.start();
@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(OtherFormat,
   CHECK(etcd.control({"get", "/resourced/leader", "--keys-only"}).empty());
   CHECK(etcd.control({"get", "/resourced/head", "--print-value-only"}) == fmt::format("{}\n", head + 1));
   CHECK(etcd.control({"get", "--prefix", "/resourced/log/"}) == log);
-  // Without the batch it has all that it had.
+  // Without the batch, the daemon starts with all its events.
   etcd.control({"del", next_key()});
   etcd.control({"put", "/resourced/head", std::to_string(head)});
   second.start();

@@ -1,4 +1,4 @@
-// A scheduler that allocates, and keeps its allocations over a change of leaders.
+// A scheduler that allocates, and keeps its allocations when the leader changes.
 #pragma once
 
 #include <functional>
@@ -16,24 +16,24 @@ namespace resourced::e2e {
 
 class Holder final : public client::AcquisitionObserver {
  public:
-  /// Waits until it has acquired.
+  /// Waits until the scheduler has acquired.
   explicit Holder(const std::string& uri) : connection_(uri), acquisition_(connection_, *this, options()) {
     until([&] { return times_ == 1; });
   }
 
-  /// A whole node.
+  /// Allocates a whole node.
   void alloc(const std::string& id, std::uint32_t rank) {
     client::alloc(connection_, {{id, inventory_.copy_ranks(text::IdSet{rank})}}, outcome());
   }
   void free(const std::string& id) { client::free(connection_, {id}, outcome()); }
-  /// Waits for this many outcomes: for each call "" or why it was refused.
+  /// Waits for this many outcomes, and returns them: "" for a success, or the error's text.
   const std::vector<std::string>& outcomes(std::size_t count) {
     until([&] { return outcomes_.size() >= count; });
     return outcomes_;
   }
   /// Lets the connection send its requests and receive answers for a tenth of a second.
   void turn() { connection_.run_for(client::Milliseconds(100)); }
-  /// The allocations that it has when it has acquired for this time.
+  /// Waits until the scheduler has acquired this many times; returns the allocations that it was told then.
   const std::vector<std::string>& acquired(int times) {
     until([&] { return times_ >= times; });
     return held_;

@@ -1,5 +1,5 @@
-// The log of a leader whose own store is slow, with the real etcd: the store must not fall behind without
-// end.
+// The log of a leader whose own store is slow, with the real etcd: the store must not lag behind without
+// limit.
 #include "daemon/log/etcd/leader_log.hpp"
 
 #include <atomic>
@@ -33,7 +33,7 @@ using log::Sequence;
 using Etcd = test::SharedEtcd;
 using test::TempDir;
 
-/// A leader. Its store can be told to hang after its next commit.
+/// A leader whose store can be told to hang after its next commit.
 class Stand {
  public:
   explicit Stand(LogLimits limits, Seconds lease_ttl = Seconds(8)) {
@@ -85,7 +85,7 @@ class Stand {
     record.text = std::string(bytes, 'x');
     log->append(std::move(record));
   }
-  /// Runs the loop until this holds.
+  /// Runs the loop until the condition holds.
   void until(const std::function<bool()>& condition) {
     const e2e::Deadline deadline(std::chrono::seconds(60));
     while (!condition()) {
@@ -165,7 +165,7 @@ TEST_CASE("a leader that was paused for too long does not tell what its store ha
   ask();
   stand.until([&] { return told == 1; });
   ask();
-  // The loop does not run, as that of a stopped process.
+  // The loop does not run, like that of a stopped process.
   while (stand.log->may_serve()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   stand.until([&] { return stand.deposed.has_value(); });
   CHECK(told == 1);

@@ -1,4 +1,4 @@
-// The tests of a cluster use the real etcd. Without it they are skipped.
+// The tests of a cluster use the real etcd, and are skipped without it.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <cstdio>
 #include <string>

@@ -1,5 +1,4 @@
-// Clients with the URIs of daemons that do not form one cluster: by a mistake in `prefix`, or without
-// [cluster].
+// Clients with the URIs of daemons that do not form one cluster: `prefix` is wrong, or [cluster] is missing.
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
-/// The leader of a cluster, and a daemon that should be its standby.
+/// The leader of a cluster, to which a test adds a daemon that should be its standby.
 struct Mixed {
   Etcd etcd;
   TempDir dir;
@@ -73,7 +72,7 @@ TEST_CASE_FIXTURE(Mixed, "a list with a leader and a daemon in no cluster is ref
   each_client_refuses(second.uri(), "is in no cluster");
 }
 
-TEST_CASE_FIXTURE(Mixed, "a list of which one daemon leads, and none but it runs, is none of two clusters") {
+TEST_CASE_FIXTURE(Mixed, "a list in which only the leader runs is not refused") {
   Ctl(first.uri() + ",ipc://" + (dir / "nobody").string()).done({"drain", "1", "test"});
 }
 

@@ -1,4 +1,4 @@
-// The store of a member: what a crash leaves of it, and stores whose events are not those of the log.
+// The store of a member after a crash, and stores whose events are not those of the log.
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
-/// Keeps requests under way until so many are answered.
+/// Keeps a number of requests under way until enough are answered.
 class Load {
  public:
   explicit Load(const std::string& uri) : connection_(uri) {}
@@ -91,7 +91,8 @@ TEST_CASE("a store with other events than the log is refused, though the log is 
     client::Connection standby(second.uri());
     (void)status_after(standby, std::stoi(etcd.control({"get", "/resourced/head", "--print-value-only"})));
   }
-  // It leaves, and a crash leaves the name of the cluster behind.
+  // The second daemon leaves the cluster. The file with the cluster's name is put back below, as a crash
+  // could leave it.
   second.terminate();
   const std::string identity = read_file(second.dir() / "state" / "resourced.cluster");
   const std::string configuration = read_file(second.dir() / "resourced.toml");

@@ -1,4 +1,4 @@
-// After a takeover the former holder of a partition acquires it before other users.
+// After a takeover the former holder of a partition may acquire it before other users.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -31,8 +31,7 @@ std::unique_ptr<client::Connection> connect(const std::string& uri, bool as_othe
   return connection;
 }
 
-/// Acquires a partition: nothing if that is granted, otherwise the error's text. The connection holds it
-/// then.
+/// Acquires a partition: returns nothing if the connection holds it now, otherwise the error's text.
 std::optional<std::string> refusal(client::Connection& connection, const char* partition) {
   std::optional<std::string> why;
   json payload = json::object();
@@ -52,7 +51,7 @@ struct Shared {
     for (const Node* node : {&first, &second})
       std::filesystem::permissions(node->dir().path(), std::filesystem::perms(0755));
   }
-  /// Waits until etcd has the holders.
+  /// Waits until the holders in etcd contain this text.
   void until_kept(const std::string& part) {
     while (etcd.control({"get", "/resourced/holders", "--print-value-only"}).find(part) == std::string::npos)
       continue;
@@ -82,7 +81,7 @@ TEST_CASE("another user acquires a partition once its former holder had ten seco
   REQUIRE(why);
   CHECK(why->find("partition batch is kept for the former holder for another ") == 0);
   CHECK(refusal(*other, "").value_or("").find("the resources are kept for the former holder") == 0);
-  // The former holder is back at once, and another one once it has left.
+  // The former holder acquires at once; another one does after the former holder has left.
   auto back = connect(daemons.second.uri(), false);
   CHECK_FALSE(refusal(*back, "batch"));
   back.reset();

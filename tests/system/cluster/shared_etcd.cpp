@@ -11,7 +11,8 @@
 namespace resourced::test {
 namespace {
 
-// A single member always wins; several need time to hear of each other on a busy machine.
+// The time before an election: a single member wins at once; several need time for their messages on a busy
+// machine.
 constexpr std::chrono::milliseconds alone{100};
 constexpr std::chrono::milliseconds among_several{500};
 
@@ -36,14 +37,14 @@ void SharedEtcd::end_lease(const std::string& name) const {
 }
 
 void SharedEtcd::revoke_lease(const std::string& name) const {
-  // Its entry among the members, or the key of the leader if that is all that there is yet, has its lease.
+  // The lease is that of the member's entry, or of the leader's key if there is no entry yet.
   for (const std::string& key : {"/resourced/members/" + name, std::string("/resourced/leader")}) {
     const auto found = nlohmann::json::parse(etcd_.control({"get", key, "-w", "json"}));
     if (!found.contains("kvs")) continue;
     const auto lease = found.at("kvs").at(0).at("lease").get<std::uint64_t>();
     const std::string value = etcd_.control({"get", key, "--print-value-only"});
     if (key.ends_with("leader") && nlohmann::json::parse(value).at("name") != name) continue;
-    // It fails if the lease has ended meanwhile.
+    // Revoking fails if the lease has ended in the meantime.
     (void)etcd_.try_control({"lease", "revoke", fmt::format("{:x}", lease)});
     return;
   }

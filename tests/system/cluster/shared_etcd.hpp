@@ -1,4 +1,5 @@
-// One etcd of one member, and one of three, for all cases of the program: each case finds it without keys.
+// One etcd of one member, and one of three, which all test cases of the program share: each case finds it
+// without keys.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace resourced::test {
 
-/// As Etcd. A case that needs TLS or users has an Etcd of its own.
+/// Has the interface of Etcd. A case that needs TLS or users has an Etcd of its own.
 class SharedEtcd {
  public:
   explicit SharedEtcd(const EtcdOptions& options = {});
@@ -22,10 +23,10 @@ class SharedEtcd {
   [[nodiscard]] e2e::Process& process(std::size_t member) { return etcd_.process(member); }
   std::string control(const std::vector<std::string>& arguments) const { return etcd_.control(arguments); }
 
-  /// Ends the lease of a member of the cluster that is killed or stopped, which etcd does itself after
-  /// seconds. With RESOURCED_THOROUGH that is waited for, and this does nothing.
+  /// Ends the lease of a member that was killed or stopped, as etcd does after seconds. With
+  /// RESOURCED_THOROUGH it does nothing, and the test waits for etcd.
   void end_lease(const std::string& name) const;
-  /// Ends the lease of a member now, also one that runs.
+  /// Ends the lease of a member now, even of one that runs.
   void revoke_lease(const std::string& name) const;
 
  private:

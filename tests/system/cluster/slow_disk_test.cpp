@@ -1,4 +1,4 @@
-// A standby whose disk stands still when it wins.
+// A standby whose disk does not answer when it wins.
 #include <chrono>
 #include <filesystem>
 #include <sstream>
@@ -17,8 +17,8 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
-/// The revision of etcd at which this daemon has won, and 0 if it is not the leader. Both come from one
-/// answer of etcd, as the leader may change between two.
+/// The revision of etcd at which this daemon has won; 0 if it is not the leader. Both come from one answer of
+/// etcd, as the leader may change between two.
 std::int64_t won(const Etcd& etcd, const std::string& name) {
   std::istringstream fields(etcd.control({"get", "/resourced/leader", "-w", "fields"}));
   std::int64_t revision = 0;
@@ -41,7 +41,7 @@ std::int64_t until_won(const Etcd& etcd, const std::string& name) {
   return 0;
 }
 
-/// Two members, of which the second one has an event of the first one that it cannot write.
+/// Two members; the second one has read an event of the first one that it cannot write.
 struct Held {
   Held() {
     until_serving(second.uri());

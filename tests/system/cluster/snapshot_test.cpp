@@ -1,5 +1,5 @@
-// Daemons whose stores lack events that etcd has no more: they begin with a snapshot, and lead with all that
-// it has.
+// Daemons whose stores lack events that etcd does not have any more: they start from a snapshot, and lead
+// with its whole state.
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -25,7 +25,7 @@ int head(const Etcd& etcd) {
   return std::stoi(etcd.control({"get", "/resourced/head", "--print-value-only"}));
 }
 
-/// The status without what differs between a leader and a standby.
+/// The status without the keys that differ between a leader and a standby.
 json states(json status) {
   for (const char* key : {"sequence", "unchecked"}) status.erase(key);
   return status;
@@ -40,7 +40,7 @@ void change(client::Connection& connection, int events) {
   }
 }
 
-/// Waits until etcd has no events up to this one.
+/// Waits until etcd has no events up to and including this one.
 void until_trimmed(const Etcd& etcd, int sequence) {
   const Deadline deadline(patience);
   const std::string end = fmt::format("/resourced/log/{:020}", sequence + 1);
@@ -50,7 +50,7 @@ void until_trimmed(const Etcd& etcd, int sequence) {
   FAIL("the log is not trimmed");
 }
 
-/// What a daemon of its own is to bring into a cluster.
+/// Makes the state that a single daemon will bring into a cluster.
 void live(client::Connection& connection) {
   drain(connection, "1", "bad fan");
   connection.call("resource.property", {{"op", "add"}, {"name", "fast"}, {"targets", "2"}}, patience);
@@ -79,7 +79,7 @@ TEST_CASE("a cluster that begins with a store gives its state to an empty daemon
     scheduler.alloc("job1", 0);
     CHECK(scheduler.outcomes(1) == std::vector<std::string>{""});
   }
-  // On its own again, and then the first of another cluster.
+  // The daemon starts outside of the cluster, and then begins another one.
   first.terminate();
   etcd.control({"del", "--prefix", "/resourced/"});
   REQUIRE(first.run({"--cluster-init"}).status == 0);
@@ -102,7 +102,7 @@ TEST_CASE("a cluster that begins with a store gives its state to an empty daemon
       client::Connection standby(second.uri());
       found = states(status_after(standby, head(etcd)));
     } catch (const Error&) {
-      // It ends connections when it begins again with the snapshot.
+      // The standby ends its connections when it starts again from the snapshot.
     }
   }
   CHECK(found == told);
@@ -115,7 +115,7 @@ TEST_CASE("a cluster that begins with a store gives its state to an empty daemon
   CHECK(Ctl(second.uri()).output({"allocations"}) == allocations);
   CHECK(leaves_nothing(second));
   drain(next, "3", "after");
-  // Its log begins with the snapshot.
+  // The new leader's log begins with the snapshot.
   CHECK(events(next).size() < 20);
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("a daemon that was off for longer than etcd keeps events begins with a
 
 TEST_CASE("whenever a daemon is killed that takes a snapshot, it has one store or the other" *
           only_thorough()) {
-  // Some megabytes of names, so that it takes a while.
+  // An inventory of some megabytes makes the snapshot take a while.
   const std::string hosts = scattered_hosts();
   Etcd etcd;
   Node first("a", etcd.toml(), small, usual_lease, hosts);
@@ -172,7 +172,7 @@ TEST_CASE("whenever a daemon is killed that takes a snapshot, it has one store o
   const Deadline deadline(std::chrono::seconds(240));
   std::size_t killed = 0;
   for (int pause = 1; !deadline.passed(); pause += 1 + pause / 8) {
-    // Each time a little later: somewhere on its way.
+    // Kill the daemon a little later each time, at some point while it takes the snapshot.
     for (int i = 0; i < pause; ++i) (void)leader.call("resource.ping", json::object(), patience);
     if (second.log().find("takes the snapshot") != std::string::npos) ++killed;
     second.process().kill();

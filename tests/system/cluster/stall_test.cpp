@@ -1,4 +1,4 @@
-// A leader whose commits etcd does not confirm: it goes on to tell what is committed, and nothing else.
+// A leader whose commits etcd does not confirm: it serves the committed state, and nothing else.
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
-/// Members of etcd that are paused while this lives.
+/// Pauses members of etcd for the lifetime of this object.
 class Paused {
  public:
   Paused(Etcd& etcd, std::vector<std::size_t> members) : etcd_(etcd), members_(std::move(members)) {
@@ -38,7 +38,7 @@ class Paused {
   std::vector<std::size_t> members_;
 };
 
-/// A drain whose outcome comes later.
+/// A drain that was sent; its outcome comes later.
 struct SentDrain {
   SentDrain(const std::string& uri, const std::string& targets) : connection(uri) {
     connection.send("resource.drain", {{"targets", targets}, {"reason", "stuck"}, {"mode", "overwrite"}},
@@ -74,7 +74,7 @@ TEST_CASE("while etcd does not confirm a drain, reads show the state without it,
     CAPTURE(paused.size());
     Etcd etcd({.members = 3});
     constexpr int lease_ttl = 60;
-    // A read that waited for etcd would wait until the lease ends.
+    // The bound in seconds: a read that waited for etcd would take until the end of the lease.
     constexpr double bound = 15;
     Node node("a", etcd.toml(), "", lease_ttl);
     node.until_leading();
@@ -108,7 +108,7 @@ TEST_CASE("while etcd does not confirm a drain, reads show the state without it,
     const Outcome refused = ctl.run({"--timeout", "1s", "drain", "3", "later"});
     CHECK(refused.status == 1);
     CHECK(refused.err.find("etcd has not confirmed a change for ") != std::string::npos);
-    // That takes seconds.
+    // This command waits for seconds.
     if (test::thorough(true, false)) {
       const Outcome members = ctl.run({"cluster"});
       CHECK(members.status == 1);
@@ -161,7 +161,7 @@ TEST_CASE(
   sent.connection.run_for(patience);
   CHECK(sent.has_ended);
   CHECK_FALSE(sent.was_made);
-  // It follows now, and tells what its store has.
+  // The daemon follows now, and serves the state of its store.
   until_serving(node.uri());
   CHECK(drained(ctl) == "test1 before\n");
   pause.go_on();

@@ -1,4 +1,4 @@
-// What a standby serves beside its leader, and how clients that know only one of the daemons fare.
+// Requests that a standby serves, and clients that know only one of the daemons.
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -16,14 +16,14 @@ namespace {
 
 using Etcd = test::SharedEtcd;
 
-/// What curl prints of this path: the body, and the status behind it.
+/// Fetches this path with curl; returns the body followed by the status.
 std::string fetched(const std::string& socket, const std::string& path) {
   Process curl({"/usr/bin/env", "curl", "-s", "-w", "%{http_code}", "--unix-socket", socket,
                 "http://localhost" + path});
   return curl.finish().out;
 }
 
-/// The first daemon leads.
+/// A cluster whose first daemon leads.
 struct Served {
   TempDir http;
   Etcd etcd;
@@ -39,7 +39,7 @@ struct Served {
   }
 };
 
-/// Stops its connection with the first resources, or the end.
+/// Stops its connection at the first resources or at an error.
 class FirstAnswer final : public client::AcquisitionObserver {
  public:
   explicit FirstAnswer(client::Connection& connection) : connection_(connection) {}
@@ -62,7 +62,7 @@ class FirstAnswer final : public client::AcquisitionObserver {
 
 TEST_SUITE_BEGIN("cluster standby");
 
-TEST_CASE_FIXTURE(Served, "its status is that of the leader, as of the event that it names") {
+TEST_CASE_FIXTURE(Served, "the status of a standby is that of the leader, as of the event that it names") {
   client::Connection leader(first.uri());
   drain(leader, "1", "before");
   drain(leader, "5", "other");
@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(Served, "its status is that of the leader, as of the event tha
   expected.erase("unchecked");
   CHECK(found == expected);
   CHECK(events(standby) == events(leader));
-  // It was started anew: what it has is from its own store.
+  // After a restart the standby serves the state of its own store.
   second.terminate();
   second.start();
   until_serving(second.uri());
@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(Served, "its status is that of the leader, as of the event tha
   CHECK(found == expected);
 }
 
-TEST_CASE_FIXTURE(Served, "its journal has an event as soon as its status has it") {
+TEST_CASE_FIXTURE(Served, "the journal of a standby has an event as soon as its status has it") {
   until_serving(second.uri());
   client::Connection leader(first.uri());
   client::Connection standby(second.uri());
@@ -96,8 +96,9 @@ TEST_CASE_FIXTURE(Served, "its journal has an event as soon as its status has it
   }
 }
 
-TEST_CASE_FIXTURE(Served,
-                  "its journal goes on after an event that it has, and names the leader for a later one") {
+TEST_CASE_FIXTURE(
+    Served,
+    "the journal of a standby goes on after an event that it has, and names the leader for a later one") {
   until_serving(second.uri());
   client::Connection standby(second.uri());
   const int last = status_after(standby, head()).at("sequence");
@@ -140,7 +141,7 @@ TEST_CASE_FIXTURE(Served, "a command for the leader is refused with the leader's
   CHECK(standby.output({"cluster"}).starts_with("NAME ROLE "));
 }
 
-TEST_CASE_FIXTURE(Served, "a command that reads shows the same at either of them") {
+TEST_CASE_FIXTURE(Served, "a command that reads shows the same at the leader and at the standby") {
   const Ctl leader(first.uri());
   leader.done({"drain", "1", "bad"});
   leader.done({"property", "add", "fast", "2-3"});
@@ -184,7 +185,7 @@ TEST_CASE_FIXTURE(Served, "HTTP tells a leader from a standby, and from one that
   first.kill(etcd);
   second.until_leading();
   CHECK(fetched(socket("b"), "/readyz").starts_with("leader of epoch "));
-  // It leads until its lease has ended.
+  // Without etcd the daemon leads until its lease ends, which takes long.
   if (!test::thorough(true, false)) return;
   etcd.kill(0);
   while (roles("b") != "no-majority" && !deadline.passed()) continue;

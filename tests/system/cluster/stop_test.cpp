@@ -1,4 +1,4 @@
-// SIGTERM while etcd does not answer: each daemon ends in time, and whatever was answered stays.
+// SIGTERM while etcd does not answer: each daemon ends in time, and answered changes are kept.
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -24,10 +24,10 @@ namespace {
 using Etcd = test::SharedEtcd;
 
 constexpr int lease_ttl = 3;
-// Without one, the system gives up a connection after minutes.
+// Far shorter than the minutes after which the system gives up a connection.
 const std::chrono::seconds bound{test::thorough(lease_ttl + 2, 30)};
 
-/// Asks a daemon to end, and checks that it does so in time.
+/// Asks a daemon to end, and checks that it ends in time.
 void stop_in_time(Node& node) {
   const auto begun = std::chrono::steady_clock::now();
   node.process().signal(SIGTERM);
@@ -37,7 +37,7 @@ void stop_in_time(Node& node) {
   CHECK(time < bound);
 }
 
-/// Asks for the status over HTTP, and reads nothing of the answer.
+/// Asks for the status over HTTP, but does not read the answer.
 class SilentReader {
  public:
   explicit SilentReader(const std::filesystem::path& path)
@@ -94,7 +94,7 @@ TEST_CASE("a leader ends in time while a commit is under way, and one client doe
           only_thorough()) {
   Etcd etcd({.members = 3});
   const TempDir http;
-  // The status of so many hosts is more than the buffers of a socket take.
+  // The status of so many hosts does not fit into the buffers of a socket.
   constexpr std::uint32_t count = 16384;
   constexpr std::uint32_t scatter = 2654435761;
   std::string hosts;

@@ -1,6 +1,6 @@
-// Three daemons and three members of etcd under load, while leaders are killed, paused, stopped and made to
-// hand over, and members of etcd killed: each answered change is in the log exactly once and in order, each
-// other one at most once, and the logs of all daemons are equal.
+// Three daemons and three members of etcd under load: leaders are killed, paused, stopped and asked to hand
+// over, and members of etcd are killed. Each answered change must be in the log exactly once and in order,
+// any other one at most once, and the logs of all daemons must be equal.
 #include <array>
 #include <csignal>
 #include <cstddef>
@@ -31,7 +31,7 @@ class Storm {
                                                        nodes_[2]->uri());
   }
 
-  // Keeps some requests under way until so many more are answered.
+  // Keeps a number of requests under way until so many more are answered.
   void load(std::size_t answers) {
     wanted_ = answered_.size() + answers;
     while (under_way_ < most_under_way) send();
@@ -68,7 +68,7 @@ class Storm {
       Node& node = leader();
       if (!asked.insert(&node).second) break;
       client::Connection connection(node.uri() + "," +
-                                    node.uri());  // Twice, so that it waits until the daemon listens.
+                                    node.uri());  // named twice: connect() waits until the daemon listens
       const std::vector<std::string> found = reasons(connection);
       if (log.empty()) log = found;
       CHECK(found == log);
@@ -96,13 +96,13 @@ class Storm {
  private:
   static constexpr std::size_t most_under_way = 16;
 
-  // Those of the standbys with that of the leader.
+  // Compares the status of each standby with that of the leader.
   void compare_pictures() {
     Node& leading = leader();
     until_serving(leading.uri());
     json expected = client::Connection(leading.uri()).call("resource.status", json::object(), patience);
     expected.erase("unchecked");
-    // It may be about to take over.
+    // Only a standby has the key, and this daemon may be about to take over.
     expected.erase("sequence");
     const int head = std::stoi(etcd_.control({"get", "/resourced/head", "--print-value-only"}));
     for (const auto& node : nodes_) {
@@ -169,7 +169,7 @@ TEST_CASE("whatever fails under load, each answered change is in all logs exactl
       Node& leader = storm.leader();
       const Outcome outcome = Ctl(leader.uri()).run({"cluster", "hand-over"});
       INFO(outcome.err);
-      // On a busy machine another daemon than the successor may be the first.
+      // On a busy machine another daemon than the successor may lead next.
       CHECK((outcome.status == 0 || outcome.err.find("did not take over in time") != std::string::npos));
       storm.load(50);
     }

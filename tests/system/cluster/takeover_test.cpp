@@ -1,5 +1,5 @@
-// Two and three daemons with their log in the real etcd: the leader is killed, paused, cut off or asked to
-// stop, and a standby takes over with every change that was answered.
+// Two or three daemons with their log in the real etcd: the leader is killed, paused, disconnected or
+// stopped, and a standby takes over with every answered change.
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -45,7 +45,7 @@ TEST_CASE("a standby takes over from a leader that is killed, with every answere
     leader.kill(etcd);
     const auto killed = std::chrono::steady_clock::now();
     standby.until_leading();
-    // A request that fails with the connection was not answered.
+    // A request that failed with the connection was not answered, and may be repeated.
     try {
       drain(connection, "7", fmt::format("takeover {}", round));
     } catch (const Error& error) {
@@ -77,7 +77,7 @@ TEST_CASE("a leader that stops hands over at once, and clients wait for the next
 TEST_CASE("a daemon that is stopped while it becomes the leader stops in good order") {
   Etcd etcd;
   constexpr int lease_ttl = 60;
-  // It takes a moment to serve so many hosts, and is the leader by then.
+  // With so many hosts, the daemon is the leader for a moment before it serves.
   Node node("a", etcd.toml(), "", lease_ttl, "test[0-199999]");
   while (etcd.control({"get", "/resourced/leader", "--keys-only"}).empty()) continue;
   node.terminate();
@@ -93,7 +93,7 @@ TEST_CASE("a leader that was paused is deposed, and follows") {
   drain(old, "0", "before");
   first.pause(etcd);
   second.until_leading();
-  // The paused leader has this request in its socket when it goes on.
+  // The paused leader finds this request in its socket when it continues.
   bool was_answered = false;
   bool has_ended = false;
   old.send("resource.drain", {{"targets", "1"}, {"reason", "of the deposed"}, {"mode", "overwrite"}},
@@ -110,7 +110,7 @@ TEST_CASE("a leader that was paused is deposed, and follows") {
   CHECK(has_ended);
   CHECK_FALSE(was_answered);
   CHECK(reasons(connection) == std::vector<std::string>{"before", "after"});
-  // It follows: once the second one stops, it leads with all changes.
+  // The deposed leader follows: when the second daemon stops, it leads with all changes.
   second.terminate();
   first.until_leading();
   client::Connection again(first.uri());
@@ -132,7 +132,7 @@ TEST_CASE("a client that is connected to a leader that is paused finds the next 
       drain(connection, "1", "after");
       is_made = true;
     } catch (const Error& error) {
-      // The first one was sent into a connection that nothing had told to be lost.
+      // The first change was sent over a connection that was not known to be lost.
       CHECK(error.errnum() == ECONNRESET);
     }
   }
@@ -146,7 +146,7 @@ TEST_CASE("a client that is connected to a leader that is paused finds the next 
 TEST_CASE("a killed member of etcd changes nothing, and without a majority nobody is answered" *
           only_thorough()) {
   Etcd etcd({.members = 3});
-  // The members of etcd may take two seconds to elect another leader.
+  // This lease outlasts an election of etcd, which may take two seconds.
   Node first("a", etcd.toml(), "", 6);
   first.until_leading();
   client::Connection connection(first.uri());
@@ -154,7 +154,7 @@ TEST_CASE("a killed member of etcd changes nothing, and without a majority nobod
   etcd.kill(0);
   drain(connection, "1", "two members");
   etcd.kill(1);
-  // Unanswered, and disconnected at the end of the lease.
+  // The change is not answered, and the client is disconnected at the end of the lease.
   CHECK_THROWS_AS(drain(connection, "2", "one member"), Error);
   etcd.start(0);
   etcd.start(1);
@@ -184,7 +184,7 @@ TEST_CASE(
              {});
   first.run_for(client::Milliseconds(1));
   std::optional<Error> refused;
-  // Changes are taken until the first one has waited for a second; these are made, too.
+  // Changes are accepted until the first one has waited for a second; these are made later, too.
   int taken = 0;
   for (const Deadline deadline(patience); !refused && !deadline.passed();) {
     client::Connection other(node.uri());
@@ -299,7 +299,8 @@ TEST_CASE("a cluster begins with the events of a daemon on its own, and only wit
     drain(connection, "0", "history");
   }
   first.terminate();
-  // Of the same cluster, also after a change of its keys: the events are there, and the cluster is not.
+  // A daemon with events does not join a cluster that its store does not name, although it has begun that
+  // cluster.
   Node other("a", etcd.toml(), "prefix = \"/other\"\n");
   other.until_leading();
   other.terminate();

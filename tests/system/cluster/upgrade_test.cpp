@@ -1,5 +1,5 @@
-// The daemons of a pair get a new program, one after the other, as docs/cluster.md says, while operators and
-// a scheduler go on: no answered change is lost, and no pause is longer than that of a hand-over.
+// Both daemons of a pair are upgraded one after the other, as docs/cluster.md describes, while operators and
+// a scheduler work: no answered change is lost, and no pause is longer than that of a hand-over.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -30,7 +30,7 @@ namespace {
 using Etcd = test::SharedEtcd;
 using Clock = std::chrono::steady_clock;
 
-/// A program file that is replaced as dpkg does it: the process that runs keeps the former file.
+/// A program file that is replaced as dpkg does it: a running process keeps the former file.
 class Program {
  public:
   Program() { replace(); }
@@ -45,12 +45,12 @@ class Program {
   TempDir dir_;
 };
 
-/// Whether this process runs the file that is there now.
+/// Whether this process runs the present program file.
 bool runs(Node& node, const Program& program) {
   return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", node.process().pid())) == program.path();
 }
 
-/// Drains the same target again and again, each time with another reason, until it is told to stop.
+/// Drains the same target repeatedly with different reasons, until it is stopped.
 class Operator {
  public:
   Operator(const std::string& uri, std::string target, std::string name)
@@ -63,7 +63,7 @@ class Operator {
     stops_ = true;
     if (thread_.joinable()) thread_.join();
   }
-  /// After stop().
+  /// Valid after stop().
   [[nodiscard]] const std::vector<std::pair<std::string, Clock::time_point>>& answered() const {
     return answered_;
   }
@@ -81,7 +81,7 @@ class Operator {
     connection_.send("resource.drain", {{"targets", target_}, {"reason", reason}, {"mode", "overwrite"}},
                      [this, reason](const client::Response& response) {
                        if (response.ok()) answered_.emplace_back(reason, Clock::now());
-                       // The outcome of a change whose connection was lost is not known.
+                       // If the connection was lost, the outcome is not known.
                        if (!response.ok() && response.error().errnum() != ECONNRESET)
                          refused_.emplace_back(response.error().what());
                        send();
@@ -100,7 +100,7 @@ class Operator {
   std::thread thread_;
 };
 
-/// Acquires, allocates once, and counts how often it has acquired with this allocation.
+/// Acquires, allocates once, and counts how often it was told of this allocation when it acquired.
 class Scheduler final : public client::AcquisitionObserver {
  public:
   explicit Scheduler(const std::string& uri) : connection_(uri), thread_([this] { work(); }) {}
@@ -116,7 +116,7 @@ class Scheduler final : public client::AcquisitionObserver {
     std::unique_lock lock(mutex_);
     CHECK(changed_.wait_for(lock, patience, [&] { return acquired_ >= times; }));
   }
-  /// After stop().
+  /// Valid after stop().
   std::vector<client::Epoch> epochs;
   std::vector<std::string> faults;
 
@@ -159,14 +159,15 @@ class Scheduler final : public client::AcquisitionObserver {
   client::Connection connection_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  /// With its allocation.
+  /// The number of times that it has acquired with its allocation.
   int acquired_ = 0;
   std::atomic<bool> stops_ = false;
   std::thread thread_;
 };
 
 struct LoadedPair {
-  // Without a hand-over, the next daemon would lead after the lease: longer than any bound here.
+  // Without a hand-over, the next daemon would lead only after the lease, which is longer than any bound
+  // here.
   static constexpr int lease_ttl = 10;
 
   Program of_first;
@@ -179,7 +180,7 @@ struct LoadedPair {
   Operator one{both(first, second), "6", "one"};
   Operator two{both(second, first), "7", "two"};
 
-  /// Waits until a daemon that follows has what the log had when this was called.
+  /// Waits until a standby has all events that the log has now.
   void until_caught_up(const std::string& name) const {
     const auto row_of = [&]() -> std::optional<json> {
       const std::string lines = ctl.output({"cluster", "show", "--json"});
@@ -198,7 +199,7 @@ struct LoadedPair {
     FAIL("it does not catch up: ", name);
   }
 
-  /// What a package does: its program is there before it restarts the daemon.
+  /// Upgrades like a package: the program is replaced before the daemon is restarted.
   static void upgrade(Node& node, const Program& program) {
     program.replace();
     CHECK_FALSE(runs(node, program));
@@ -213,7 +214,7 @@ struct LoadedPair {
     scheduler.stop();
   }
 
-  /// The longest time between two answers of an operator, between two times.
+  /// The longest time between two answers of an operator within this period.
   [[nodiscard]] double longest_pause(Clock::time_point from, Clock::time_point to) const {
     std::chrono::duration<double> longest{};
     for (const Operator* each : {&one, &two}) {
@@ -228,7 +229,7 @@ struct LoadedPair {
     return longest.count();
   }
 
-  /// Each answered change is in the log once, and those of an operator in order.
+  /// Checks that each answered change is in the log once, and that those of an operator are in order.
   void judge() const {
     client::Connection connection(both(first, second));
     std::map<std::string, std::size_t> places;
@@ -268,7 +269,7 @@ TEST_CASE_FIXTURE(LoadedPair,
   until_caught_up("b");
   const Clock::time_point handed_over = Clock::now();
 
-  // The standby, then the leader, which hands over before.
+  // Upgrade the standby, then the former leader, after a hand-over.
   upgrade(second, of_second);
   until_caught_up("b");
   hand_over_to("b");
@@ -279,7 +280,7 @@ TEST_CASE_FIXTURE(LoadedPair,
   CHECK(runs(first, of_first));
   const Clock::time_point by_hand = Clock::now();
 
-  // The leader by its package, which stops it: that hands over, too.
+  // A package stops a leader to upgrade it, which hands over, too.
   upgrade(second, of_second);
   scheduler.until_acquired(5);
   until_caught_up("b");
@@ -293,7 +294,7 @@ TEST_CASE_FIXTURE(LoadedPair,
   MESSAGE("longest pause: of a hand-over ", hand_over, " s, of the upgrade ", upgraded,
           " s, of the upgrade of a leader by its package ", packaged, " s; ", one.answered().size(), " and ",
           two.answered().size(), " answered changes");
-  // Two more of them, and a second for a busy machine: far from the lease.
+  // The upgrade may take two hand-overs more, and a second for a busy machine; the lease is far longer.
   const double bound = 3 * hand_over + 1;
   CHECK(bound < lease_ttl - 1);
   CHECK(upgraded < bound);

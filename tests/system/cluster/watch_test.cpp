@@ -23,7 +23,7 @@ Revision change(Client& client, const std::string& key) {
   return std::get<TransactionDone>(outcome).revision;
 }
 
-// Changes may be told one by one, or several at once.
+// Waits until this revision is told; changes may be told one by one or several at once.
 void expect_told(Client& client, Revision revision) {
   while (true) {
     const auto told = std::get<Changed>(client.next());
@@ -52,7 +52,7 @@ TEST_CASE("changes of the keys of a watch are told from its revision on") {
   expect_told(client, change(client, "b"));
   const auto deleted = std::get<TransactionDone>(client.ask(Transaction{{}, {Delete{"b", "c"}}, {}}));
   expect_told(client, deleted.revision);
-  // The next watch ends this one.
+  // The next watch replaces this one.
   CHECK(std::get<Changed>(client.ask(Watch{"x", "y", first})).revision == first - 1);
   (void)change(client, "b");
   expect_told(client, change(client, "x"));
@@ -65,7 +65,7 @@ TEST_CASE("when its member is killed a watch ends, and the next one tells what w
     const Revision before = change(client, "k");
     REQUIRE(std::holds_alternative<Changed>(client.known([&] { return Watch{"k", "l", before + 1}; })));
     std::size_t killed = 0;
-    // The client stays at a member as long as that answers.
+    // The client keeps using a member as long as it answers.
     while (!client.has_told<Unknown>() && killed < 3) {
       etcd.kill(killed);
       (void)change(client, "other");
@@ -88,7 +88,7 @@ TEST_CASE("a watch from a compacted revision is refused") {
   etcd.control({"compact", std::to_string(last)});
   const auto refusal = client.known([&] { return Watch{"k", "l", first}; });
   if (std::holds_alternative<Changed>(refusal)) {
-    // Etcd says first that the watch is there.
+    // etcd confirms the watch before it refuses it.
     const auto refused = std::get<Refused>(client.next());
     CHECK(refused.why.find(std::to_string(last)) != std::string::npos);
   } else {
@@ -145,7 +145,7 @@ TEST_CASE("a server that is not etcd ends a watch, and a turn of the loop takes 
     Client client(settings_of({server.url()}));
     CHECK(std::holds_alternative<Unknown>(client.ask(Watch{"a", "b", 3})));
   }
-  // Changes without an end are told, many at once.
+  // Changes without an end: many are told at once.
   for (const std::string& endless : {chunk(event + "\n"), chunk(event) + chunk("\n")}) {
     const FakeServer server(stream_begins + chunk(created + "\n"), endless);
     Client client(settings_of({server.url()}));

@@ -1,8 +1,8 @@
 """Compares all answers that clients got with the log of the cluster.
 
 Records of clients (load.py) come one after the other to take(). From time to time nothing is under way and all
-replicas have the whole log: then check() gets the events since the last time, of each replica and of etcd, read after
-all records, and finds every contradiction. It holds:
+replicas have the whole log; then check() gets the events since the last time, of each replica and of etcd, read after
+all records, and reports every contradiction to these rules:
 
 - The log has no gap, and is the same in etcd and in all replicas; epochs and times in it never fall.
 - A change that was answered with success is in it exactly once, in the epoch of the leader that answered it, and one
@@ -13,7 +13,7 @@ all records, and finds every contradiction. It holds:
 - The status of a standby is the fold of the log up to the event that it names, which never goes back. That of a leader
   is the fold up to an event after all changes that had been answered, and before all that were not sent yet.
 - Each follower of a journal gets each event once, in order.
-- The picture of a scheduler is what that of a leader would be.
+- The picture of a scheduler follows the rule for the status of a leader.
 """
 
 import json
@@ -30,7 +30,7 @@ class Violation(Exception):
 
 
 def ids_of(name, context):
-    """The ids of the changes that an event has made."""
+    """The ids of the changes that made this event."""
     match name:
         case "alloc":
             return [one["id"] for one in context["allocations"]]
@@ -45,21 +45,21 @@ class Checker:
     def __init__(self, partitions, followers):
         self.partitions = partitions
         self.fold = Fold()
-        #: The last event that was checked.
+        #: The number of the last event that was checked.
         self.head = 0
-        #: The event of each change.
+        #: The number of the event of each change.
         self.places = {}
-        #: Changes without an answer, which may still come.
+        #: Changes without an answer, which may still be made.
         self.unknown = {}
         self.member_of = {}
         self.last_epoch = 0
         self.last_status = defaultdict(int)
         self.last_acquired = defaultdict(int)
-        #: Events by follower that it has not got yet, and those that it got and that are not checked yet.
+        #: For each follower, events that it has not received yet, and received events that are not checked yet.
         self.expected = {name: deque() for name in followers}
         self.followed = {name: deque() for name in followers}
         self.counts = defaultdict(int)
-        #: The epochs of leaders that began with nodes offline which had been online.
+        #: The epochs of leaders that started with nodes offline that had been online.
         self.outages = []
         self.found = []
         self._begin()
@@ -103,15 +103,15 @@ class Checker:
     # The log
 
     def check_tables(self, member, drains, allocations):
-        """The reasons by host, and the ids of allocations, that a replica has stored."""
+        """Compares the drains by host and the ids of allocations that a replica has stored with the log."""
         expected = {f"n{rank}": reason for rank, reason in self.fold.drained.items()}
         if drains != expected or allocations != self.fold.allocations.keys():
             raise Violation(f"{member} has stored {drains} and {allocations}, the log says {expected} and "
                             f"{self.fold.allocations}")
 
     def check(self, head, replicas, batches):
-        """`replicas` has, by the name of the daemon, all (sequence, timestamp, name, text) after the last head;
-        `batches` the same events in etcd, as (last, header, records)."""
+        """Checks all since the last head. `replicas` has, by daemon, the events as (sequence, timestamp, name, text);
+        `batches` has the same events in etcd, as (last, header, records)."""
         events = self._compare(head, replicas, batches)
         self._place(events)
         if not self.found:
@@ -187,7 +187,7 @@ class Checker:
                     self.report(f"event {sequence} is {name} {id} of {context['idset']}, sent was {change}")
 
     def _check_outcomes(self):
-        # An allocation that was not freed is freed again, under the same id.
+        # If an allocation was not freed, it is freed again, with the same id.
         made = {(change["name"], change["id"]) for change in self.changes if change["outcome"] != "error"}
         made |= self.unknown.keys()
         for change in self.changes:
@@ -206,7 +206,7 @@ class Checker:
     # Order
 
     def _placed(self):
-        """Changes of this time that are in the log, with their events."""
+        """The changes since the last check that are in the log, with the numbers of their events."""
         found = ((self.places.get((change["name"], change["id"])), change) for change in self.changes
                  if change["outcome"] != "error")
         return [(place, change) for place, change in found if place is not None]
@@ -242,7 +242,8 @@ class Checker:
     # States
 
     def _check_views(self, events):
-        """Goes through the log once, with the views that may be those after each event: statuses and pictures."""
+        """Goes through the log once, and compares the state after each event with the statuses and pictures of that
+        time."""
         views = defaultdict(list)
         for first, last, record in self._windows(self.head + len(events)):
             views[first].append((last, record))
@@ -269,7 +270,7 @@ class Checker:
         return states_of(record["status"]) == self.fold.states()
 
     def _windows(self, end):
-        """For each view the first and last event after which it may have been true."""
+        """The first and the last event after which each view may have been true."""
         of_leaders = []
         for record in self.views:
             sequence = record["status"].get("sequence") if record["kind"] == "status" else None

@@ -1,5 +1,4 @@
-"""A cluster under load: etcd, daemons, agents and clients on hosts of a network, and the events that faults wait for.
-"""
+"""A cluster under load: etcd, daemons, agents and clients on hosts of a network, and the events that faults wait for."""
 
 import contextlib
 import errno
@@ -26,7 +25,7 @@ CLIENTS = {"c0": ["operator1", "operator2", "package1", "acquisition1"],
 
 
 class Load(Program):
-    """The clients of a host. Their records go to a queue."""
+    """The clients of a host; their records go to a queue."""
 
     def __init__(self, cluster, host, settings):
         super().__init__(cluster.network, host, cluster.directory, f"load-{host}")
@@ -58,10 +57,10 @@ class Cluster:
         self.loads, self.agents, self.daemons = [], [], []
         self.epoch = 0
         self._leader = None
-        #: The status of the leader, and pictures of the schedulers, as they were last told.
+        #: The last status of the leader, and the last pictures of the schedulers.
         self.status = None
         self.pictures = []
-        #: Seconds from a fault to the first change that the successor answers.
+        #: For each takeover, the seconds from the fault to the first change that the successor answers.
         self.takeovers = []
         self.checker = Checker(PARTITIONS, [f"follower-{name}" for name in self.daemon_hosts])
         self._recorded = (self.directory / "records").open("w")
@@ -119,7 +118,7 @@ class Cluster:
     # Events
 
     def until(self, reached, what, patience=PATIENCE):
-        """Takes records until one of them is what is waited for, and returns that."""
+        """Takes records until one of them meets the condition, and returns it."""
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -145,7 +144,7 @@ class Cluster:
                 raise Failure(f"a client on {host} has ended or failed: {record}")
 
     def until_answered(self, count, host=None):
-        """So many changes that were sent after this are answered."""
+        """Waits until this many changes that are sent from now on are answered."""
         begin, left = time.monotonic(), count
 
         def is_last(one, record):
@@ -157,7 +156,7 @@ class Cluster:
         self.until(is_last, f"{count} changes are answered")
 
     def until_unanswered(self):
-        """A change that was sent after this has no answer, or is refused as etcd does not answer."""
+        """Waits until a change that is sent from now on has no answer, or is refused because etcd does not answer."""
         begin = time.monotonic()
         self.until(lambda _, record: record["kind"] == "change" and record["sent"] > begin
                    and (record["outcome"] == "unknown" or record.get("errno") == errno.EAGAIN),
@@ -168,13 +167,13 @@ class Cluster:
         self.until(lambda *_: self.epoch > former, "another daemon leads")
 
     def until_following(self, daemon):
-        """The daemon has answered questions since."""
+        """Waits until the daemon answers a question that is sent from now on."""
         begin = time.monotonic()
         self.until(lambda _, record: record["kind"] == "status" and record["member"] == daemon.name
                    and record["sent"] > begin, f"{daemon.name} answers")
 
     def until_recorded(self, hours):
-        """An event is recorded at a time that is so much from now, or later: times in the log do not go back."""
+        """Waits for an event whose time is at least so many hours from now; times in the log do not go back."""
 
         def is_then(event):
             return event[0] > time.time() + hours * 3600 - 60
@@ -189,7 +188,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def takeover(self):
-        """What is done in it makes another daemon lead, and answer."""
+        """A block that makes another daemon lead; waits for the successor's first answer."""
         former, epoch, begin = self.leader(), self.epoch, time.monotonic()
         yield former
         answer = self.until(lambda _, record: record["kind"] == "change" and record["outcome"] == "ok"
@@ -199,7 +198,7 @@ class Cluster:
     # Choices
 
     def leaders(self):
-        """How many have led."""
+        """The number of leaders so far."""
         return len(self.checker.member_of)
 
     def leader(self):
@@ -212,13 +211,13 @@ class Cluster:
         return self.random.choice([daemon for daemon in self.daemons if daemon is not self._leader and daemon.runs()])
 
     def some_etcd(self):
-        """Every other time the member that leads."""
+        """A random member of etcd; half of the time the one that leads."""
         if self.random.random() < 0.5:
             return self.etcd.leader()
         return self.random.choice(self.etcd.members)
 
     def jump(self, daemon):
-        """Its clock differs by hours from now on, which are returned."""
+        """Shifts the daemon's clock by some hours, and returns them."""
         hours = self.random.choice([-30, -5, -1, 0, 1, 7, 100])
         daemon.set_clock(hours)
         return hours
@@ -233,7 +232,7 @@ class Cluster:
     # The check
 
     def check(self):
-        """Lets all requests end and all daemons follow, and checks everything since the last time."""
+        """Lets all requests end and all daemons follow, and checks everything since the last check."""
         self.tell("pause")
         self._until_all("paused")
         self._until_pictures_agree()
@@ -260,7 +259,7 @@ class Cluster:
         self.until(is_last, f"all clients are {kind}")
 
     def _until_pictures_agree(self):
-        """The status of all daemons is read, and the schedulers have what it says."""
+        """Waits until the pictures of the schedulers agree with the status of the leader."""
         deadline = time.monotonic() + PATIENCE
         while True:
             self.pictures.clear()
@@ -273,7 +272,7 @@ class Cluster:
                 raise Failure(f"schedulers have {self.pictures}, the status of the leader is {self.status}")
 
     def _common_head(self):
-        """The last event, if all stores have it."""
+        """The number of the last event, once all stores have it."""
         head = self.etcd.head()
         lasts = [self._ask_store(daemon, "SELECT max(sequence) FROM event")[0][0] for daemon in self.daemons]
         return head if min(lasts) >= head else None

@@ -1,6 +1,6 @@
-"""Faults, each with what has to happen meanwhile. A fault waits for events, and leaves everything mended.
+"""Faults, each with the events that must follow. A fault waits for events, and repairs everything at its end.
 
-A function gets the Cluster (cluster.py). Those in TAKEOVERS make another daemon lead."""
+Each function gets the Cluster (cluster.py). Those in TAKEOVERS make another daemon lead."""
 
 from members import Failure, until
 
@@ -27,7 +27,7 @@ def kill_two_leaders(cluster):
 
 
 def kill_leader_and_successor(cluster):
-    """The successor has not answered a change yet."""
+    """The successor is killed before it has answered a change."""
     with cluster.takeover() as former:
         former.kill()
         cluster.until_led()
@@ -46,7 +46,7 @@ def kill_all_daemons(cluster):
 
 
 def pause_leader(cluster):
-    """It goes on after the first change of its successor, or when the successor is just about to serve."""
+    """The leader continues after the first change of its successor, or just before the successor serves."""
     early = cluster.random.random() < 0.5
     with cluster.takeover() as former:
         former.pause()
@@ -58,7 +58,7 @@ def pause_leader(cluster):
 
 
 def pause_leader_for_a_lease(cluster):
-    """It goes on at about the time at which its lease ends."""
+    """The leader continues at about the end of its lease."""
     former = cluster.leader()
     former.pause()
     cluster.rest(cluster.random.uniform(1.2, 3.0))
@@ -78,10 +78,10 @@ def hand_over(cluster):
     def is_done():
         command = cluster.resourcectl("cluster", "hand-over")
         _, text = command.communicate()
-        # On a busy machine another daemon than the successor may be the first.
+        # On a busy machine another daemon than the successor may lead next.
         if command.returncode == 0 or "did not take over in time" in text:
             return True
-        # The one that led before may not be connected again yet.
+        # The former leader may not be connected again yet.
         if "there is no standby" in text:
             return False
         raise Failure(f"hand-over: {text}")
@@ -135,7 +135,7 @@ def kill_leader_and_member_of_etcd(cluster):
 
 
 def cut_member_of_etcd_and_kill_leader(cluster):
-    """Daemons reach the member, which knows nothing new."""
+    """Daemons can reach the member, but it learns nothing new."""
     member = cluster.some_etcd()
     cluster.network.between([member.host], [host for host in cluster.etcd_hosts if host != member.host], cut=True)
     kill_leader(cluster)

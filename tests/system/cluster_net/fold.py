@@ -1,4 +1,4 @@
-"""The states that a log of events leads to: a second implementation, for few targets, to compare the daemons with."""
+"""Folds a log of events into states: a second, simple implementation to compare the daemons with."""
 
 
 def ranks(idset):
@@ -11,11 +11,11 @@ def ranks(idset):
 
 class Fold:
     def __init__(self):
-        #: Reasons by rank.
+        #: The reason of each drained rank.
         self.drained = {}
         self.online = set()
         self.torpid = set()
-        #: Ranks by id.
+        #: The ranks of each allocation.
         self.allocations = {}
 
     def apply(self, name, context):
@@ -60,7 +60,7 @@ class Fold:
 
 
 def states_of(status):
-    """The same, as a daemon tells it."""
+    """The same states, from the status of a daemon."""
     drained = {}
     for idset, drain in status["drain"].items():
         drained |= dict.fromkeys(ranks(idset), drain["reason"])
@@ -68,6 +68,6 @@ def states_of(status):
 
 
 def up_of(status, targets):
-    """The targets that a scheduler may use."""
+    """The targets of these that a scheduler may use, by a status."""
     states = states_of(status)
     return sorted((set(targets) & states["online"]) - states["drain"].keys() - states["torpid"] - ranks(status["exclude"]))

@@ -22,7 +22,7 @@ RANKS = 8
 
 
 def change_for(host, name, number):
-    """A drain or undrain that the log shows under its own reason."""
+    """A drain or undrain with a reason of its own, by which the log shows it."""
     is_drain = host.random.random() < 0.6
     rank = str(host.random.randrange(RANKS))
     payload = {"targets": rank, "reason": f"{name}-{number}"}
@@ -30,7 +30,7 @@ def change_for(host, name, number):
 
 
 class Operator:
-    """Keeps some requests under way to the daemon that leads, each connection of which it knows by its epoch."""
+    """Keeps some requests under way to the leader; finds it by the epochs that the daemons tell on its connections."""
 
     def __init__(self, host, name, depth=4, per_second=30):
         self.host, self.name, self.pause = host, name, depth / per_second
@@ -54,7 +54,7 @@ class Operator:
 
 
 class PackageOperator:
-    """Leaves the search for the leader to the Python package."""
+    """An operator whose leader is found by the Python package."""
 
     def __init__(self, host, name):
         self.host, self.name = host, name
@@ -73,9 +73,9 @@ class PackageOperator:
 
 
 class CommandOperator:
-    """Runs resourcectl for each change, and so the C++ library."""
+    """An operator that runs resourcectl for each change, and so uses the C++ library."""
 
-    #: Texts of daemons that have changed nothing. After any other failure the change may have been made.
+    #: Error texts of changes that were not made. After any other error the change may have been made.
     REFUSALS = "not drained", "does not lead", "nothing can be changed"
 
     def __init__(self, host, name):
@@ -99,7 +99,7 @@ class CommandOperator:
 
 
 class Reader:
-    """Reads the status of one daemon, whether it leads or not."""
+    """Reads the status of one daemon, as leader and as standby."""
 
     def __init__(self, host, name, member):
         self.host, self.name, self.member = host, name, member
@@ -136,7 +136,7 @@ class Reader:
 
 
 class Follower:
-    """Follows the journal of one daemon, over all its starts."""
+    """Follows the journal of one daemon, also over its restarts."""
 
     def __init__(self, host, name, member):
         self.host, self.name, self.member = host, name, member
@@ -161,7 +161,7 @@ class Follower:
 
 
 def fail(loop, context):
-    """An error in a callback, which would be lost."""
+    """Ends the program on an error in a callback, which would be lost otherwise."""
     loop.default_exception_handler(context)
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Schedulers that keep a picture of what is up, and the ledger of what they allocate."""
+"""Schedulers that keep a picture of the targets that are up, and the ledger of their allocations."""
 
 import asyncio
 import contextlib
@@ -17,19 +17,19 @@ def of_one_node(rank):
 
 
 class Ledger:
-    """Allocates whole nodes and frees them again. What it has allocated the daemon tells it after each reconnection."""
+    """Allocates whole nodes and frees them again. After each reconnection the daemon tells it what it has allocated."""
 
     def __init__(self, host, name):
         self.host, self.name = host, name
         self.number = 0
-        #: Ids by rank; None until the daemon has told them.
+        #: The id of the allocation on each rank; None until the daemon has told them.
         self.held = None
 
     def take(self, allocations):
         self.held = {next(iter(ranks)): id for id, ranks in allocations}
 
     async def work(self, connection, up, **more):
-        """One change of the ledger, if there is something to change."""
+        """Makes one change of the ledger, if there is something to change."""
         if self.held is None:
             return
         held = self.held
@@ -64,7 +64,7 @@ class _Acquire(Request):
 
 
 class ExactScheduler:
-    """Tells its picture each time after the connection has brought an answer, and with it all changes from before."""
+    """Records its picture after each answer on the connection, which comes after all changes before it."""
 
     PARTITION = "night"
 
@@ -73,7 +73,7 @@ class ExactScheduler:
         self.client = Client(host, name, self.acquire)
         self.ledger = Ledger(host, name)
         self.request = None
-        #: None while it has acquired nothing.
+        #: None while nothing is acquired.
         self.up = None
         host.run(self.work())
 
@@ -127,7 +127,7 @@ class ExactScheduler:
 
     async def look(self, connection):
         request, sent = self.request, time.monotonic()
-        # Changes follow the responses of the same turn of the daemon's loop, and come before those of the next one.
+        # Changes are sent after the responses of the same turn of the daemon's loop, and before those of the next turn.
         for _ in range(2):
             await connection.call("resource.ping", {})
         if self.up is not None and request is self.request:

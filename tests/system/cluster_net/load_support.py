@@ -1,4 +1,4 @@
-"""What the clients of a host (load.py) share: records, the pause, and the search for the leader."""
+"""Shared by the clients of a host (load.py): records, the pause, and the search for the leader."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ libc = ctypes.CDLL(None)
 
 
 def end_with_parent():
-    """For a process that is about to start: it would stay, as the clients of a host are killed at the end."""
+    """Lets a process that is about to start end with its parent, as the clients of a host are killed at the end."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -47,12 +47,12 @@ class Host:
         sys.stdout.flush()
 
     def response(self, scheduler, payload):
-        """For people, without what is large."""
+        """Records a response without its large parts, for a person who reads the records."""
         short = {key: value for key, value in payload.items() if key not in ("resources", "allocations")}
         self.record("response", scheduler=scheduler, at=time.monotonic(), payload=short)
 
     async def change(self, connection, name, id, payload, *, topic=None, **more):
-        """Sends a change, and records its outcome. Returns whether it was made."""
+        """Sends a change and records its outcome. Returns whether it was made."""
         record = {"name": name, "id": id, "sent": time.monotonic(), "outcome": "ok", **more}
         with self.under_way():
             try:
@@ -123,7 +123,7 @@ class Host:
 
 
 class OneConnection(resourced.Connection):
-    """Does not connect again, so that all answers are of one connection."""
+    """A connection that does not reconnect, so that all its answers are from one connection of the transport."""
 
     is_lost = False
 
@@ -138,8 +138,9 @@ class OneConnection(resourced.Connection):
 
 
 class Client:
-    """Knows each daemon by a connection of its own, and asks it whether it leads. The one with the highest epoch gets
-    the requests; what was sent to another one is then given up."""
+    """Has a connection to each daemon, and asks each whether it leads. The one with the highest epoch gets the
+    requests; those
+    that were sent to another one are then given up."""
 
     def __init__(self, host, name, leads=None):
         self.host, self.name = host, name
@@ -183,7 +184,8 @@ class Client:
         self.epoch = epoch
         self.number += 1
         self._found.set()
-        # Before the former one is closed: meanwhile another daemon may come to lead, which would then be told first.
+        # Tell this before the former connection is closed: another daemon may lead by the end of that, and would be
+        # told first.
         if self._leads:
             self._leads(connection)
         if former:

@@ -23,7 +23,7 @@ class Failure(Exception):
 
 
 def until(reached, what, patience=120):
-    """Waits for a program that has no other sign than the answer to a question."""
+    """Waits for a condition of a program by asking it repeatedly, if it gives no other sign."""
     deadline = time.monotonic() + patience
     while not (result := reached()):
         if time.monotonic() > deadline:
@@ -33,8 +33,8 @@ def until(reached, what, patience=120):
 
 
 def unpacked(text):
-    """The lines of a batch."""
-    import lz4.block  # Here, as check looks first whether it is installed.
+    """The lines of a batch, decompressed."""
+    import lz4.block  # imported here, as the check first looks whether it is installed
 
     if not text.startswith(b"lz4 "):
         return text
@@ -43,7 +43,7 @@ def unpacked(text):
 
 
 class Disk:
-    """A file system in memory of its own, which can be full."""
+    """A file system in memory that can be filled."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
@@ -51,7 +51,7 @@ class Disk:
         self._mount("-t", "tmpfs", "-o", "size=1g", "tmpfs")
 
     def fill(self):
-        """Leaves no room for more than there is now."""
+        """Shrinks the file system to what it holds now."""
         while True:
             state = os.statvfs(self.path)
             used = (state.f_blocks - state.f_bfree) * state.f_frsize
@@ -67,7 +67,7 @@ class Disk:
 
 
 class Program:
-    """A process on a host, which is started again with the same arguments."""
+    """A process on a host; it is always started with the same arguments."""
 
     def __init__(self, network, host, directory, name):
         self.network, self.host, self.name, self.directory = network, host, name, pathlib.Path(directory)
@@ -127,7 +127,7 @@ class EtcdMember(Program):
 
 
 class Etcd:
-    """Three members, and questions to them from the host of an operator."""
+    """Three members of etcd, and requests to them from an operator's host."""
 
     def __init__(self, network, directory, names, operator):
         self.network, self.operator = network, operator
@@ -169,7 +169,7 @@ class Etcd:
         return int(base64.b64decode(found[0]["value"])) if found else 0
 
     def log(self, after):
-        """The batches after an event, each as its last sequence, its header and its records."""
+        """The batches after an event, each as (last sequence, header, records)."""
         pages = self.ask("get", f"{PREFIX}log/{after + 1:020}", f"{PREFIX}log0").get("kvs", [])
         for entry in pages:
             last = int(base64.b64decode(entry["key"]).decode().rpartition("/")[2])
@@ -208,7 +208,7 @@ class Daemon(Program):
         return self.disk.path / "state" / "resourced.sqlite"
 
     def set_clock(self, hours):
-        """The wall clock of this daemon differs so much from now on."""
+        """Shifts the wall clock of this daemon by so many hours."""
         with self.clock.open("r+b" if self.clock.exists() else "wb") as file:
             file.write((hours * 3600 * 10**9).to_bytes(8, sys.byteorder, signed=True))
 

@@ -1,5 +1,5 @@
-"""Hosts in network namespaces of their own, with a switch between them (switch.py), and faults on the ways from one
-host to another."""
+"""Hosts in network namespaces, with a switch between them (switch.py) that makes faults on the way from one host to
+another."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ class Network:
         self.address = {name: f"10.78.0.{number}" for number, name in enumerate(names, 1)}
         devices = [host.tun("net", f"{self.address[name]}/24") for name, host in self._hosts.items()]
         for host in self._hosts.values():
-            # A packet for each message: fewer are carried by a program that is not fast.
+            # One packet for each message, as the switch, a Python program, carries few packets.
             host.ip("link", "set", "net", "mtu", "65000")
         pairs = [f"{device}={self.address[name]}" for device, name in zip(devices, names)]
         self._switch = subprocess.Popen([sys.executable, HERE / "switch.py", *pairs], pass_fds=devices, text=True,
@@ -27,7 +27,8 @@ class Network:
         return self._hosts[host].start(command, **options)
 
     def between(self, some, others, both=True, **faults):
-        """These faults hold for packets from `some` hosts to `others` from now on, and back."""
+        """Applies these faults to packets from `some` hosts to `others` from now on, and with `both` to those in
+        return."""
         ways = [(some, others), (others, some)] if both else [(some, others)]
         for sources, targets in ways:
             command = {"from": [self.address[name] for name in sources],

@@ -10,7 +10,7 @@ import os
 import pathlib
 import sys
 
-sys.dont_write_bytecode = True  # the source tree stays as it is
+sys.dont_write_bytecode = True  # do not write into the source tree
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "netns"))
 from wire import Faults, Relay  # noqa: E402
 

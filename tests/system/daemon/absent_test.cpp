@@ -1,4 +1,4 @@
-// Hosts that the inventory lacks for a time: what is known of them waits, and the daemon says so.
+// Hosts that the inventory lacks for a time: their states are kept, and the daemon reports them.
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ std::string with_hosts(const std::string& hosts) {
   return fmt::format("[[resource.config]]\nhosts = \"{}\"\ncores = \"0-3\"\n", hosts);
 }
 
-/// A scheduler allocates these cores as j1, and leaves.
+/// Lets a scheduler allocate these cores as j1, and leave.
 void allocate(Cluster& cluster, const std::string& ranks, const std::string& cores,
               const std::string& hosts) {
   RawClient scheduler(cluster.daemon.uri());
@@ -124,7 +124,7 @@ TEST_CASE("cores that the inventory lacks and an allocation holds are told, and 
   CHECK(cluster.ctl.output({"allocations", "-n", "-o", "{ncores} {nodelist}"}) == "8 test[5-6]\n");
 }
 
-// The state that waits has no events of its own yet.
+// Not supported yet: the kept states have no events of their own.
 TEST_CASE("what waits for absent hosts is listed, and forgotten by an event" * doctest::should_fail()) {
   Cluster cluster;
   cluster.ctl.done({"drain", "test[4-6]", "broken"});

@@ -31,7 +31,7 @@ std::string with_rule(const std::string& roles) {
 /// A daemon that other users can reach over the Unix socket, and with shared_bus over ZeroMQ.
 struct Open {
   explicit Open(std::string config = std::string(eight_nodes)) : config_(std::move(config)) {
-    // The directory of a test is private to its user by default.
+    // The directory of a test is private to its user unless it is opened here.
     std::filesystem::permissions(dir.path(), std::filesystem::perms(0755));
   }
 
@@ -161,7 +161,7 @@ TEST_CASE("a rule gives a user roles, and a reload takes them away at once") {
 TEST_CASE("a connection is its user's whatever its descriptor was used for before") {
   if (!can_be_other_users()) return;
   Open cluster(shared_bus);
-  // Repeat: a guest sends a request and disconnects, then root connects, probably on the same descriptor.
+  // Guests send a request and disconnect; then root connects, probably on the same descriptors.
   for (int i = 0; i < 200; ++i) {
     const auto guest = cluster.bus_client();
     guest->send("resource.drain", {{"targets", "7"}}, wire::flag_noresponse);
@@ -213,7 +213,7 @@ TEST_CASE("a ZeroMQ endpoint admits the owner, and a group that is named, and no
 
 TEST_CASE("a frame of another user is shorter than one of the owner may be") {
   if (!can_be_other_users()) return;
-  // A long timeout, so that the size is the reason for the end and not a late frame.
+  // The long timeout ensures that the connection ends because of the size of the frame.
   const Open cluster(std::string(eight_nodes) + "[limits]\nhandshake-timeout = \"1h\"\n");
   // The header of a frame of 2 MiB and a byte.
   const std::string_view header("\x12\x00\xEE\xFF\x00\x20\x00\x01", 8);
@@ -239,7 +239,7 @@ TEST_CASE("one user has so many connections to the Unix socket, and others their
   CHECK(cluster.local_client()->welcome() == static_cast<int>(wire_errno::busy));
   CHECK(LocalClient(cluster.dir / "local").call("resource.ping").errnum == 0);
   CHECK(cluster.stats()["refused-connections"] == 1);
-  // The place is free once the daemon has seen the end of the connection.
+  // There is room again once the daemon has seen the end of the connection.
   clients.pop_back();
   while (true) {
     const auto next = cluster.local_client();

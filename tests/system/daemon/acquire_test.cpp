@@ -1,4 +1,4 @@
-// The life of an acquire (RFC 28) as a scheduler sees it on the wire, against the real daemon.
+// The life of an acquire (RFC 28) on the wire, as a scheduler sees it, with the real daemon.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -247,7 +247,7 @@ TEST_CASE("one client's cancel and disconnect leave another's acquire alone") {
   const std::uint32_t stream = holder.acquire();
   CHECK(holder.receive(stream).errnum == 0);
 
-  // Matchtags are unique per client only: another client sends the matchtag of the holder.
+  // Matchtags are unique only per client: another client sends the holder's matchtag.
   RawClient other(cluster.daemon.uri());
   other.send("resource.acquire-cancel", {{"matchtag", stream}}, wire::flag_noresponse);
   other.send_text("resource.disconnect", std::nullopt, wire::flag_noresponse);
@@ -257,7 +257,7 @@ TEST_CASE("one client's cancel and disconnect leave another's acquire alone") {
   CHECK(holder.receive(stream).json() == json{{"down", "6"}});
 }
 
-// The bar is 100 ms for the median of several rounds, as a single round may be delayed on a busy machine.
+// The limit is 100 ms for the median of several rounds, as a busy machine may delay a single round.
 TEST_CASE("a killed holder's resources are free within 100 ms") {
   using Clock = std::chrono::steady_clock;
   constexpr int rounds = 7;

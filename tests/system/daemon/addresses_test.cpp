@@ -1,4 +1,4 @@
-// Hosts with several addresses, and addresses of both families: a name that played.example stands for, see
+// Hosts with several addresses, and addresses of both families, under the name played.example: see
 // support/preload/played_network.cpp.
 #include <cstdio>
 #include <string>
@@ -40,7 +40,7 @@ std::string open_to_all(const std::string& config) {
   return config + "[access]\nanonymous = [\"user\", \"agent\", \"scheduler\"]\n";
 }
 
-/// On one address of IPv4.
+/// A daemon that listens on one IPv4 address.
 struct OneAddress {
   TempDir dir;
   Daemon daemon{dir,
@@ -54,7 +54,7 @@ Outcome ctl(const std::string& uri, const Environment& environment, const std::s
       .finish();
 }
 
-/// Prints that a test is skipped where the kernel has no IPv6.
+/// Whether the kernel has IPv6; if not, prints that the test is skipped.
 bool has_ipv6() {
   const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in6 address{};

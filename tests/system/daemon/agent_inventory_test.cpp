@@ -74,7 +74,7 @@ TEST_CASE("a node that is not what the inventory says is drained with a reason t
   }
 }
 
-// Four of the eight cores of this node are not in the cpuset of the agent.
+// In this test the agent's cpuset lacks four of the eight cores of the node.
 TEST_CASE(
     "with norestrict agents report the cores that they may not use, before anything follows from a report") {
   const auto config = [](std::string_view resource) {
@@ -94,7 +94,7 @@ TEST_CASE(
     RawClient client(cluster.daemon.uri());
     CHECK(events_named(client, "drain").empty());
 
-    // The restarted daemon wants the restricted view, so it tells the same agent.
+    // The restarted daemon wants the restricted hardware, and asks the same agent for it.
     cluster.daemon.kill();
     cluster.daemon.configure(config(""));
     cluster.daemon.start();
@@ -150,7 +150,7 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
     }
   };
   refuses_all("the inventory is not known yet: 0 of 3 nodes have reported");
-  // What does not tell of the inventory is served.
+  // Topics that do not need the inventory are served.
   for (const char* topic :
        {"resource.ping", "resource.stats-get", "resource.metrics", "resource.peers", "config.get"}) {
     CAPTURE(topic);
@@ -215,7 +215,7 @@ TEST_CASE("a gpu that dies while the node runs is seen at the next reading of th
   becomes("two_gpus_and_opencl_without_place.xml");
   scheduler.until_up({});
   CHECK(cluster.status()["drain"]["1"]["reason"] == "missing resources: gpu[2-3]");
-  // Its agent has been there all the time.
+  // The agent has been connected all the time.
   RawClient client(cluster.daemon.uri());
   CHECK(events_named(client, "offline").empty());
 }
@@ -351,7 +351,7 @@ TEST_CASE("a host that left for good is no part of a later discovery, whoever st
   cluster.ctl.done({"shrink", "n3"});
   cluster.daemon.kill();
   agents.clear();
-  // Its agent is refused and does not count.
+  // The agent of the host that left is refused, and does not count.
   cluster.daemon.configure(discovery("size = 3\nrediscover = true", parts));
   cluster.daemon.start();
   RawClient gone(cluster.daemon.uri());
@@ -365,7 +365,7 @@ TEST_CASE("a host that left for good is no part of a later discovery, whoever st
   agents.push_back(cluster.agent("n4"));
   scheduler.until_up({0, 1, 2});
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[1-2,4]"])"));
-  // The configuration may keep excluding a host that left, by its name or by its former rank.
+  // The configuration may still exclude the host that left, by its name or by its former rank.
   for (const char* exclude : {"n3", "3", "n2"}) {
     for (const char* rediscover : {"true", "false"}) {
       INFO("exclude = ", std::string(exclude), ", rediscover = ", std::string(rediscover));

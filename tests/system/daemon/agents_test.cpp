@@ -47,7 +47,7 @@ TEST_CASE("the log tells of nodes that come and go, and of schedulers") {
 }
 
 TEST_CASE("an agent waits for the name of its host, and follows it") {
-  // A host name of its own, which only root and an unconfined user may have.
+  // The test needs a host name of its own, which only root or an unconfined user may have.
   if (Process({"/bin/sh", "-c", "unshare --uts true 2>/dev/null"}).finish().status != 0) {
     MESSAGE("skipped: unshare --uts is not allowed");
     return;
@@ -71,7 +71,7 @@ TEST_CASE("an agent waits for the name of its host, and follows it") {
   WatchingScheduler scheduler(cluster.daemon.uri());
   scheduler.until_up({0});
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n1"])"));
-  // Each name that a hello may not have is refused by the daemon, too.
+  // The daemon, too, refuses a name that a hello may not have.
   RawClient stranger(cluster.daemon.uri());
   const RawResponse refused =
       stranger.receive(stranger.send("resource.agent", hello("localhost"), wire::flag_streaming));
@@ -304,7 +304,7 @@ TEST_CASE("a further agent of a host with several targets gets one that its agen
   const RawResponse refused = join(third);
   CHECK(refused.errnum == wire_errno::exist);
   CHECK(refused.text() == "each of the 2 targets of host h has an agent");
-  // Both still have their targets: their beats are accepted, and no other agent has replaced them.
+  // Both agents still have their targets: their beats are accepted, and no other agent has replaced them.
   for (RawClient* client : {first.get(), &second}) {
     CHECK(client->call("resource.agent-beat").errnum == 0);
     take_arrived(*client, [](const RawResponse& response) { FAIL(response.text()); });
@@ -356,7 +356,7 @@ struct KeyedCluster {
   std::string server_key = dir / "server.key";
   std::string agent_key = dir / "agent.key";
   std::string user_key = dir / "user.key";
-  /// In this order, as the other two need the public key of the first.
+  /// The server's key comes first, as the others need its public key.
   std::string server = keygen({server_key});
   std::string agent = as_agent(keygen({agent_key, "--server-key", server_key}));
   std::string user = keygen({user_key, "--server-key", server_key});
@@ -367,7 +367,7 @@ struct KeyedCluster {
        .listen = {"tcp://127.0.0.1:*", "ipc://" + (dir / "bus").string()}}};
 };
 
-/// The errno that a request ends with; 0 for a success.
+/// The errno of the response to a request; 0 for a success.
 int errno_of(client::Connection& connection, const std::string& topic, const json& payload, bool streaming) {
   int errnum = 0;
   client::SendOptions options;
@@ -405,7 +405,7 @@ TEST_CASE_FIXTURE(KeyedCluster, "the key of an agent is good for nothing but bei
   CHECK(errno_of(connection, "resource.agent", hello("test4"), true) == 0);
   scheduler.until_up({3, 4});
 
-  // A key without the role agent is refused, and a client without a key.
+  // A key without the role agent is refused, and so is a client without a key.
   NodeAgent pretender(daemon.uri(), "test5", {"--key", user_key, "--synthetic", four_cores});
   pretender.expect_log("resource.agent requires the role agent");
   NodeAgent nobody(daemon.uri(), "test6");
@@ -431,7 +431,7 @@ TEST_CASE_FIXTURE(KeyedCluster,
       "test4 is not among the hosts of key agent: add it to hosts in its [[access.key]]";
   NodeAgent four(daemon.uri(), "test4", {"--key", agent_key, "--synthetic", four_cores});
   four.expect_log(refusal);
-  // Agents that no key identifies are those of users of this machine.
+  // An agent without a key is that of a user of this machine.
   NodeAgent five(daemon.endpoints()[1], "test5");
   scheduler.until_up({2, 3, 5});
   {
@@ -457,7 +457,7 @@ json two_nodes() {
   return payload;
 }
 
-TEST_CASE("a hello that is none is refused, and changes nothing") {
+TEST_CASE("an invalid hello is refused, and changes nothing") {
   Watched cluster(three_nodes());
   const auto without_r = [](json payload) { return payload.erase("R"), payload; };
   const auto with_r = [](const json& r) { return json{{"hostname", "n1"}, {"R", r}}; };

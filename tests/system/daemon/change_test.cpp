@@ -1,4 +1,4 @@
-// Changes by resourcectl: what they print, the targets that they name, and the ones that they refuse.
+// Changes by resourcectl: what they print, which targets they name, and which ones they refuse.
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-/// 0-1 fast, 6-7 excluded, 0-2 and 3-5 are partitions.
+/// The targets 0-1 are fast, 6-7 are excluded, 0-2 and 3-5 are partitions.
 const std::string divided =
     "[resource]\nexclude = \"6-7\"\n"
     "[[acquire.partition]]\nname = \"batch\"\ntargets = \"test[0-2]\"\n"
@@ -59,7 +59,7 @@ TEST_CASE("-q selects the targets of a queue in listings and changes") {
     CHECK(outcome.status == 1);
     return outcome.err;
   };
-  // As `drain -q batch "$UNSET"` has it.
+  // The empty argument of `drain -q batch "$UNSET"` is refused.
   CHECK(refusal({"drain", "-q", "batch", "", "x"}) == "resourcectl: idset is empty\n");
   CHECK(refusal({"shrink", "-y", "-q", "batch", ""}) == "resourcectl: idset is empty\n");
   CHECK(refusal({"undrain", "-q", "batch", "n1"}) == "resourcectl: no target of n1 is in the queue batch\n");

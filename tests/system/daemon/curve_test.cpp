@@ -26,7 +26,7 @@ std::string keygen(const std::string& file, const std::vector<std::string>& more
   return outcome.out;
 }
 
-/// A daemon with a key, and one client whose key it knows, with the role user.
+/// A daemon with a key, and a client with the role user whose key it knows.
 struct CurveCluster {
   TempDir dir;
   std::string server_key = dir / "server.key";
@@ -38,7 +38,7 @@ struct CurveCluster {
   [[nodiscard]] std::string configuration(const std::string& keys) const {
     return fmt::format("{}\n[bus]\ncurve-key-file = \"{}\"\n\n{}", eight_nodes, server_key, keys);
   }
-  /// The line on standard error of a command that must fail.
+  /// Runs a command that must fail, and returns its line on standard error.
   [[nodiscard]] std::string failure(const std::vector<std::string>& arguments) const {
     const Outcome outcome = ctl.run(arguments);
     CHECK(outcome.status == 1);
@@ -134,7 +134,7 @@ TEST_CASE_FIXTURE(CurveCluster, "a client that trusts another daemon does not ge
 }
 
 TEST_CASE_FIXTURE(CurveCluster, "nobody gets in without a key") {
-  // Either end may notice first, so the rest of the line varies.
+  // Either side may notice first, so the rest of the line varies.
   const std::string line = failure({"status"});
   CHECK(line.find(daemon.uri()) != std::string::npos);
   CHECK(line.find("a key") != std::string::npos);
@@ -168,7 +168,7 @@ TEST_CASE("a client with a key does not talk to a daemon that has none") {
   keygen(key, {"--server-key", dir / "server.key"});
   const Outcome outcome = Ctl(daemon.uri()).run({"--key", key, "status"});
   CHECK(outcome.status == 1);
-  // Either end may notice first, so either error is possible.
+  // Either side may notice first, so either error is possible.
   CHECK(outcome.err.find(daemon.uri()) != std::string::npos);
   CHECK(outcome.err.find(key) != std::string::npos);
   CHECK((outcome.err.find("it has no key") != std::string::npos ||
@@ -224,7 +224,7 @@ TEST_CASE_FIXTURE(CurveCluster, "what a key does is by its name, and a reload by
         "login1 {\"key\":\"login1\"}\n");
   daemon.configure("[resource]\nexclude = \"2\"\n" + configuration(admin));
   daemon.hang_up();
-  // Answered once the store has the events of the reload.
+  // This request is answered once the store has the events of the reload.
   CHECK(ctl.run({"--key", client_key, "status"}).status == 0);
   const std::string log = ctl.output({"--key", client_key, "eventlog"});
   CHECK(log.find(R"( drain idset="1-2" nodelist="test[1-2]" overwrite=0 reason="fan" by={"key":"login1"})") !=

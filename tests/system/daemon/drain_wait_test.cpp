@@ -1,5 +1,5 @@
-// resourcectl drain --wait and --dry-run: when the last allocation is freed, over a kill of the daemon, and
-// what is said when that does not happen.
+// resourcectl drain --wait and --dry-run: the end when the last allocation is freed, also over a kill of the
+// daemon, and the output when that does not happen.
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -43,7 +43,7 @@ struct LedgerScheduler {
   json first;
 };
 
-/// How many requests of this topic have been answered without an error.
+/// The number of requests of this topic that were answered without an error.
 int answered(Cluster& cluster, const std::string& topic) {
   const json requests = cluster.operator_client.call("resource.stats-get").json()["requests"];
   return requests.contains(topic) ? requests[topic]["succeeded"].get<int>() : 0;
@@ -61,14 +61,14 @@ TEST_CASE("drain --wait ends when the last allocation on its targets is freed") 
   CHECK(drain->expect_line() == "drained 2 nodes: test[1-2] (fan)");
   CHECK(drained_ranks(cluster.status()) == ids("1-2"));
   scheduler.free("j1");
-  // Before the drain it has asked whether it can wait.
+  // The first wait is the question before the drain whether the command can wait.
   CHECK(answered(cluster, "resource.wait") == 1);
   scheduler.free("j2");
   CHECK(drain->expect_line() == "idle: 2 nodes: test[1-2]");
   CHECK(drain->wait() == 0);
   CHECK(answered(cluster, "resource.wait") == 2);
   CHECK(drained_ranks(cluster.status()) == ids("1-2"));
-  // With nothing to wait for it ends at once; --json prints an object a line.
+  // If there is nothing to wait for, the command ends at once; with --json it prints one object on each line.
   CHECK(cluster.ctl.output({"drain", "--wait", "--json", "6"}) ==
         "{\"change\":\"drain\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n"
         "{\"wait\":\"idle\",\"nnodes\":1,\"ranks\":\"6\",\"nodelist\":\"test6\"}\n");
@@ -89,7 +89,7 @@ TEST_CASE(
   scheduler.alloc("j3", "1", "2");
   scheduler.alloc("j4", "1", "3", now() + long_ago);
   const auto drain = cluster.ctl.start({"drain", "--wait", "test[1-2]"});
-  // The answer reaches the command before that to its wait.
+  // The command gets this answer before that of its wait.
   for (const Deadline deadline; answered(cluster, "resource.allocations") == 0;) REQUIRE(!deadline.passed());
   const auto as_json = cluster.ctl.start({"drain", "--wait", "-f", "--json", "test[1-2]"});
   CHECK(json::parse(as_json->expect_line())["change"] == "drain");
@@ -122,7 +122,7 @@ TEST_CASE("drain --wait --timeout says which targets are still allocated, and th
   CHECK(drain->expect_line() == "drained 1 node: test1 (fan)");
   drain->signal(SIGINT);
   const Outcome interrupted = drain->finish();
-  // The signal may come before the command waits, and ends it then.
+  // The signal may come before the command waits, which then ends without a word.
   if (!interrupted.err.empty())
     CHECK(
         interrupted.err ==
@@ -141,7 +141,7 @@ TEST_CASE("drain --wait goes on over kill -9 of the daemon, until the scheduler 
   const auto drain = cluster.ctl.start({"drain", "--wait", "test3"});
   CHECK(drain->expect_line() == "drained 1 node: test3");
   for (int kill = 0; kill < 3; ++kill) {
-    // The request of the wait is there by then, or is sent again.
+    // By now the daemon has the request of the wait, or the command sends it again.
     {
       RawClient client(cluster.daemon.uri());
       for (int i = 0; i < 20; ++i) client.call("resource.ping", json::object());
@@ -167,7 +167,7 @@ TEST_CASE("drain --wait where nobody reports what runs") {
   };
   CHECK(refused("test[0-1]") == "resourcectl: nobody reports what runs on test[0-1]\n");
   CHECK(drained_ranks(cluster.status()) == ids("0-1"));
-  // A scheduler that knows only RFC 28.
+  // This scheduler knows only RFC 28, so it does not report what runs.
   const Scheduler silent(cluster.daemon.uri());
   CHECK(refused("test7") == "resourcectl: nobody reports what runs on test7\n");
   CHECK(cluster.ctl.output({"drain", "-f", "--wait", "--assume-idle", "test[0-1]"}) ==

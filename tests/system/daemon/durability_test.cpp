@@ -1,5 +1,5 @@
-// Answered requests and sent updates survive kill -9 of the daemon, and the client that held the resources
-// acquires them again.
+// Answered requests and sent updates survive kill -9 of the daemon, and the former holder acquires the
+// resources again.
 #include <map>
 #include <memory>
 #include <set>
@@ -22,7 +22,7 @@ hosts = "node[0-255]"
 cores = "0-7"
 )";
 
-/// A client with unanswered drains, and the rank of each.
+/// A client with drains that are not answered yet, and the rank of each.
 struct Drainer {
   explicit Drainer(const std::string& uri) : client(uri) {}
   RawClient client;
@@ -131,7 +131,7 @@ TEST_CASE("undrain, properties and expiration are kept too, over any number of r
   }
 }
 
-/// Ends run() of its connection after each first response.
+/// Ends the run() of its connection after each first response.
 class Observer : public client::AcquisitionObserver {
  public:
   explicit Observer(client::Connection& connection) : connection_(connection) {}
@@ -179,7 +179,7 @@ TEST_CASE("the client library acquires again by itself when the daemon is back")
   CHECK(observer.losses == 1);
   CHECK(observer.pictures == std::vector<std::string>{"0-7", "0-5,7"});
 
-  // It holds the resources again: others are refused, and it receives changes.
+  // The client holds the resources again: others are refused, and it receives changes.
   RawClient other(cluster.daemon.uri());
   CHECK(other.receive(other.acquire()).errnum == wire_errno::busy);
   other.call("resource.drain", {{"targets", "0"}});

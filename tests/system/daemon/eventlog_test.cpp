@@ -1,4 +1,4 @@
-// resourcectl eventlog for people and scripts: the last events, stretches of time, following over restarts of
+// resourcectl eventlog for people and scripts: the last events, periods of time, following over restarts of
 // the daemon, cursors, and terminals.
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ std::vector<std::string> reasons(const std::vector<std::string>& lines) {
 
 using Texts = std::vector<std::string>;
 
-/// A drain and an undrain of each of these numbers, ten a second from 2001 on.
+/// A log of so many drains and undrains in turn, ten a second, from 2001 on.
 std::string past(unsigned count) {
   std::string log;
   for (unsigned i = 0; i < count; ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("-n prints the last events, however many there are and whatever else i
       CHECK(lines_of(ctl.output(command)) == last_of(all, count));
     }
   }
-  // Without --since the newest journal-max events are the history, with -n all that are kept.
+  // Without --since the history is the last journal-max events; with -n it has all that are kept.
   CHECK(lines_of(ctl.output({"eventlog", "-n", "100000"})).size() == 5002);
   CHECK(ctl.run({"eventlog", "-n", "0"}).status == 2);
 }
@@ -89,7 +89,7 @@ TEST_CASE("-n reads a stretch of the history and not all of it") {
     return client.call("resource.stats-get").json()["requests"]["resource.journal"]["succeeded"].get<int>();
   };
   CHECK(lines_of(Ctl(daemon.uri()).output({"eventlog", "-n", "20"})).size() == 20);
-  // One for the number of the last event, and one for a stretch of 100.
+  // One request for the number of the last event, and one for a stretch of 100 events.
   CHECK(served() == 2);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("--since and --until take durations and dates") {
     return lines_of(ctl.output(command)).size();
   };
   CHECK(count({"--since", "1000000001", "--until", "1000000002"}) == 11);
-  // Ten events a second are shown with each second, those of the half of a second before and after it.
+  // Text with whole seconds means each time that is shown as that second: half a second before and after it.
   CHECK(count({"--since", "2001-09-09T01:46:41Z", "--until", "2001-09-09T01:46:42Z"}) == 20);
   CHECK(count({"--since", "2001-09-09T01:46:41.000Z", "--until", "2001-09-09T01:46:42.000Z"}) == 11);
   CHECK(count({"--since", "1970-01-01T00:00:00Z", "--until", "1d"}) == 100);
@@ -168,7 +168,7 @@ TEST_CASE("-F goes on over kills and restarts of the daemon, without gap and wit
       REQUIRE(admin.call("resource.drain", payload).errnum == 0);
     };
     drain(fmt::format("before {}", round));
-    // In every other round the daemon ends before the event is read.
+    // In every other round the daemon ends before the event was read.
     if (round % 2 == 0) read_until(fmt::format("before {}", round));
     drain(fmt::format("at the end {}", round));
     if (round % 3 == 0) {
@@ -200,7 +200,7 @@ TEST_CASE("-F tells events that the daemon does not keep any more by truncate") 
   daemon.start();
   const Ctl ctl(daemon.uri());
   RawClient client(daemon.uri());
-  // Trimming goes on after the start.
+  // The daemon goes on trimming after its start.
   for (const Deadline deadline; history(client, {{"since", 0}}).front()["name"] != "truncate";)
     REQUIRE_FALSE(deadline.passed());
   const auto lines = lines_of(ctl.output({"eventlog", "--cursor", cursor, "--json"}));
@@ -231,7 +231,7 @@ TEST_CASE("a run with a cursor prints what came since the last one") {
   CHECK(print({"-i", "test1"}).empty());
   CHECK(print().empty());
 
-  // A follower keeps the cursor, too.
+  // A follower updates the cursor, too.
   const auto follower = cluster.ctl.start({"eventlog", "--json", "-F", "--cursor", cursor});
   REQUIRE(admin.call("resource.drain", {{"targets", "6"}, {"reason", "six"}}).errnum == 0);
   CHECK(reasons({follower->expect_line()}) == Texts{"six"});

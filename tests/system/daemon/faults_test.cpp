@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 class Mount {
  public:
-  /// mounted() tells whether it succeeded: mounting needs privileges.
+  /// Mounting needs privileges: mounted() tells whether it was successful.
   Mount(std::filesystem::path where, const char* options) : where_(std::move(where)) {
     std::filesystem::create_directories(where_);
     mounted_ = ::mount("tmpfs", where_.c_str(), "tmpfs", 0, options) == 0;
@@ -61,8 +61,8 @@ std::string overwrite(const std::filesystem::path& file, std::size_t place, std:
 
 std::uint64_t memory(RawClient& client) { return client.call("resource.stats-get").json().at("memory"); }
 
-/// Drains the first `count` ranks one by one, then undrains them, and so on: `changes` requests, at most 256
-/// of them unanswered at a time.
+/// Drains the first `count` ranks one by one, then undrains them, and so on: `changes` requests, of which at
+/// most 256 are unanswered at a time.
 void churn(RawClient& client, unsigned count, unsigned changes) {
   constexpr unsigned window = 256;
   const auto take = [&] { REQUIRE(client.receive().errnum == 0); };
@@ -74,8 +74,8 @@ void churn(RawClient& client, unsigned count, unsigned changes) {
   for (unsigned i = 0; i < std::min(window, changes); ++i) take();
 }
 
-/// A directory in memory, where the time of a commit does not depend on earlier writes; empty, for the
-/// default place, if there is none.
+/// A directory in memory, where earlier writes do not affect the time of a commit; empty if there is none,
+/// which means the default directory.
 std::filesystem::path even_disk() {
   const std::filesystem::path memory("/dev/shm");
   return std::filesystem::is_directory(memory) ? memory : std::filesystem::path();
@@ -191,7 +191,7 @@ TEST_CASE("a damaged store is refused with its name and what to do, and is not t
     CHECK(outcome.err.find("move it away") != std::string::npos);
     CHECK(read_file(store) == bad);
 
-    // The operator restores a copy, and the state is complete.
+    // A copy of the operator restores the complete state.
     std::ofstream(store, std::ios::binary) << good;
     cluster.daemon.start();
     CHECK(drained_ranks(cluster.status()) == ids("1-3"));
@@ -244,7 +244,7 @@ TEST_CASE("a stopped scheduler costs nobody anything, and is told one net change
                   "ms before, {:.2f} ms after",
                   changes, milliseconds(busy), responses, memory_before >> 10, memory_after >> 10,
                   milliseconds(before), milliseconds(after)));
-  // The scheduler continues, without further updates from before.
+  // The scheduler continues, and gets no further updates from before.
   cluster.undrain("1023");
   CHECK(json::parse(scheduler->expect_line()) == json{{"up", "1023"}});
 }

@@ -1,4 +1,4 @@
-// Feasibility (RFC 27) as the daemon answers it, and as resourcectl does with a daemon and without one.
+// Feasibility (RFC 27): the answers of the daemon, and of resourcectl with and without a daemon.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Eight nodes of four cores and one of sixteen that is excluded; two gpus on the first four.
+/// Eight nodes of four cores, the first four with two gpus, and an excluded one of sixteen cores.
 constexpr std::string_view mixed = R"([resource]
 exclude = "big"
 [[resource.config]]

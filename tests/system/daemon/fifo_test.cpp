@@ -25,13 +25,13 @@ using nlohmann::json;
 
 const std::string program = RESOURCED_BIN "/fifo_scheduler";
 
-/// fifo_scheduler with a pipe to its standard input.
+/// A fifo_scheduler whose standard input is a FIFO.
 class Fifo {
  public:
   Fifo(const Cluster& cluster, const std::string& name, const std::string& more = "") {
     const std::string path = cluster.dir / name;
     if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("mkfifo " + path);
-    // Read and write, so that neither side blocks in open().
+    // Opened for reading and writing, so that neither side blocks in open().
     input_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (input_ < 0) throw std::runtime_error("open " + path);
     const std::string command = "exec \"$0\" --uri \"$1\" " + more + " < \"$2\"";
@@ -174,7 +174,7 @@ TEST_CASE("a day in the life of a scheduler") {
   // again: only test6 and single cores on test3 and test4 are free.
   cluster.daemon.kill();
   CHECK(fifo->next().contains("lost"));
-  // Freed once the daemon is back.
+  // The allocation is freed once the daemon is back.
   fifo->send("free 8");
   CHECK(fifo->ask("slot=2/node")["wait"] == "the daemon is away");
   cluster.daemon.configure(R"([[resource.config]]
@@ -278,7 +278,7 @@ TEST_CASE("requests come from a file, too, and the end of the input is the end o
   CHECK(fifo.next() == json{{"down", "3"}});
 }
 
-/// What the ledger has: the id of the holder of each core of each host.
+/// The ledger: the id of the holder of each core of each host.
 std::map<std::pair<std::string, unsigned>, std::string> ledger_of(Cluster& cluster) {
   const std::map<unsigned, std::string> names = in_order();
   std::map<std::pair<std::string, unsigned>, std::string> holders;
@@ -294,7 +294,9 @@ std::map<std::pair<std::string, unsigned>, std::string> ledger_of(Cluster& clust
   return holders;
 }
 
-TEST_CASE("killed in the middle of its work again and again, it neither loses nor doubles an allocation") {
+TEST_CASE(
+    "a scheduler that is killed in the middle of its work again and again neither loses nor doubles an "
+    "allocation") {
   Cluster cluster;
   constexpr int kills = 12;
   std::set<unsigned> printed;
@@ -302,14 +304,14 @@ TEST_CASE("killed in the middle of its work again and again, it neither loses no
     json hello;
     const auto fifo = start_next(cluster, "round" + std::to_string(round) + ".", hello);
     REQUIRE(hello.contains("acquired"));
-    // All that was printed is taken over, and as many again at the most: those that were recorded when the
-    // kill came before the line.
+    // Every allocation that was printed is recovered, and others that were recorded but not printed before
+    // the kill.
     std::set<unsigned> recovered;
     for (const auto& [core, id] : ledger_of(cluster)) recovered.insert(static_cast<unsigned>(std::stoul(id)));
     for (std::size_t i = 0; i < recovered.size(); ++i)
       CHECK(recovered.contains(fifo->next().at("recovered")));
     for (const unsigned id : printed) CHECK(recovered.contains(id));
-    // Free some, ask for more than there is, and end it after a number of answers.
+    // Free some, ask for more than there is, and kill the scheduler after a number of answers.
     int asked = 0;
     printed = recovered;
     for (const unsigned id : recovered) {

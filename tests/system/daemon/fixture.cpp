@@ -87,7 +87,7 @@ void SchedulerView::apply(const nlohmann::json& response) {
   CHECK(disjoint(up, up_));
   CHECK(includes(targets_, up));
   CHECK(includes(targets_, down));
-  // A target that leaves for good is listed in `down` too, whether it was up or not.
+  // A target that leaves for good is in `down`, too, whether it was up or not.
   const auto shrink = ids(response.value("shrink", ""));
   CHECK(includes(down, shrink));
   for (const unsigned id : down) {

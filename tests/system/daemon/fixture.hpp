@@ -1,4 +1,4 @@
-// Shared by most end-to-end tests: a daemon in its own directory, and clients for it.
+// Shared by most end-to-end tests: a daemon in a directory of its own, and clients for it.
 #pragma once
 
 #include <chrono>
@@ -35,13 +35,13 @@ inline constexpr std::uint32_t canceled = 125;
 
 struct Cluster {
   explicit Cluster(DaemonOptions options = {}) : daemon(dir, std::move(options)) {}
-  /// With this configuration file instead of eight_nodes.
+  /// A cluster with this configuration instead of eight_nodes.
   explicit Cluster(std::string_view config) : Cluster(DaemonOptions{.config = std::string(config)}) {}
-  /// The same, with its files below `parent`.
+  /// A cluster with this configuration, and with its files below `parent`.
   Cluster(std::string_view config, const std::filesystem::path& parent)
       : dir(parent), daemon(dir, {.config = std::string(config)}) {}
 
-  /// Drains or undrains as an operator, and throws if that fails.
+  /// Drains or undrains as an operator; throws if that fails.
   void drain(const std::string& targets, const std::string& reason = "test");
   void undrain(const std::string& targets);
   [[nodiscard]] nlohmann::json status();
@@ -52,7 +52,7 @@ struct Cluster {
   RawClient operator_client{daemon.uri()};
 };
 
-/// The ids of an idset in canonical form, parsed plainly after RFC 22.
+/// The ids of an idset in canonical form, by a simple parser after RFC 22.
 [[nodiscard]] std::set<unsigned> ids(std::string_view idset);
 
 /// Receives the messages that have arrived for a client, without waiting for more.
@@ -110,16 +110,16 @@ struct Scheduler {
 [[nodiscard]] Outcome import_log(const TempDir& dir, const std::string& config,
                                  const std::filesystem::path& log);
 
-/// Without their ends.
+/// The lines of a text, without their newlines.
 [[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
 
-/// Waits until the daemon has logged this: it may answer before it writes. Throws Timeout.
+/// Waits until the log contains this text, as the daemon may answer before it writes. Throws Timeout.
 void until_logged(const Daemon& daemon, const std::string& text);
 
 /// The user of this test as the daemon's log names it: `root (uid 0)`.
 [[nodiscard]] std::string own_name();
 
-/// For messages and ratios.
+/// A duration in milliseconds, for messages and ratios.
 [[nodiscard]] double milliseconds(std::chrono::steady_clock::duration time);
 
 }  // namespace resourced::e2e

@@ -1,5 +1,5 @@
 // Health of nodes with the real programs: checks of an agent, or of `resource-agent health` for it, the
-// drains that follow, and the end of programs that hang.
+// drains that follow, and the end of hanging programs.
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -35,7 +35,7 @@ std::string script(const TempDir& dir, const std::string& name, const std::strin
   return path;
 }
 
-/// The result of one check: the standard output is the descriptor for it.
+/// Runs one check and returns its result, which is reported on standard output.
 json result_of(const std::string& path, const std::string& timeout = "1m") {
   Process check({agent_program, "health", "--program", path, "--timeout", timeout, "--report-fd", "1"});
   const Outcome outcome = check.finish();
@@ -49,7 +49,7 @@ class PidFifo {
  public:
   explicit PidFifo(const TempDir& dir) : path_(dir.file("fifo")) {
     REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
-    // Open for both, so that it does not end with the first writer.
+    // Opened for reading and writing, so that the reader does not end with the first writer.
     reader_ =
         std::make_unique<Process>(std::vector<std::string>{"/bin/sh", "-c", "exec cat <>\"$0\"", path_});
   }
@@ -66,8 +66,8 @@ class PidFifo {
   std::unique_ptr<Process> reader_;
 };
 
-/// A program with a child, and a grandchild that leaves the session and survives its parent. All ignore
-/// SIGTERM, write their ids to a FIFO and hang.
+/// A program with a child, and with a grandchild that leaves the session and survives its parent. All of them
+/// ignore SIGTERM, write their process ids to a FIFO and hang.
 std::string hanging(const TempDir& dir, const std::string& fifo) {
   return script(dir, "hanging",
                 fmt::format("trap '' TERM HUP\n"
@@ -83,7 +83,7 @@ bool is_gone(pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }
 
 void wait_for_end(pid_t pid) {
   const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
-  if (process < 0) return;  // it has ended
+  if (process < 0) return;  // the process has ended
   pollfd event{process, POLLIN, 0};
   constexpr int limit_ms = 60000;
   CHECK(::poll(&event, 1, limit_ms) == 1);
@@ -104,7 +104,7 @@ TEST_CASE("the exit status of a program and the first line that it prints are th
         "a\\u001b[2Jb\xEF\xBF\xBD");
   CHECK(result_of(script(dir, "p", "kill -9 $$")) ==
         json{{"status", 137}, {"reason", "health check was ended by signal 9 (Killed)"}});
-  // It has no input, and an end of the pipe ends it as usual.
+  // A check has no input, and the end of a pipe ends it as usual.
   CHECK(result_of(script(dir, "p", "read line || echo no input; exit 1"))["reason"] == "no input");
   CHECK(result_of(script(dir, "p", "kill -PIPE $$"))["status"] == 141);
 }
@@ -160,7 +160,7 @@ TEST_CASE("a program that hangs is killed with all its descendants") {
   }
 }
 
-/// A node whose check fails as long as there is a file, with its content as the reason.
+/// A node whose check fails while a file exists; the content of the file is the reason.
 struct Patient {
   TempDir dir;
   std::string path =
@@ -168,7 +168,7 @@ struct Patient {
 
   void fall_ill(const std::string& reason) const { dir.write("ill", reason + "\n"); }
   void recover() const { std::filesystem::remove(dir.file("ill")); }
-  /// With a check so often that tests need not wait.
+  /// Options of an agent that checks so often that tests need not wait.
   [[nodiscard]] std::vector<std::string> options(const std::string& interval = "0.1s") const {
     return {"--synthetic", four_cores, "--health-program", path, "--health-interval", interval};
   }
@@ -290,7 +290,7 @@ TEST_CASE("with health-gate a node is up after its first check, also after a res
   const Patient patient;
   const std::string config = three_nodes("health-gate = true");
   Watched cluster(config);
-  // The first check of this agent is the only one of this test.
+  // This agent makes only its first check during the test.
   const NodeAgent checked(cluster.daemon.uri(), "n1", patient.options("1h"));
   NodeAgent unchecked(cluster.daemon.uri(), "n2");
   unchecked.expect_log("the daemon keeps this node down until a health check passes");
@@ -302,7 +302,7 @@ TEST_CASE("with health-gate a node is up after its first check, also after a res
   }
   cluster.daemon.kill();
   cluster.daemon.start();
-  // The agents reconnect, and the result of the last check is told again.
+  // The agents reconnect, and report the result of their last check again.
   WatchingScheduler scheduler(cluster.daemon.uri());
   scheduler.until_up({1});
   CHECK(ids(cluster.status()["offline"].get<std::string>()).contains(2));
@@ -364,7 +364,7 @@ TEST_CASE("a node is drained when no more results of its checks come, and return
     return event["context"];
   };
   const std::string passing = script(dir, "passing", "exit 0");
-  // First there has been no result at all.
+  // The first drain is due to no result at all.
   for (int results = 0; results < 3; ++results) {
     CHECK(expect("drain")["reason"] == "health: no result of a health check for 0.2s");
     Process check({agent_program, "health", "--program", passing, "--socket", socket});

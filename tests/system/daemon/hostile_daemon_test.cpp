@@ -1,4 +1,4 @@
-// The output of clients when the daemon is hostile (played by the test on a plain socket): its texts must not
+// The output of clients of a hostile daemon, which the test plays on a plain socket: its texts must not
 // control a terminal or a log.
 #include <cerrno>
 #include <csignal>
@@ -28,8 +28,8 @@ class HostileDaemon {
  public:
   [[nodiscard]] std::string uri() const { return "local://" + path(); }
 
-  /// Answers the first request of the next client. With errnum 0 the payload is that of a success, after
-  /// which a streaming client waits for more.
+  /// Answers the first request of the next client. With errnum 0 the payload is a success, after which a
+  /// streaming client waits for more.
   void answer(std::uint32_t errnum, const std::string& payload) {
     peer_.emplace(listener_.accept());
     peer_->send("\0"s);

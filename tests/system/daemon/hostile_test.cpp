@@ -1,4 +1,4 @@
-// Frames that no correct client sends. None may change or hold anything or stop the daemon; requests among
+// Frames that no correct client sends. None may change or hold anything, or stop the daemon; requests among
 // them get the errors of RFC 6.
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ struct Frames {
   std::vector<std::string> parts;
 };
 
-// Each is a malformed drain of rank 1.
+// Malformed drains of rank 1.
 std::vector<Frames> malformed_frames() {
   const std::string drain = "resource.drain";
   const std::string one = std::string(R"({"targets":"1","reason":"hostile"})") + '\0';
@@ -143,7 +143,7 @@ TEST_CASE("bad requests are refused, each with its errno") {
     CHECK(text.size() < 2000);
     CHECK(cluster.status() == before);
   }
-  // No client holds the resources.
+  // No client holds the resources, so an acquire succeeds.
   CHECK(cluster.operator_client.receive(cluster.operator_client.acquire()).errnum == 0);
 }
 
@@ -163,13 +163,13 @@ TEST_CASE("huge messages are refused or answered, and the next client is served"
   Cluster cluster(std::string(eight_nodes) + "[bus]\nmax-message-size = 1048576\n");
   const json before = cluster.status();
   {
-    // Within the limit, a very long reason is still a request.
+    // A very long reason within the limit is still a valid request.
     RawClient client(cluster.daemon.uri());
     const json payload{{"targets", "1"}, {"mode", "x"}, {"reason", std::string(1000000, 'x')}};
     CHECK(client.call("resource.drain", payload).errnum == wire_errno::inval);
   }
   {
-    // Beyond it, the daemon ends the connection before the message is complete.
+    // If a message exceeds the limit, the daemon ends the connection before it is complete.
     RawClient hostile(cluster.daemon.uri());
     const json payload{{"targets", "1"}, {"reason", std::string(4000000, 'x')}};
     hostile.send("resource.drain", payload);

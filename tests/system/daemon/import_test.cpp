@@ -1,4 +1,4 @@
-// Export and import, as an operator moves a store: changes made at run time are preserved.
+// Export and import, with which an operator moves a store: changes of run time are preserved.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -54,7 +54,7 @@ TEST_CASE("what was changed at run time is so after export and import") {
   for (std::size_t i = 0; i < of_host.size(); ++i) CHECK(of_host_there[i] == of_host[i]);
 }
 
-/// Nanoseconds, for a program that is started with shifted_clock.cpp.
+/// A shift in nanoseconds as shifted_clock.cpp reads it.
 std::string clock_shift(std::int64_t nanoseconds) {
   std::string bytes(sizeof nanoseconds, '\0');
   std::memcpy(bytes.data(), &nanoseconds, sizeof nanoseconds);
@@ -163,7 +163,7 @@ TEST_CASE("a log that is not whole is refused with its line") {
   CHECK(outcome.err.find("log:1: truncate: the log is incomplete") != std::string::npos);
 }
 
-// Requests journals by target, for hosts that the event may concern.
+// Requests journals of targets that the event may concern; they must not fail.
 void check_journals(Daemon& daemon) {
   RawClient user(daemon.uri());
   for (const char* targets : {"test1", "test[0-7]", "7"}) {

@@ -92,7 +92,7 @@ TEST_CASE("resourcectl eventlog shows what was, a line an event") {
         fmt::format("{:.6f} {}", event["timestamp"].get<double>(), event["name"].get<std::string>())));
   }
 
-  // -i: events of these targets, which include a restart of the cluster.
+  // -i prints the events of these targets, which include restarts of the cluster.
   for (const char* targets : {"2", "test2"}) {
     CAPTURE(targets);
     const auto of_two = lines_of(cluster.ctl.output({"eventlog", "-i", targets}));
@@ -136,7 +136,7 @@ TEST_CASE("resourcectl eventlog follows, waits and gives up in time") {
   CHECK(live["context"]["idset"] == "5");
   CHECK(live["context"]["reason"] == "fan");
 
-  // -w: ends at once for a past event, otherwise when the event occurs.
+  // -w ends at once for a past event, otherwise when the event occurs.
   CHECK(lines_of(cluster.ctl.output({"eventlog", "-w", "drain"})).size() == 3);
   const auto waiter = cluster.ctl.start({"eventlog", "-w", "undrain", "--json"});
   for (const char* name : {"restart", "resource-define", "drain", "drain"}) {
@@ -146,7 +146,7 @@ TEST_CASE("resourcectl eventlog follows, waits and gives up in time") {
   CHECK(json::parse(waiter->expect_line())["name"] == "undrain");
   CHECK(waiter->finish().status == 0);
 
-  // -t: a failure with --wait, the normal end with --follow.
+  // -t is a failure with --wait, and the normal end with --follow.
   const Outcome late = cluster.ctl.run({"eventlog", "-w", "torpid", "-t", "50ms"});
   CHECK(late.status == 1);
   CHECK(late.err == "resourcectl: no event torpid within 50ms\n");
@@ -212,7 +212,7 @@ TEST_CASE("a consumer that does not read is cut off with an error that it can un
   const auto consumers = [&] {
     return cluster.operator_client.call("resource.stats-get").json()["journal-consumers"].get<int>();
   };
-  // Enough to fill the socket buffers.
+  // The reasons are long, to fill the socket buffers.
   const std::string reason(20000, 'x');
   int changes = 0;
   for (; consumers() == 2; ++changes) {
@@ -231,7 +231,7 @@ TEST_CASE("a consumer that does not read is cut off with an error that it can un
   CHECK(response.errnum == overflow);
   CHECK(response.text().find("journal-max") != std::string::npos);
 
-  // It can resume from its last event without a gap.
+  // The consumer can resume after its last event without a gap.
   const auto missed = history(slow, {{"since", last}});
   const auto all = history(cluster.operator_client, {{"since", 0}});
   REQUIRE(missed.size() < all.size());
@@ -255,7 +255,7 @@ TEST_CASE("history drops what is old and leaves the present as it is") {
 
   daemon.configure("[store]\nhistory = \"5d\"\n" + keep_all);
   ctl.done({"reload"});
-  // Trimming continues after the reload. All older events are from 2001, the restart is from today.
+  // The daemon goes on trimming after the reload. All older events are from 2001, the restart is from today.
   std::vector<json> rest = history(client);
   for (const Deadline deadline; rest.front()["name"] != "truncate"; rest = history(client, {{"since", 0}})) {
     REQUIRE_FALSE(deadline.passed());
@@ -306,11 +306,10 @@ TEST_CASE("what eventlog writes can be taken into a new store") {
   CHECK(bad.err.find(fmt::format("log:{}: ", lines_of(log).size() + 1)) != std::string::npos);
 }
 
-// The bars are a ratio of 1.5 and milliseconds; the factors here leave room for a busy machine.
-
 TEST_SUITE_END();
 
-// Judges times, so ctest runs it alone.
+// This suite measures times, so ctest runs it alone. Its limits are larger than the goals (a ratio of 1.5,
+// and milliseconds) to leave room for a busy machine.
 TEST_SUITE_BEGIN("journal_timed");
 
 TEST_CASE("a long past costs neither the start nor who asks for one host") {

@@ -1,5 +1,5 @@
-// kill -9 under load, repeatedly: the state after each start must have all answered requests, and may have
-// some of the unanswered ones, compared with a model of the requests of each operator.
+// Repeated kill -9 under load: after each start the state must have all answered requests, and may have some
+// of the unanswered ones. It is compared with a model of the requests of each operator.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -27,7 +27,7 @@ constexpr unsigned requests_each = 10;
 const std::string operators_nodes =
     fmt::format("[[resource.config]]\nhosts = \"node[0-{}]\"\ncores = \"0-3\"\n", operators* ranks_each - 1);
 
-/// The expected state of the ranks of one operator, which no other operator uses.
+/// The expected state of the ranks that only this operator uses.
 struct Part {
   std::map<unsigned, std::string> drained;
   std::set<unsigned> marked;
@@ -123,7 +123,7 @@ struct Operator {
   std::vector<std::uint32_t> requests;
   std::size_t answered = 0;
 
-  /// Answers come in the order of the requests.
+  /// Takes answers, which come in the order of the requests.
   void take() {
     take_arrived(*client, [&](const RawResponse& response) {
       CHECK(response.errnum == 0);
@@ -134,7 +134,7 @@ struct Operator {
   }
 };
 
-/// The changes since the start before the last one, by operator, and the time of the last start.
+/// The changes between the last two starts, by operator, and the time of the last start.
 struct Happened {
   std::array<std::vector<Change>, operators> changes;
   double started = 0;
@@ -158,7 +158,7 @@ Happened what_happened(RawClient& client, double since) {
   return happened;
 }
 
-/// Whether `up`, as told to a scheduler, matches the state after some prefix of these changes.
+/// Whether `up`, as a scheduler was told, is the state after some number of these changes.
 bool is_a_past(const std::set<unsigned>& up, unsigned operator_number, Part part,
                const std::vector<Change>& changes) {
   const auto equals = [&] {

@@ -1,4 +1,4 @@
-// The daemon as a program: its start, its endpoints, its end, and its errors for an invalid configuration.
+// The daemon as a program: its start, endpoints and end, and its errors for an invalid configuration.
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
@@ -33,7 +33,8 @@ bool one_line(const std::string& text) {
 TEST_SUITE_BEGIN("lifecycle");
 
 TEST_CASE(
-    "SIGTERM and SIGINT end it in order: acquire gets ECANCELED, a journal ENODATA, the exit status is 0") {
+    "SIGTERM and SIGINT end the daemon in order: acquire gets ECANCELED, a journal ENODATA, the exit status "
+    "is 0") {
   for (const int signal : {SIGTERM, SIGINT}) {
     CAPTURE(signal);
     Cluster cluster;
@@ -57,8 +58,8 @@ TEST_CASE(
   }
 }
 
-// A thread that is about to begin, as those of libzmq, must not take the signal.
-TEST_CASE("SIGTERM at the moment at which it listens ends it in order, too") {
+// A thread that is just starting, such as one of libzmq, must not receive the signal.
+TEST_CASE("SIGTERM at the moment at which the daemon listens ends it in order, too") {
   Cluster cluster;
   for (int i = 0; i < 30; ++i) {
     cluster.daemon.process().signal(SIGTERM);
@@ -67,7 +68,7 @@ TEST_CASE("SIGTERM at the moment at which it listens ends it in order, too") {
   }
 }
 
-TEST_CASE("it listens on several endpoints and says where, the bound tcp port too") {
+TEST_CASE("the daemon listens on several endpoints and says where, the bound tcp port too") {
   TempDir dir;
   Daemon daemon(dir, {.config = std::string(eight_nodes) + "[access]\nanonymous = [\"user\"]\n",
                       .listen = {"ipc://" + (dir / "bus").string(), "tcp://127.0.0.1:*"}});
@@ -94,7 +95,7 @@ TEST_CASE("reloads in the middle of requests interrupt neither") {
   CHECK(cluster.daemon.terminate() == 0);
 }
 
-/// Whether a process keeps SIGHUP waiting.
+/// Whether a process blocks SIGHUP.
 bool blocks_hangup(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(status, line);) {
@@ -174,7 +175,7 @@ TEST_CASE("a client library whose process gets signals all the time works on") {
   CHECK(signals > 0);
 }
 
-TEST_CASE("a reader of its log that goes away does not end the daemon") {
+TEST_CASE("a reader of the log that goes away does not end the daemon") {
   const TempDir dir;
   const auto config = dir.write("resourced.toml", eight_nodes);
   const std::string bus = "ipc://" + (dir / "bus").string();
@@ -225,7 +226,7 @@ TEST_CASE("a second daemon does not take the endpoint of one that serves on it")
   }
 }
 
-TEST_CASE("it starts on what a killed daemon left behind: sockets, locks and all") {
+TEST_CASE("the daemon starts on what a killed one left behind: sockets, locks and all") {
   Cluster cluster;
   for (int round = 0; round < 3; ++round) {
     cluster.daemon.kill();
@@ -290,8 +291,8 @@ TEST_CASE("--check reads the configuration and says what it found") {
   CHECK(resourced({"--check", "--config", dir / "nosuch.toml"}).status == 1);
 }
 
-// --check and the start list the keys of other parts of Flux, a line each. (Flux's keys of [access] grant no
-// rights.)
+// --check and a start list the ignored keys of other parts of Flux, one a line. (Flux's keys of [access]
+// grant no rights.)
 TEST_CASE("a site's whole Flux configuration is a configuration, and what is passed over is logged") {
   const std::string site =
       "[access]\nallow-guest-user = true\nallow-root-owner = true\n"
@@ -323,7 +324,7 @@ TEST_CASE("a site's whole Flux configuration is a configuration, and what is pas
   Cluster cluster(site);
   names_each_once(cluster.daemon.log());
   CHECK(cluster.status()["R"]["execution"]["properties"] == json{{"+debug", "6-7"}});
-  // Clients of Flux ask for the configuration of queues.
+  // Flux's clients ask for the configuration of queues.
   CHECK(
       cluster.operator_client.call("config.get").json()["queues"]["batch"]["policy"]["limits"]["duration"] ==
       "4h");
@@ -332,7 +333,7 @@ TEST_CASE("a site's whole Flux configuration is a configuration, and what is pas
 TEST_CASE("wrong usage is 2, help and version are 0") {
   CHECK(resourced({"--nosuch"}).status == 2);
   CHECK(resourced({"--config"}).status == 2);
-  // The broker configures a Flux instance.
+  // With --instance the daemon takes its configuration from the broker, so these options are refused.
   for (const char* other : {"--check", "--state=x", "--config=x", "--listen=ipc://x", "--import=x"})
     CHECK(resourced({"--instance", other}).status == 2);
   CHECK(resourced({"--log-level", "loud"}).status != 0);

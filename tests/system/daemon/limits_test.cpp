@@ -1,5 +1,5 @@
-// The limits of one client, each from its configuration to its effect, and that a client which exceeds them
-// does not disturb others. (How the limits are counted: gate_test.cpp.)
+// The limits of one client, each from its configuration to its effect: a client that exceeds them does not
+// disturb others. (How the limits are counted: gate_test.cpp.)
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -33,7 +33,7 @@ using nlohmann::json;
 using namespace std::string_literals;
 using Micros = std::chrono::duration<double, std::micro>;
 
-/// A daemon with one endpoint of either kind.
+/// A daemon with one endpoint of each kind.
 struct Both {
   explicit Both(std::string config = std::string(eight_nodes)) : config_(std::move(config)) {}
 
@@ -70,7 +70,8 @@ void ping(Client& client) {
   if (client.call("resource.ping").errnum != 0) throw std::runtime_error("a ping was refused");
 }
 
-/// Uses its own connection, so that earlier measurements do not count towards its limits.
+/// The median latency over ZeroMQ, on a connection of its own, so that earlier requests do not count towards
+/// its limits.
 Micros bus_latency(const Both& cluster) {
   RawClient client(cluster.daemon.uri());
   return median_latency([&] { ping(client); });
@@ -87,7 +88,7 @@ TEST_CASE("more requests than the rate are refused, and a client that goes on is
   const auto stats = [&] { return RawClient(cluster.daemon.uri()).call("resource.stats-get").json(); };
   const std::string frame = local_frame(ping_parts());
   {
-    // All at once, as tokens are refilled over time.
+    // All requests are sent at once, as tokens are refilled over time.
     LocalClient hasty(cluster.dir / "local");
     std::string frames;
     for (int i = 0; i < rate + 5; ++i) frames += frame;
@@ -128,7 +129,7 @@ TEST_CASE("so many requests may wait, over either transport") {
     }
   }
   refused(bus.call("resource.status"));
-  // Other clients are not affected, and the end of a request makes room.
+  // Other clients are not affected, and the end of a request makes room for another one.
   CHECK(local.call("resource.status").errnum == 0);
   bus.send("resource.journal-cancel", {{"matchtag", journals[0]}}, wire::flag_noresponse);
   CHECK(bus.receive(journals[0]).errnum == wire_errno::nodata);
@@ -173,7 +174,7 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
   double most = before;
   RawClient slow(daemon.endpoints()[1]);
   CHECK(slow.call("resource.ping").errnum == 0);
-  // A part of 64,000 bytes, and more to come.
+  // A message part of 64,000 bytes that is not the last one.
   const std::string part = "\x03\0\0\0\0\0\0\xFA\0"s + std::string(64000, 'x');
   for (int connections : {1, 8}) {
     std::deque<RawSocket> hostile;
@@ -181,20 +182,20 @@ TEST_CASE("a message whose parts never end is cut off, before it fills the memor
       hostile.emplace_back(daemon.endpoints()[1]);
       hostile.back().send(zmtp_hello());
     }
-    // Up to 100 MB each, or until the connection ends; it is sent as fast as the daemon takes it.
+    // Send up to 100 MB on each connection, as fast as the daemon reads, or until it ends the connection.
     for (RawSocket& socket : hostile) {
       for (int i = 0; i < 1600 && socket.send_all(part); ++i)
         most = std::max(most, i % 100 == 0 ? memory() : 0);
     }
     for (const RawSocket& socket : hostile) CHECK(socket.ended());
   }
-  // A complete message, then one of empty parts, each of which takes more memory in libzmq than bytes on the
-  // wire.
+  // A complete message, followed by a message of empty parts, each of which takes more memory in libzmq than
+  // bytes on the wire.
   RawSocket hidden(daemon.endpoints()[1]);
   hidden.send(zmtp_hello());
   std::string whole_and_more = "\x00\x01x"s;
   for (int i = 0; i < 1'500'000; ++i) whole_and_more += "\x01\x00"s;
-  // The daemon may end the connection before all is sent.
+  // The daemon may end the connection before everything is sent.
   (void)hidden.send_all(whole_and_more);
   most = std::max(most, memory());
   CHECK(hidden.ended());
@@ -243,7 +244,7 @@ TEST_CASE("a connection that does not say who it is in time is ended") {
 }
 
 #if defined(RESOURCED_SANITIZED)
-// AddressSanitizer keeps freed memory for a while, to catch its use.
+// AddressSanitizer keeps freed memory for a while, to detect its use.
 constexpr bool judges_memory = false;
 #else
 constexpr bool judges_memory = true;
@@ -257,8 +258,8 @@ double memory_of(const Both& cluster) {
 constexpr double mib = 1 << 20;
 constexpr std::size_t crowd = 2000;
 
-/// Checks the memory per client with many clients, and the memory that remains after they have gone. In
-/// bytes.
+/// Checks the memory per client, in bytes, with many clients, and the memory that remains after they have
+/// left.
 template <typename Client, typename Connect>
 void check_crowd(const Both& cluster, const char* what, double most_each, const Connect& connect) {
   const double before = memory_of(cluster);
@@ -266,7 +267,7 @@ void check_crowd(const Both& cluster, const char* what, double most_each, const 
   for (std::size_t i = 0; i < crowd; ++i) connect(clients);
   const double idle = memory_of(cluster);
   clients.clear();
-  // The owner's next request may be answered before the daemon has seen all of them end.
+  // The daemon may answer the owner before it has seen the end of all connections.
   const Deadline deadline;
   double after = memory_of(cluster);
   while (after > before + 8 * mib && !deadline.passed()) after = memory_of(cluster);
@@ -299,7 +300,8 @@ TEST_CASE(
   const pid_t daemon = cluster.daemon.process().pid();
   rlimit files{};
   REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, nullptr, &files) == 0);
-  // The standard streams have all of these. A limit of 0 would make each poll(2) of libzmq fail with EINVAL.
+  // The limit is the number of standard streams, so no descriptor is left. A limit of 0 would make each
+  // poll(2) of libzmq fail with EINVAL.
   const rlimit none{3, files.rlim_max};
   REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, &none, nullptr) == 0);
   const RawSocket waiting(cluster.local_uri());
@@ -310,19 +312,19 @@ TEST_CASE(
                                    ": Too many open files");
   for (int i = 0; i < 100; ++i) ping(before);
   REQUIRE(::prlimit(daemon, RLIMIT_NOFILE, &files, nullptr) == 0);
-  // The byte that accepts the client.
+  // Read the byte that accepts the client.
   waiting.read(1);
   LocalClient after(cluster.dir / "local");
   ping(after);
 }
 
-// Returning memory to the system blocks the loop, so the statistics show it under its own name.
+// Returning memory to the system holds the loop, so the statistics show it under a name of its own.
 TEST_CASE("the memory of a crowd that has left is given back by a hold of the loop that has a name" *
           test::only_thorough()) {
   constexpr std::size_t connections = 600;
   Both cluster;
   RawClient owner(cluster.daemon.uri());
-  // Read from /proc, as a request for statistics would hold the loop.
+  // The memory is read from /proc, as a request for statistics would hold the loop.
   const auto resident = [statm = fmt::format("/proc/{}/statm", cluster.daemon.process().pid())] {
     double pages = 0;
     std::ifstream(statm) >> pages >> pages;
@@ -330,7 +332,7 @@ TEST_CASE("the memory of a crowd that has left is given back by a hold of the lo
   };
   const double before = resident();
   std::string name;
-  // Retry: another hold may be longer by chance, while other programs use the processor.
+  // Retry, as another hold may be longer while other programs use the processor.
   for (const Deadline deadline; name != "releasing memory" && !deadline.passed();) {
     {
       std::deque<RawSocket> peers;
@@ -396,11 +398,11 @@ TEST_CASE("one user on all endpoints cannot use up the descriptors that libzmq n
 
 TEST_SUITE_END();
 
-// Judges times, so ctest runs it alone.
+// This suite measures times, so ctest runs it alone.
 TEST_SUITE_BEGIN("limits_timed");
 
-// A turn of the flood costs up to a round trip of a fast machine, which doubles the latency. Waiting for
-// everything that the flood has sent would cost ten round trips or more. The bar is between the two.
+// A turn of the flood takes up to a round trip of a fast machine, which doubles the latency. Waiting for
+// everything that the flood has sent would take ten round trips or more. The limit is between the two.
 TEST_CASE("another client does not wait for what a flood has sent") {
   constexpr double most = 4;
   constexpr int rounds = 5;

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// An R of these hosts, one rank each from 0, with four cores.
+/// An R of these hosts, with one rank each from 0 on, and four cores.
 json resources(const std::vector<std::string>& hosts, double expiration = 0) {
   return {{"version", 1},
           {"execution",
@@ -95,7 +95,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   CHECK(cluster.status()["drain"].begin().key() == "1");
   until_logged(cluster.daemon, "using the R that resource.reload loaded");
 
-  // Other settings apply to the loaded R, live and at a start, also for a host that only the R has.
+  // Other settings apply to the loaded R, both live and at a start, also for a host that only this R has.
   cluster.daemon.configure(config("0-3", "[resource]\nexclude = \"x\"\n"));
   cluster.ctl.done({"reload"});
   CHECK(cluster.status()["exclude"] == "2");
@@ -104,7 +104,7 @@ TEST_CASE("a loaded R is in force after restarts until the configured inventory 
   CHECK(cluster.status()["exclude"] == "2");
   cluster.ctl.done({"undrain", "1"});
 
-  // A changed configured inventory takes effect at the next start, and then permanently.
+  // A changed inventory in the configuration takes effect at the next start, and stays in force.
   cluster.daemon.configure(config("0-5"));
   cluster.ctl.done({"reload"});
   CHECK(hosts() == loaded);
@@ -146,7 +146,7 @@ TEST_CASE("--check takes what a start takes after an R was loaded, and refuses w
 
   cluster.daemon.configure(config("a0"));
   CHECK(check().err.find("resource.exclude: unknown host: a0") != std::string::npos);
-  // With another configured R the one that was loaded is not in force.
+  // If the configured inventory has changed, the loaded R is not in force.
   cluster.dir.write("R4.json", resources({"a0", "a1", "a2"}).dump());
   CHECK(check().status == 0);
   cluster.daemon.configure(config("b0"));
@@ -253,7 +253,7 @@ TEST_CASE("while anything is acquired no R is loaded, even if it changes nothing
     CHECK(refused.status == 1);
     CHECK(refused.err == "resourcectl: resources are busy (unload scheduler?)\n");
     CHECK(history(cluster.operator_client).size() == events);
-    // The configuration may still be read again.
+    // The configuration can still be reloaded.
     cluster.ctl.done({"reload"});
   }
   CHECK(cluster.operator_client.call("resource.reload", {{"path", file}}).errnum == 0);
@@ -301,7 +301,7 @@ TEST_CASE("an R with more ranks than the instance takes force") {
   CHECK(refused.err == "resourcectl: resource object contains ranks execeeding size=8 (override with -f))\n");
   CHECK(cluster.load(resources(hosts), {"--force"}).status == 0);
   CHECK(cluster.status()["online"] == "0-9");
-  // Fewer hosts are accepted, and the original ones again.
+  // An R with fewer hosts is accepted, and so is the larger one again.
   CHECK(cluster.load(resources({"a"})).status == 0);
   CHECK(cluster.load(resources(hosts)).status == 0);
 }
@@ -356,7 +356,7 @@ TEST_CASE("agents say hello again to a loaded R, and targets stay online meanwhi
   REQUIRE(cluster.load(resources({"test1", "test0"})).status == 0);
   CHECK(cluster.status()["drain"].begin().key() == "0");
   second.expect_log("online as rank 0");
-  // The first agent had no rank in the meantime, and retried.
+  // In the meantime the first agent had no rank, and has tried again.
   first.expect_log("online as rank 1");
   WatchingScheduler(cluster.daemon.uri()).until_up({1});
   CHECK(cluster.status()["online"] == "0-1");

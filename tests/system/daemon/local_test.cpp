@@ -24,7 +24,7 @@ std::string from_hex(const std::string& hex) {
   return bytes;
 }
 
-/// The recorded bytes of Flux for `command`.
+/// The bytes that Flux sent for `command`, as recorded.
 std::string recorded(const std::string& command) {
   const json vectors = json::parse(std::ifstream(RESOURCED_VECTORS "/wire.json"));
   for (const json& frame : vectors["local_frames"]) {
@@ -34,7 +34,7 @@ std::string recorded(const std::string& command) {
   throw std::runtime_error("no such vector: " + command);
 }
 
-/// A daemon with a Unix socket beside its ZeroMQ endpoint.
+/// A daemon with a Unix socket besides its ZeroMQ endpoint.
 struct LocalCluster {
   TempDir dir;
   Daemon daemon{dir, {.listen = {"ipc://" + (dir / "bus").string(), "local://" + (dir / "local").string()}}};
@@ -159,7 +159,7 @@ TEST_CASE(
     REQUIRE(holder.run_for(client::Milliseconds(30000)));
     CHECK(cluster.bus.receive(cluster.bus.acquire()).errnum == wire_errno::busy);
   }
-  // The daemon reads the end of one socket and the request of another in either order.
+  // The daemon sees the end of one socket and the request of the other one in either order.
   const Deadline deadline;
   RawResponse first;
   do {

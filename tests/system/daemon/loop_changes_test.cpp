@@ -1,6 +1,5 @@
-// How long changes, and what is read after them, hold the loop of a daemon with 16,384 targets. A case that
-// is expected to fail is over its bound today, and one that may fail is close to it: the mark goes with the
-// cure.
+// How long changes, and the reads after them, hold the loop of a daemon with 16,384 targets. A case that
+// should fail is over its bound today, and one that may fail is close to it; a fix removes the mark.
 #include <string>
 #include <vector>
 
@@ -10,10 +9,10 @@ namespace resourced::e2e::loop_tests {
 namespace {
 
 constexpr unsigned targets = 16384;
-/// So often a case that is over its bound is measured.
+/// How often a case that is over its bound is measured.
 constexpr int tries = 8;
 
-/// Each target with a reason of its own.
+/// Drains each target with a reason of its own.
 void drain_each(RawClient& owner) {
   constexpr unsigned together = 256;
   for (unsigned first = 0; first < targets; first += together) {

@@ -28,7 +28,7 @@ using nlohmann::json;
 
 inline constexpr std::uint32_t someone = 61001;
 
-/// Scales a time of a usual machine to this one, but never down.
+/// Scales a time of a usual machine to this one; a faster machine keeps it.
 inline double on_this_machine(double milliseconds) {
   constexpr double usual = 0.125;
   constexpr double usual_of_new_memory = 0.5;
@@ -57,7 +57,7 @@ struct Loop {
   }
   json longest_hold() { return owner.call("resource.stats-get").json()["longest-hold"]; }
 
-  /// The longest hold of the loop, in milliseconds, while `work` runs: the best of several tries.
+  /// The longest hold of the loop, in milliseconds, while `work` runs: the shortest of several tries.
   template <class Work>
   json best(double bound, const Work& work, int tries = 60) {
     json least;
@@ -71,13 +71,13 @@ struct Loop {
     return least;
   }
 
-  /// Sends a request and waits for its answer, success or error, and for the work that it caused. Returns the
-  /// errno of the answer.
+  /// Sends a request, and waits for its answer and for the work that it causes. Returns the errno of the
+  /// answer.
   std::uint32_t ask(const Ask& ask) {
     const auto asker = client();
     return response_to(*asker, ask).errnum;
   }
-  /// The same by the owner; not for streams.
+  /// Like ask(), with the owner as the client; not for streams.
   std::uint32_t ask_as_owner(const Ask& ask) { return response_to(owner, ask).errnum; }
 
   RawResponse response_to(LocalClient& asker, const Ask& ask) {
@@ -102,7 +102,7 @@ inline std::string targets_payload(const std::string& text, const std::string& m
   return R"({"targets":")" + text + "\"" + more + "}";
 }
 
-/// The payload that frees what this one allocates.
+/// The payload of resource.free for the allocations of this resource.alloc.
 inline std::string payload_to_free(const std::string& alloc) {
   const json asked = json::parse(alloc);
   if (asked.contains("id")) return json{{"id", asked["id"]}}.dump();

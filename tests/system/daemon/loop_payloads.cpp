@@ -18,7 +18,7 @@ std::string repeat(const std::string& text, std::size_t size) {
   return out;
 }
 
-/// `count` entries with commas between, each made from its number.
+/// `count` entries, separated by commas, each made from its number.
 template <class Entry>
 std::string listed(std::size_t count, const Entry& entry) {
   std::string out;
@@ -28,7 +28,7 @@ std::string listed(std::size_t count, const Entry& entry) {
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
-/// The hello of an agent on n1 whose R has these children, nodelist and other keys.
+/// The hello of an agent on n1 with an R of these children, hosts and other keys.
 std::string hello(const std::string& children, const std::string& hosts, const std::string& more = "") {
   return R"({"hostname":"n1","R":{"version":1,"execution":{"R_lite":[)" + children +
          R"(],"starttime":0,"expiration":0,"nodelist":[)" + hosts + "]" + more + "}}}";
@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::string>> hostile_hellos(std::size_t size
   };
 }
 
-/// The hosts in orders that prevent looking up neighbours together.
+/// The hosts in orders that prevent look-ups of neighbours together.
 std::vector<std::pair<std::string, std::string>> orders(const std::function<std::string(std::size_t)>& host) {
   constexpr std::size_t stride = 7919;
   return {
@@ -150,7 +150,8 @@ std::vector<Ask> worst_payloads(std::size_t part) {
     add("48 KiB", topic, small_arrays(R"("matchtag":1)", 48 * kibibyte / part), flags);
     add("16 KiB", topic, small_arrays(R"("matchtag":1)", small - 64), flags);
   }
-  // The first is as large as a hello may be, the second has the maximum number of values of a payload.
+  // The first size is the largest that a hello may have, the second one has the largest number of values of a
+  // payload.
   for (const std::size_t size : {15 * kibibyte, 8 * kibibyte}) {
     for (auto& [what, payload] : hostile_hellos(size / part)) {
       add(what, "resource.agent", std::move(payload), wire::flag_streaming);
@@ -237,7 +238,7 @@ std::vector<HostileAlloc> hostile_allocs() {
 
 std::vector<Inventory> inventories() {
   const auto plain = [](std::size_t i) { return fmt::format("n{}", i); };
-  // No two of these share a prefix.
+  // The name of each host begins differently.
   const auto different = [](std::size_t i) {
     return fmt::format("{}{}{}0", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26),
                        static_cast<char>('a' + i / 676));

@@ -1,4 +1,4 @@
-// Payloads and lists of hosts with the highest cost to the daemon for their size.
+// Payloads and lists of hosts that cost the daemon most for their size.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ inline constexpr std::size_t mebibyte = 1024 * kibibyte;
 /// The number of targets of the cluster.
 inline constexpr std::size_t targets = 16384;
 
-/// An object with `rest` and a value of about `size` bytes of the costliest kind for a parser: many small
+/// An object with `rest` and a value of about `size` bytes, of the kind that costs a parser most: many small
 /// arrays.
 [[nodiscard]] std::string small_arrays(const std::string& rest, std::size_t size);
 
@@ -25,11 +25,12 @@ struct Ask {
   std::uint8_t flags = 0;
 };
 
-/// The costliest payloads of each topic, whether the role has the right or not. `part` divides their size.
+/// The most expensive payloads of each topic, whether the role has the right or not. Their size is divided by
+/// `part`.
 [[nodiscard]] std::vector<Ask> worst_payloads(std::size_t part = 1);
 
 /// Payloads of resource.alloc that take long for their size, for a scheduler that holds n[0-16383] with cores
-/// 0-63 and gpus 0-7 each, and the errno that they get from an empty ledger. The allocations have the id j,
+/// 0-63 and gpus 0-7 each, and the errno of the answer with an empty ledger. The allocations have the id j,
 /// or j0, j1 and so on.
 struct HostileAlloc {
   std::string what;
@@ -38,7 +39,7 @@ struct HostileAlloc {
 };
 [[nodiscard]] std::vector<HostileAlloc> hostile_allocs();
 
-/// Lists of 16,384 hosts, and texts that name all or most of them and are hard to look up.
+/// Lists of 16,384 hosts, and texts that name all or most of them in ways that are hard to look up.
 struct Inventory {
   std::string what;
   std::string hosts;

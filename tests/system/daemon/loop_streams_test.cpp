@@ -1,4 +1,4 @@
-// How long requests that stay open block the loop: very many waits and streams, and the first answers after a
+// How long requests that stay open hold the loop: very many waits and streams, and the first answers after a
 // change. The bounds are those of loop_test.cpp.
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ TEST_CASE("a wait for all targets does not hold the loop, however a user names t
     for (const auto& [what, text] : inventory.texts) {
       std::uint32_t errnum = 0;
       const Ask ask{what, "resource.wait", targets_payload(text, R"(,"for":"idle")")};
-      // A long request may take longer.
+      // The bound is larger for a long request.
       const double bound = on_this_machine(ask.payload.size() > 64 * kibibyte ? 5 : 1);
       const json hold = loop.best(bound, [&] { errnum = loop.ask(ask); });
       CAPTURE(inventory.what);
@@ -47,12 +47,13 @@ TEST_CASE("as many waits as there may be hold the loop for no longer than one") 
                          {"expiration", 0}};
     return json{{"id", id}, {"R", {{"version", 1}, {"execution", execution}}}};
   };
-  // Every other target, of which only the last one is allocated, so that all of them are looked at.
+  // The waits name every other target, of which only the last one is allocated: the daemon has to check all
+  // of them.
   constexpr int last = 16382;
   std::string every_other = "0";
   for (int i = 2; i <= last; i += 2) every_other += fmt::format(",{}", i);
   const std::string payload = targets_payload(every_other, R"(,"for":"idle")") + '\0';
-  // Each change is followed by a look at all requests, some in each turn of the loop.
+  // After each change the daemon checks all waiting requests, some in each turn of the loop.
   const auto take_turns = [&] {
     for (int turn = 0; turn < 100; ++turn) (void)loop.owner.call("resource.ping");
   };
@@ -119,14 +120,14 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
       const auto open = [&] {
         const auto matchtag = static_cast<std::uint32_t>(++opened);
         reader->send(local_frame(request_parts("resource.journal", matchtag, payload, wire::flag_streaming)));
-        // The history, up to the sentinel.
+        // Read the history up to the sentinel.
         for (bool is_live = false; !is_live;) {
           const RawResponse response = reader->response();
           REQUIRE(response.errnum == 0);
           is_live = response.payload.starts_with(R"({"events":[],)");
         }
       };
-      // Measure the last ones.
+      // Measure how the last streams are opened.
       constexpr int tries = 20;
       while (opened < streams - tries) open();
       const json opening = loop.best(bound, open, tries);
@@ -150,7 +151,7 @@ TEST_CASE("the first status and the first response to an acquire after a change 
   if (!can_be_other_users()) return;
   const double bound = on_this_machine(5);
   Loop loop("scheduler");
-  // Every third target, so that there are no ranges.
+  // Drain every third target: there are no ranges.
   std::string targets = "0";
   for (int i = 3; i < 16384; i += 3) targets += fmt::format(",{}", i);
   REQUIRE(loop.owner.call("resource.drain", {{"targets", targets}, {"reason", "x"}}).errnum == 0);

@@ -1,13 +1,13 @@
-// How long requests block the loop: each topic with its costliest payloads, from each role except the
+// How long requests hold the loop: each topic with its most expensive payloads, from each role except the
 // operators', on a cluster of 16,384 targets. The daemon measures how long the loop was held
-// (resource.stats-get). The best of several tries counts, as other programs also cause delays. The bounds
-// apply to a usual machine, and are scaled for slower ones (yardstick.hpp).
+// (resource.stats-get). The shortest of several tries counts, as other programs also cause delays. The bounds
+// are for a usual machine, and are scaled for slower ones (yardstick.hpp).
 #include "loop_fixture.hpp"
 
 namespace resourced::e2e::loop_tests {
 namespace {
 
-/// Whether the time grows with the square of the size, from the milliseconds for a quarter, a half and the
+/// Whether the time grows with the square of the size, by the milliseconds for a quarter, a half and the
 /// whole. Both doublings must show it: a single step may come from a larger buffer.
 bool is_quadratic(double quarter, double half, double whole) {
   constexpr double most = 3;
@@ -17,7 +17,7 @@ bool is_quadratic(double quarter, double half, double whole) {
 
 TEST_SUITE_BEGIN("loop");
 
-TEST_CASE("growth is told from a step") {
+TEST_CASE("quadratic growth is distinguished from a single step") {
   CHECK(is_quadratic(0.06, 0.24, 0.96));
   CHECK(is_quadratic(0.03, 0.12, 0.48));
   CHECK_FALSE(is_quadratic(0.2, 0.4, 0.8));
@@ -28,7 +28,7 @@ TEST_CASE("growth is told from a step") {
 TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for long") {
   if (!can_be_other_users()) return;
   const double bound = on_this_machine(1);
-  // Shorter times are not compared.
+  // Times below this are not compared.
   const double noticeable = bound / 2;
   const std::vector<Ask> wholes = worst_payloads();
   const std::vector<Ask> halves = worst_payloads(2);
@@ -101,7 +101,7 @@ TEST_CASE("targets that an operator names, and cannot have, hold the loop for no
     Loop loop("user", inventory.hosts);
     for (const auto& [what, text] : inventory.texts) {
       for (const std::string topic : {"drain", "undrain", "property", "shrink", "monitor-force-down"}) {
-        // The last target does not exist.
+        // The last target of each text does not exist.
         const std::string last =
             what.find("rank") == std::string::npos && what != "as an idset" ? ",zzz" : ",99999";
         const std::string payload =
@@ -190,7 +190,7 @@ TEST_CASE("what very many allocations hold is told without holding the loop for 
   Loop loop("user", "n[0-16383]", "0-127");
   RawClient scheduler(loop.daemon.uri());
   scheduler.receive(scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming));
-  // A job on each node, of about half of its cores.
+  // One job for each node, with about half of its cores.
   std::mt19937 random(7);
   std::string batch;
   const auto send = [&] {
@@ -222,7 +222,7 @@ TEST_CASE("what very many allocations hold is told without holding the loop for 
   });
   CAPTURE(hold.dump());
   CHECK(hold["ms"].get<double>() < bound);
-  // Requests that wait at the same time, and one whose client goes away.
+  // Several requests wait at the same time, and the client of one of them disconnects.
   const json last{{"id", fmt::format("j{}", freed)}};
   REQUIRE(scheduler.receive(scheduler.send("resource.free", last)).errnum == 0);
   loop.client()->send(local_frame(request_parts("resource.sched-status", 1, {}, std::uint8_t{0})));

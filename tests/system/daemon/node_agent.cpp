@@ -8,7 +8,7 @@
 namespace resourced::e2e {
 namespace {
 
-// Redirects the log to standard output, which the harness reads line by line; exec keeps the process id.
+// Redirects the log to standard output, which the harness reads line by line. exec keeps the process id.
 std::vector<std::string> command(const std::string& uri, const std::string& hostname,
                                  const std::vector<std::string>& more) {
   std::vector<std::string> words{"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh", RESOURCED_BIN "/resource-agent"};

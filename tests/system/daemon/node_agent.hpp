@@ -30,28 +30,28 @@ class NodeAgent {
             const std::vector<std::pair<std::string, std::string>>& environment = {});
 
   [[nodiscard]] Process& process() { return process_; }
-  /// Reads its log until a line has this text.
+  /// Reads the agent's log up to a line with this text.
   void expect_log(const std::string& text);
-  /// Sends SIGTERM; returns the exit status.
+  /// Sends SIGTERM, and returns the exit status.
   int terminate();
 
  private:
   Process process_;
 };
 
-/// Holds all resources, and receives changes.
+/// A scheduler that holds all resources and receives changes.
 class WatchingScheduler {
  public:
   explicit WatchingScheduler(const std::string& uri) : client_(uri), stream_(client_.acquire()) {}
 
-  /// Receives responses until the condition holds; at least the first one.
+  /// Receives responses, at least the first one, until the condition holds.
   const SchedulerView& until(const std::function<bool(const SchedulerView&)>& reached);
-  /// Until exactly these targets are up.
+  /// Receives responses until exactly these targets are up.
   void until_up(const std::set<unsigned>& targets);
-  /// Until this target is up, or is not, regardless of the others.
+  /// Receives responses until this target is up, or is not up, regardless of the others.
   void until_has(unsigned target);
   void until_lacks(unsigned target);
-  /// Receives the responses sent before the answer to one more request.
+  /// Receives all responses up to the answer to a further request.
   const SchedulerView& settle();
   /// Whether any response has arrived, including the one to the acquire.
   [[nodiscard]] bool has_heard();
@@ -70,11 +70,11 @@ class WatchingScheduler {
   std::size_t heard_ = 0;
 };
 
-/// Follows the journal.
+/// Receives the events of the journal.
 class EventFollower {
  public:
   explicit EventFollower(const std::string& uri);
-  /// The next event of this name; skips the events before it.
+  /// Returns the next event with this name; skips the events before it.
   nlohmann::json expect(const std::string& name);
 
  private:
@@ -85,7 +85,7 @@ class EventFollower {
 
 using Agents = std::vector<std::unique_ptr<NodeAgent>>;
 
-/// Three monitored nodes of four cores, with long timeouts so that a machine under load does not make them
+/// Three monitored nodes of four cores. Timeouts are long, so that a machine under load does not make nodes
 /// torpid.
 inline std::string three_nodes(std::string_view monitor = "") {
   return fmt::format(
@@ -95,7 +95,7 @@ inline std::string three_nodes(std::string_view monitor = "") {
       monitor);
 }
 
-/// Nothing configured but how to discover.
+/// A configuration whose inventory is discovered.
 inline std::string discovery(std::string_view resource, std::string_view monitor = "") {
   return fmt::format("[resource]\n{}\n[monitor]\nmode = \"agents\"\n{}\n", resource, monitor);
 }
@@ -112,8 +112,8 @@ struct Watched : Cluster {
     for (const std::string& host : hosts) started.push_back(agent(host));
     return started;
   }
-  /// Kills the daemon and these agents, and starts the daemon with this configuration and agents of these
-  /// hosts. New agents connect at once, while the old ones would wait up to 10 s before the next attempt.
+  /// Kills the daemon and these agents, and starts the daemon with this configuration, and agents for these
+  /// hosts. New agents connect at once; the old ones would wait up to 10 s before their next attempt.
   void restart(const std::string& config, Agents& running, const std::vector<std::string>& hosts) {
     daemon.kill();
     running.clear();
@@ -125,7 +125,7 @@ struct Watched : Cluster {
 
 inline constexpr const char* forever = "grace = \"1h\"";
 
-/// All events of this name in the journal.
+/// All events with this name in the journal.
 [[nodiscard]] std::vector<nlohmann::json> events_named(RawClient& client, const std::string& name);
 
 /// The payload of an agent's hello, for a node with these cores and gpus.

@@ -1,4 +1,4 @@
-// Requests of operators, and the exact texts of their errors.
+// Operators' requests, and the exact texts of their errors.
 #include <csignal>
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ using nlohmann::json;
 
 const std::string two_excluded = std::string("[resource]\nexclude = \"6-7\"\n") + std::string(eight_nodes);
 
-/// RANK -> reason of all drained targets.
+/// The drained ranks with their reasons.
 json drained(const json& status) {
   json result = json::object();
   for (const auto& [targets, why] : status["drain"].items()) {
@@ -31,9 +31,9 @@ struct Step {
   const char* topic;
   json payload;
   std::uint32_t errnum = 0;
-  /// The error text; empty if only the errno is fixed.
+  /// The error text; empty if only the errno is checked.
   const char* text = "";
-  /// A part that the text must contain.
+  /// A text that the error must contain.
   const char* names = "";
 };
 
@@ -90,7 +90,7 @@ TEST_CASE("a command that follows ends when nobody reads its output any more") {
     CAPTURE(arguments[0]);
     CHECK(cluster.ctl.start_piped(arguments, "head -c 20 >/dev/null")->finish().status == 0);
   }
-  // The scheduler of the first command has given its resources back.
+  // The scheduler of the first command has released its resources.
   CHECK(cluster.ctl.run({"acquire", "--count", "1"}).status == 0);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("drain and undrain, step by step") {
   CHECK(drained(cluster.status()) == json{{"1", "disk"}, {"4", "a reason at last"}});
 }
 
-// The new timestamp of force-overwrite is covered by tests that control the clock.
+// Tests that control the clock check the new timestamp of force-overwrite.
 TEST_CASE("modes decide what becomes of a reason") {
   Cluster cluster;
   cluster.drain("2", "first");

@@ -1,5 +1,5 @@
-// An instance inside another: a daemon that was allocated some hosts of another one, and ways to wait for
-// their messages to each other.
+// An instance inside another one: a daemon that was allocated some hosts of another daemon, and waits for the
+// messages between them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline std::string allocation(const std::string& ranks, const std::string& hosts
 
 /// A daemon whose inventory is some hosts of another one.
 struct Child {
-  /// `keys` are more lines of [resource]; with `uri` the parent need not be there yet.
+  /// `keys` are further lines of [resource]. The parent at `uri` need not run yet.
   Child(const std::string& uri, const std::string& ranks, const std::string& hosts,
         const std::string& keys = "", const std::string& tables = "")
       : daemon(dir, {.config = config(uri, ranks, hosts, keys, tables)}) {}
@@ -45,12 +45,12 @@ struct Child {
   Ctl ctl{daemon.uri()};
 };
 
-/// Follows the journal of a daemon: waits until events have come.
+/// Follows the journal of a daemon.
 struct Watcher {
   explicit Watcher(const std::string& uri)
       : client(uri),
         stream(client.send("resource.journal", nlohmann::json::object(), wire::flag_streaming)) {}
-  /// The context of the next event of this name.
+  /// Waits for the next event with this name, and returns its context.
   nlohmann::json next(const std::string& name) {
     while (true) {
       while (at < events.size()) {

@@ -1,5 +1,5 @@
 // A parent that dies, restarts with another history, refuses its child or is replaced by another daemon: the
-// child continues, and catches up with the changes that it missed.
+// child continues, and catches up with the changes that it has missed.
 #include <string>
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ TEST_CASE("the parent's death does not stop the child, and its return brings wha
   for (int i = 0; i < 3; ++i) {
     CAPTURE(i);
     parent.daemon.kill();
-    // The child continues to serve, operators too.
+    // The child continues to serve, including operators.
     child.ctl.done({"drain", "2", "here"});
     CHECK(inner.next() == json{{"down", "2"}});
     child.ctl.done({"undrain", "2"});
@@ -48,7 +48,7 @@ TEST_CASE("the parent's death does not stop the child, and its return brings wha
 TEST_CASE("a child that starts again takes up what its parent says") {
   Cluster parent;
   Child child(parent.daemon.uri(), "4-6", "test[4-6]");
-  // Wait, as a target may be reported missing first and shrunk later, in two responses.
+  // Wait until the child follows: otherwise it may report the target as down and shrunk in two responses.
   until_following(child.daemon, 1);
   {
     Scheduler inner(child.daemon.uri());
@@ -142,7 +142,7 @@ TEST_CASE("an instance that never had these hosts is not believed") {
   parent.drain("0-7");
   Child child(parent.daemon.uri(), "0-2", "elsewhere[0-2]");
   Scheduler inner(child.daemon.uri());
-  // The child has read the whole journal when it abandons it and requests it again.
+  // When the child has read the whole journal, it rejects it and requests it again.
   while (parent.operator_client.call("resource.stats-get")
              .json()
              .at("requests")

@@ -1,5 +1,5 @@
-// An instance inside another: two or more daemons, each with its own schedulers. Changes of hosts in the
-// parent reach the child's scheduler, and the child works without its parent.
+// An instance inside another one: two or more daemons, each with schedulers of its own. Changes of hosts in
+// the parent reach the child's scheduler, and the child works without its parent.
 #include <string>
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Several schedulers at once, each with a part of the inventory. They are not affected by one another, nor by
-// changes of the properties that define the parts.
+// Several schedulers at once, each with a part of the inventory. Neither other schedulers nor changes of the
+// properties that define the parts disturb them.
 #include <csignal>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Three parts: by name, by a constraint on a property, and the rest: 0-2, 3-5 and 6-7.
+// Three parts: 0-2 by name, 3-5 by a constraint on a property, and 6-7, the rest.
 constexpr std::string_view three_parts = R"([[resource.config]]
 hosts = "test[0-7]"
 cores = "0-3"
@@ -28,7 +28,7 @@ name = "debug"
 constraint = "debug"
 )";
 
-/// `resourcectl acquire` of a part, in a process of its own.
+/// `resourcectl acquire` of a part, as a process.
 class SchedulerProcess {
  public:
   SchedulerProcess(const Cluster& cluster, const std::string& partition)
@@ -61,7 +61,7 @@ TEST_CASE("three schedulers hold their parts; one that is killed comes back and 
   CHECK(of_debug["resources"]["execution"]["properties"] == json::parse(R"({"debug": "3-5"})"));
   CHECK(rest.next()["up"] == "6-7");
 
-  // A drain across two parts reaches both, each with its own targets, and not the third.
+  // A drain across two parts reaches both holders, each with its own targets, and not the third one.
   cluster.drain("2-4", "rack");
   CHECK(batch.next() == json{{"down", "2"}});
   CHECK(debug->next() == json{{"down", "3-4"}});
@@ -76,7 +76,7 @@ TEST_CASE("three schedulers hold their parts; one that is killed comes back and 
   debug = std::make_unique<SchedulerProcess>(cluster, "debug");
   CHECK(debug->next()["up"] == "3,5");
 
-  // The others next receive only their own changes.
+  // The next responses of the others have only their own changes.
   cluster.drain("0,5,7", "end");
   CHECK(batch.next() == json{{"down", "0"}});
   CHECK(debug->next() == json{{"down", "5"}});
@@ -115,7 +115,8 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(rest->receive(rest_stream).json()["up"] == "6-7");
   CHECK(partition() == json{{"targets", "3-5"}, {"held", true}, {"waiting", ""}, {"leaving", ""}});
 
-  // 6 joins the part and 3 leaves it. Both holders keep their targets and receive only the property change.
+  // Target 6 joins the part and 3 leaves it. Both holders keep their targets, and receive only the changed
+  // property.
   cluster.ctl.done({"property", "add", "debug", "6"});
   cluster.ctl.done({"property", "remove", "debug", "3"});
   CHECK(rest->receive(rest_stream).json() == json::parse(R"({"property-add": {"debug": "6"}})"));
@@ -128,8 +129,8 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(debug->receive(debug_stream).json() == json{{"up", "3"}});
   CHECK(rest->receive(rest_stream).json() == json{{"up", "6"}});
 
-  // One holder releases its targets and acquires again: it gets its present targets without those that the
-  // other still holds.
+  // One holder releases its targets and acquires again: it gets its present targets, but not those that the
+  // other one still holds.
   debug->send("resource.acquire-cancel", {{"matchtag", debug_stream}}, wire::flag_noresponse);
   CHECK(debug->receive(debug_stream).errnum == wire_errno::canceled);
   const std::uint32_t debug_again = ask(*debug, "debug");
@@ -138,7 +139,8 @@ TEST_CASE("a property that divides the parts moves no target until the holders l
   CHECK(first["resources"]["execution"]["nodelist"] == json::parse(R"(["test[4-6]"])"));
   CHECK(partition() == json{{"targets", "4-6"}, {"held", true}, {"waiting", "6"}, {"leaving", ""}});
 
-  // The other releases too: 6 goes to the holder whose first response listed it, and 3 belongs to the rest.
+  // The other holder releases, too: 6 is up for the holder whose first response has listed it, and 3 belongs
+  // to the rest.
   rest->send("resource.acquire-cancel", {{"matchtag", rest_stream}}, wire::flag_noresponse);
   CHECK(rest->receive(rest_stream).errnum == wire_errno::canceled);
   CHECK(debug->receive(debug_again).json() == json{{"up", "6"}});
@@ -168,7 +170,7 @@ TEST_CASE(
       {"host:test6,test77", "constraint: unknown host: test77"},
       {"host:TEST6", "constraint: unknown host: TEST6"},
       {"not (host:test6 or not host:test77)", "constraint: unknown host: test77"},
-      // One hostlist, as the comma separates hosts.
+      // This is one hostlist, as a comma separates hosts.
       {"-host:test6,-host:test7", "constraint: \"-host:test7\" cannot be the name of a node"},
       {"rank:6-77", "constraint: idset is out of range"}};
   for (const auto& [constraint, why] : refusals) {
@@ -222,7 +224,7 @@ TEST_CASE("a property of run time that makes partitions overlap is named by --ch
   CHECK(started.status == 1);
   CHECK(started.err.find(why) != std::string::npos);
 
-  // The original partitions resolve the conflict.
+  // The original partitions end the conflict.
   cluster.daemon.configure(three_parts);
   cluster.daemon.start();
   const Outcome beside = command({"--check"});
@@ -259,7 +261,7 @@ TEST_CASE("status tells which targets wait to move, and whose holder has to let 
   CHECK(cluster.ctl.output({"status"}) == header + leaves + to_holder);
   CHECK(cluster.ctl.output({"status", "-i", "6-7"}).ends_with(to_holder));
 
-  // Output for programs has no additional lines.
+  // Output for programs has no lines about moves.
   CHECK(cluster.ctl.output({"status", "-n", "-o", "{state} {nodelist}"}) == "avail test[0-7]\n");
   CHECK(json::parse(cluster.ctl.output({"status", "--json"}))["moves"] ==
         json::parse(R"([{"ranks": "3", "from": "debug", "to": null},
@@ -310,7 +312,7 @@ TEST_CASE("parts that overlap are refused at the start and when a property would
   for (const char* named : {"batch", "debug", "1-2"}) CHECK(refused.text().find(named) != std::string::npos);
   CHECK(cluster.status() == before);
 
-  // A reload that would do so is refused as well.
+  // A reload with overlapping parts is refused, too.
   cluster.daemon.configure(std::string(three_parts).replace(three_parts.find("test[3-5]"), 9, "test[2-5]"));
   const Outcome reload = cluster.ctl.run({"reload"});
   CHECK(reload.status == 1);
@@ -318,7 +320,7 @@ TEST_CASE("parts that overlap are refused at the start and when a property would
   CHECK(cluster.status() == before);
   CHECK(batch.settle().empty());
 
-  // A refused change is not recorded either.
+  // A refused change is not recorded, either.
   cluster.daemon.configure(three_parts);
   cluster.daemon.kill();
   cluster.daemon.start();

@@ -1,5 +1,5 @@
-// Changing the configuration of a running daemon: the changes that take effect at once and the updates that
-// they cause, and that all others are refused as a whole.
+// Changes of the configuration of a running daemon: those that take effect at once with the updates that they
+// cause, and those that are refused as a whole.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-/// A cluster that rereads a changed configuration file, by SIGHUP and by request in turn.
+/// A cluster that reloads a changed configuration, alternately by SIGHUP and by request.
 struct Reloaded : Cluster {
   using Cluster::Cluster;
 

@@ -1,4 +1,4 @@
-// resourcectl report against the event log of the same daemon: exact, also over a kill.
+// resourcectl report, compared with the event log of the same daemon: exact, also over a kill.
 #include <cmath>
 #include <sstream>
 #include <string>
@@ -48,7 +48,7 @@ TEST_CASE("times and outages of a node are those of its events, also over a kill
   const auto rows =
       lines(cluster.ctl.run({"report", "--since", "1", "--until", end, "--by", "host", "--json"}).out);
   REQUIRE(rows.size() == 8);
-  // The one that was down for longest comes first.
+  // The node that was unavailable for longest comes first.
   const json& row = rows.front();
   CHECK(row["name"] == "test2");
   CHECK(row["since"] == began);

@@ -1,5 +1,5 @@
-// resourcectl rolling with the real daemon and real commands: in order, over kills of the program at each
-// step and of the daemon, with failures, signals and reboots.
+// resourcectl rolling with the real daemon and real commands: the order of nodes, kills of the program at
+// each step and of the daemon, failures, signals and reboots.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -26,7 +26,8 @@ namespace {
 
 using nlohmann::json;
 
-/// `rolling` in the directory of a test, where its commands write `HOST` lines into the file `worked`.
+/// Arguments for `rolling` in the directory of a test; the command appends the name of its host to the file
+/// `worked`.
 struct Work {
   explicit Work(Cluster& its_cluster) : cluster(its_cluster) {}
 
@@ -39,7 +40,7 @@ struct Work {
     return all;
   }
   [[nodiscard]] std::filesystem::path worked_file() const { return cluster.dir / "worked"; }
-  /// How often the command was started for each host.
+  /// How often the command was started on each host.
   [[nodiscard]] std::map<std::string, int> worked() const {
     std::map<std::string, int> hosts;
     if (!std::filesystem::exists(worked_file())) return hosts;
@@ -51,7 +52,7 @@ struct Work {
     }
     return hosts;
   }
-  /// The hosts that are drained, with their reasons.
+  /// The drained hosts with their reasons.
   [[nodiscard]] std::string drained() const {
     return cluster.ctl.output({"drain", "-n", "-o", "{nodelist} {reason}"});
   }
@@ -65,7 +66,7 @@ std::map<std::string, int> once(const std::vector<std::string>& hosts) {
   return counts;
 }
 
-/// Reads lines of `rolling --json` until this step of this host, and returns its line.
+/// Reads lines of `rolling --json` up to this step of this host, and returns that line.
 json expect_step(Process& rolling, const std::string& host, const std::string& step) {
   while (true) {
     json line = json::parse(rolling.expect_line());
@@ -97,7 +98,7 @@ TEST_CASE("rolling waits for the allocations of a node, and works on one after t
   CHECK(rolling->finish().status == 0);
   CHECK(work.worked() == once({"test0", "test1", "test2"}));
   CHECK(work.drained().empty());
-  // Complete work leaves nothing behind: the next run begins anew.
+  // Completed work leaves no files, so the next run starts anew.
   for (const auto& file : std::filesystem::directory_iterator(cluster.dir.path()))
     CHECK_FALSE(file.path().filename().string().starts_with("rolled."));
   CHECK_FALSE(std::filesystem::exists(cluster.dir / "rolled"));
@@ -126,7 +127,7 @@ TEST_CASE("a command has its host in the environment, and no host that ssh or a 
   roll.insert(roll.end(), command.begin(), command.end());
   CHECK(cluster.ctl.run(roll).status == 0);
   CHECK(read_file(worked) == "test0\ntest1\n");
-  // Left by a run against another daemon, whose nodes may have had any name.
+  // A state file may come from a run against another daemon, whose nodes may have any name.
   for (const std::string host : {"-oProxyCommand=x", "$(reboot)", "a;b"}) {
     CAPTURE(host);
     std::filesystem::remove(worked);
@@ -154,7 +155,7 @@ TEST_CASE("rolling that is killed at any step goes on, and works on each node on
     Cluster cluster;
     const Work work(cluster);
     const auto arguments = work.arguments({"--max", "2", "--json", "--assume-idle", "test[0-3]"});
-    // Killed after so many lines, again and again, and in the end not at all.
+    // Kill several runs after this many lines; the last run is not killed.
     for (int i = 0; i < 4; ++i) {
       const auto rolling = cluster.ctl.start(arguments);
       bool has_ended = false;
@@ -169,7 +170,7 @@ TEST_CASE("rolling that is killed at any step goes on, and works on each node on
       ++kills;
       const json status = cluster.status();
       CHECK(drained_ranks(status).size() <= 2);
-      // It was done before the signal came: another run would begin anew.
+      // The run was complete before it was killed; another one would start anew.
       if (!std::filesystem::exists(cluster.dir / "rolled") && !work.worked().empty()) break;
     }
     if (std::filesystem::exists(cluster.dir / "rolled") || work.worked().empty()) {
@@ -248,7 +249,7 @@ TEST_CASE("rolling leaves nodes alone that somebody else has drained, and goes o
   CHECK(outcome.out.find("test1: skipped: drained already: fan\n") != std::string::npos);
   CHECK(work.worked() == once({"test0", "test2"}));
   CHECK(work.drained() == "test[1,7] fan\n");
-  // One node of two is drained, so there is no room until the drain ends.
+  // One of the two nodes is drained, so the budget is used up until the drain ends.
   const auto rolling =
       cluster.ctl.start(work.arguments({"--max", "1", "--json", "--assume-idle", "test[6-7]"}));
   CHECK(expect_step(*rolling, "test6", "waiting")["why"] == "test7 uses the budget");
@@ -314,7 +315,7 @@ TEST_CASE("an undrain after a kill ends the claim: the next run does the node pr
     CHECK(rolling->finish().status == 0);
   } else {
     expect_step(*rolling, "test0", "offline");
-    // Undrained under the eyes of a run, it is left to whoever did that.
+    // A node that an operator undrains during a run is left to that operator.
     cluster.undrain("0");
     CHECK(expect_step(*rolling, "test0", "skipped")["why"] == "undrained by others");
     CHECK(rolling->finish().status == 0);
@@ -363,7 +364,8 @@ TEST_CASE("nodes that are removed for good are reported and passed over") {
 }
 
 TEST_CASE("a signal begins nothing new, lets the node at work finish, and says what is left") {
-  // By SIGINT, as from Ctrl-C, the program also ends: a shell must not go on with its next line.
+  // SIGINT, as from Ctrl-C, must end the program by the signal: otherwise a shell would go on with its next
+  // line.
   struct End {
     int signal;
     int status;
@@ -458,7 +460,7 @@ TEST_CASE("on a terminal one line shows where the work is, and is gone in the en
   CHECK(terminal.shown().ends_with("\r\x1b[Ktest1: done\r\n2 of 2 done\r\x1b[Kdone: 2 nodes\r\n"));
 }
 
-/// The agent of a node, which reports the boot that a test wants; an empty one not at all.
+/// An agent that reports this boot of its node, or none if it is empty.
 class BootedAgent {
  public:
   BootedAgent(const std::string& uri, const std::string& host, const std::string& boot) : client_(uri) {
@@ -467,7 +469,7 @@ class BootedAgent {
     stream_ = client_.send("resource.agent", report, wire::flag_streaming);
     REQUIRE(client_.receive(stream_).errnum == 0);
   }
-  /// Ends in order. Returns once the target is offline.
+  /// Ends the agent with a farewell, and waits until the target is offline.
   void end(const std::string& uri, const std::string& target) {
     EventFollower events(uri);
     client_.send("resource.agent-cancel", {{"matchtag", stream_}});
@@ -492,7 +494,7 @@ TEST_CASE("with --reboot a node is ready once its agent reports another boot, ho
   const auto killed = watched.ctl.start(work.arguments(options));
   expect_step(*killed, "n0", "offline");
   killed->kill();
-  // A restart of the agent.
+  // The agent restarts with the same boot.
   first.end(uri, "0");
   const BootedAgent again(uri, "n0", "a0");
   auto bounded = work.arguments(options);
@@ -503,7 +505,7 @@ TEST_CASE("with --reboot a node is ready once its agent reports another boot, ho
 
   const auto rolling = watched.ctl.start(work.arguments(options));
   expect_step(*rolling, "n0", "offline");
-  // So fast that the daemon does not notice that the node was away.
+  // The reboot is so fast that the daemon does not see the node offline.
   const BootedAgent booted(uri, "n0", "a1");
   expect_step(*rolling, "n0", "ready");
   expect_step(*rolling, "n0", "done");
@@ -528,7 +530,7 @@ TEST_CASE("with --reboot a node whose agent reports no boot is ready after it wa
     const std::string host = fmt::format("n{}", node);
     CAPTURE(host);
     expect_step(*rolling, host, "offline");
-    // The second node reboots while nobody waits for it.
+    // The second node reboots while no run is waiting for it.
     if (node == 1) rolling->kill();
     agents[node]->end(uri, std::to_string(node));
     if (node == 1) rolling = watched.ctl.start(arguments);
@@ -547,7 +549,7 @@ TEST_CASE("a budget is a share of the nodes of the work, or of those with each p
   cluster.ctl.done({"property", "add", "rack2", "test[4-7]"});
   const std::string worked = work.worked_file().string();
   const std::string signs = (cluster.dir / "signs").string();
-  // Each command waits until as many of each half have begun as the budget allows.
+  // Each command waits until as many nodes of each half have begun as the budget allows.
   const auto most_at_once = [&](std::vector<std::string> options, int first_half, int second_half) {
     options.emplace_back("test[0-7]");
     const std::string script = fmt::format(
@@ -589,7 +591,7 @@ TEST_CASE("a scheduled drain whose time comes while rolling works on the node be
       work.arguments({"--max", "1", "--json", "--assume-idle", "test0"}, fmt::format("read line < {}", gate));
   const auto rolling = cluster.ctl.start(arguments);
   expect_step(*rolling, "test0", "run");
-  // The same schedule for a free node shows when its time has come.
+  // A free node has the same schedule, and shows when its time has come.
   EventFollower events(cluster.daemon.uri());
   REQUIRE(cluster.ctl.run({"drain", "--from", "+100ms", "test[0,7]", "pdu"}).status == 0);
   while (events.expect("drain")["context"].value("reason", "") != "pdu") {

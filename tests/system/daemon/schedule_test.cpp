@@ -65,14 +65,14 @@ TEST_CASE("drains that begin later, or end, are listed, and cancelled by undrain
   CHECK(cluster.ctl.run({"drain", "--from", "soon", "test5"}).status == 2);
 }
 
-// The state has room for one scheduled drain of a target.
+// Not supported yet: the state has room for one scheduled drain per target.
 TEST_CASE("several scheduled drains of a node are listed, and cancelled one by one" *
           doctest::should_fail()) {
   Cluster cluster;
   cluster.ctl.done({"drain", "--from", "2090-01-01T12:00Z", "test[1-2]", "power"});
   cluster.ctl.done({"drain", "--from", "2091-01-01T12:00Z", "test2", "fan"});
   json status = cluster.status();
-  // The next one of each target, and all of them.
+  // `scheduled` has the next drain of each target, `schedules` has all.
   CHECK(status["scheduled"]["1-2"]["reason"] == "power");
   REQUIRE(status.contains("schedules"));
   CHECK(status["schedules"].size() == 2);

@@ -1,4 +1,4 @@
-// resourcectl show: a node on a page, as people and as scripts read it.
+// resourcectl show: the page of a node, for people and for scripts.
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -118,7 +118,7 @@ TEST_CASE("the state of a node lasts over restarts of the daemon") {
   CHECK(page(cluster, "test2")["since"] == before["since"]);
 }
 
-TEST_CASE("a node that there is not is refused as elsewhere") {
+TEST_CASE("an unknown node is refused as elsewhere") {
   Cluster cluster;
   for (const auto& [node, error] :
        {std::pair{"nosuch", "unknown host: nosuch"}, {"99", "idset is out of range"}}) {

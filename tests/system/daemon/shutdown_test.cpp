@@ -1,5 +1,5 @@
 // The end of the daemon, requested by a signal or forced by its store: accepted requests are answered first,
-// and no client can delay the end for long.
+// and no client can delay it for long.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -35,7 +35,7 @@ DaemonOptions on_both(const TempDir& dir, std::string_view config = many_nodes) 
           .listen = {"ipc://" + (dir / "bus").string(), "local://" + (dir / "local").string()}};
 }
 
-/// Reads all answers until the daemon ends the connection; returns the ranks of their requests by errno.
+/// Reads all answers until the daemon ends the connection; returns the ranks of the requests by errno.
 std::map<std::uint32_t, std::set<unsigned>> answers(LocalClient& client,
                                                     const std::map<std::uint32_t, unsigned>& requests) {
   std::map<std::uint32_t, std::set<unsigned>> ranks;
@@ -135,7 +135,7 @@ TEST_CASE("a client that never reads does not keep the daemon, nor the others fr
   daemon.process().signal(SIGTERM);
   const auto got = answers(other, requests);
   CHECK(daemon.process().wait() == 0);
-  // The documented limit is 2 s. A daemon that waits for a slow reader has no limit.
+  // The documented limit is 2 s. A daemon that waited for a slow reader would have no limit.
   CHECK(milliseconds(std::chrono::steady_clock::now() - begin) < 20000);
   daemon.start();
   const auto kept = drained_ranks(RawClient(daemon.uri()).call("resource.status").json());
@@ -153,7 +153,8 @@ TEST_CASE("what is recorded when SIGTERM comes is answered over ZeroMQ before th
     TempDir dir;
     const std::string ipc = "ipc://" + (dir / "bus").string();
     Daemon daemon(dir, {.config = config, .listen = {tcp ? "tcp://127.0.0.1:*" : ipc}});
-    // Unlimited queues: a libzmq that stopped reading at a full queue reads no more after its peer is gone.
+    // The queues are unlimited: a libzmq that has stopped reading at a full queue does not read on after its
+    // peer is gone.
     RawClient client(daemon.uri());
     std::map<std::uint32_t, unsigned> requests;
     for (unsigned rank = 0; rank < changes; ++rank) {
@@ -175,7 +176,7 @@ TEST_CASE("what is recorded when SIGTERM comes is answered over ZeroMQ before th
       }
     }
     CHECK(status == 0);
-    // On another endpoint, so that the client does not reconnect and send its remaining requests.
+    // This daemon listens on another endpoint: the client must not reconnect and send its remaining requests.
     Daemon later(dir, {.config = config, .listen = {"ipc://" + (dir / "later").string()}});
     const auto kept = drained_ranks(RawClient(later.uri()).call("resource.status").json());
     while (answered.size() < kept.size()) take(client.receive());
@@ -232,7 +233,7 @@ TEST_CASE("SIGHUP after SIGTERM does not look for a parent whose key has changed
            key + "\"\n";
   };
   Daemon daemon(dir, on_both(dir, config("first.key")));
-  // A reload before SIGTERM applies the new key.
+  // For comparison: a reload before SIGTERM applies the new key.
   daemon.configure(config("second.key"));
   daemon.hang_up();
   until_logged(daemon, "configuration reloaded");
@@ -251,7 +252,7 @@ TEST_CASE("SIGHUP after SIGTERM does not look for a parent whose key has changed
   CHECK(log.find("reload refused") == std::string::npos);
 }
 
-/// A client that follows the journal, and has had its history.
+/// A client that follows the journal, and has received its history.
 struct Follower {
   explicit Follower(const TempDir& dir) : client(dir / "local") {
     stream = client.request("resource.journal", json::object(), wire::flag_streaming);
@@ -285,7 +286,7 @@ TEST_CASE("a client may still cancel its journal after that was ended, and does 
 }
 
 TEST_CASE("a client that has its last answer and stays connected delays the end no more than a moment") {
-  // The documented limit is 0.25 s. Use the fastest of several ends, as the machine may be busy.
+  // The documented limit is 0.25 s. The fastest of several ends counts, as the machine may be busy.
   constexpr double most = 600;
   double fastest = 1e9;
   for (int tries = 0; tries < 10 && fastest > most; ++tries) {
@@ -322,7 +323,7 @@ TEST_CASE("on a full disk every client that waits is told before the end") {
     while (out.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
     }
   }
-  // The answer to its change waits behind more bytes than the socket buffers hold.
+  // The answer to this client's change waits behind more bytes than the socket buffers hold.
   LocalClient client(dir / "local");
   for (int i = 0; i < 50; ++i) client.request("resource.get");
   std::map<std::uint32_t, unsigned> requests;

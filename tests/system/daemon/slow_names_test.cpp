@@ -1,5 +1,5 @@
-// Clients with an address whose name is looked up for as long as the test runs: they end once they have their
-// answer, or their time is over.
+// Clients with an address whose look-up does not end during the test: they end once they have their answer,
+// or after their timeout.
 #include <filesystem>
 #include <string>
 #include <utility>

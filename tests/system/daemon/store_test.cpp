@@ -1,5 +1,5 @@
-// The store of the real daemon: its journal after a restart, the cost of readers to writers, and its
-// behaviour when files are damaged or missing.
+// The store of the real daemon: its journal after a restart, the cost of readers for writers, and damaged or
+// missing files.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -56,8 +56,8 @@ Outcome start_refused(const Cluster& cluster, const std::string& listen = "bus")
       .finish();
 }
 
-/// The content of all files in a state directory by name, but only the name of the index of the write-ahead
-/// log, which SQLite recreates.
+/// The content of all files in a state directory by name. The index of the write-ahead log counts by name
+/// only, as SQLite recreates it.
 std::map<std::string, std::string> state_files(const Cluster& cluster) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(cluster.dir / "state")) {
@@ -67,7 +67,7 @@ std::map<std::string, std::string> state_files(const Cluster& cluster) {
   return files;
 }
 
-/// Writes until the database file has a part of the log and the write-ahead log the rest, then kills the
+/// Writes until the database file has a part of the log, and the write-ahead log the rest; then kills the
 /// daemon.
 void leave_write_ahead_log(Cluster& cluster) {
   const std::filesystem::path file = cluster.dir / "state/resourced.sqlite";
@@ -80,7 +80,7 @@ void leave_write_ahead_log(Cluster& cluster) {
   cluster.daemon.kill();
 }
 
-/// Python's SQLite in a transaction on the store, which ends with its process.
+/// A Python program with an open transaction on the store, which ends with the process.
 class OtherProgram {
  public:
   OtherProgram(const Cluster& cluster, const std::string& begin)

@@ -13,7 +13,7 @@
 namespace resourced::e2e::loop_tests {
 namespace {
 
-/// A tree of cells from malloc(3), as a document of JSON is one.
+/// A tree of cells from malloc(3), like a JSON document.
 struct Cell {
   Cell* first = nullptr;
   Cell* next = nullptr;

@@ -21,7 +21,7 @@ def proto(kind, flags, aux, matchtag, userid=ANY, rolemask=0):
 
 
 def encode(parts):
-    """The frame of these parts."""
+    """A frame with these parts."""
     body = b""
     for part in parts:
         size = struct.pack("B", len(part)) if len(part) < 255 else b"\xff" + struct.pack(">I", len(part))
@@ -153,7 +153,7 @@ class Connector:
         return response
 
     def ended(self):
-        """Whether the daemon ends the connection; what it sent before that is thrown away."""
+        """Whether the daemon ends the connection; discards what it sent before."""
         try:
             while self.socket.recv(65536):
                 pass

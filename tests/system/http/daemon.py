@@ -110,7 +110,7 @@ class Daemon:
             try:
                 connection.sendall(request)
                 connection.shutdown(socket.SHUT_WR)
-            except OSError:  # it has ended the connection already
+            except OSError:  # the daemon has ended the connection already
                 pass
             return read_all(connection)
 
@@ -127,7 +127,7 @@ def status_of(answer):
 
 
 def read_until_closed(connection):
-    """What came until the daemon closed or reset the connection."""
+    """The bytes that came until the daemon closed or reset the connection."""
     try:
         return read_all(connection)
     except ConnectionResetError:

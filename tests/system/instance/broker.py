@@ -62,11 +62,11 @@ class Request:
         assert not self.is_over, f"{sent.topic}: a response after the last one"
         assert not sent.flags & NORESPONSE, f"{sent.topic}: a response that nobody wants"
         assert message.topic == sent.topic and message.routes == sent.routes
-        # Else Flux drops the response without a word.
+        # Flux would drop the response otherwise, without a message.
         assert (message.userid, message.rolemask) == (sent.userid, sent.rolemask), sent.topic
         is_stream = bool(sent.flags & STREAMING) and message.aux == 0
         assert not is_stream or message.flags & STREAMING, f"{sent.topic}: the stream has lost its flag"
-        # Flux's own tests acquire without the flag, and get more than one response.
+        # Flux's own tests acquire without the streaming flag, and get more than one response nevertheless.
         self.is_over = not is_stream and sent.topic != "resource.acquire"
         self.responses.append(Response(message))
 
@@ -77,7 +77,7 @@ class Client:
         self.matchtag = 0
 
     def send(self, method, object=None, flags=0, matchtag=None, raw=None):
-        """Raw: a payload that is no JSON object."""
+        """Sends a request; `raw` is a payload that is not a JSON object."""
         if matchtag is None:
             self.matchtag += 1
             matchtag = self.matchtag
@@ -104,7 +104,7 @@ class Client:
 
 
 def start_module(keeper, service, welcome, attach=None, options=()):
-    """The broker's end of a channel, and the process on the other one, which attaches if it is told where."""
+    """Starts the keeper; returns the broker's end of its channel, and the process, which attaches to `attach` if given."""
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryFile() as queued, tempfile.TemporaryFile() as about:
         about.write(json.dumps(welcome).encode())
@@ -137,22 +137,22 @@ class Broker:
     ):
         self.size, self.attributes = size, attributes or {}
         self.kvs = dict(kvs or {})
-        self.commits = []  # requests, as the KVS got them
+        self.commits = []  # requests, as the KVS received them
         self.holds_commits = False
         self.held = []
         self.commit_error = 0
         self.cuts_values = False
         self.groups = {"broker.online": online, "broker.torpid": torpid}
         self.watchers = {}
-        self.allocated = None  # what the job manager says: an R, or an errnum with a text
-        self.inquiries = []  # requests for it that are held
+        self.allocated = None  # the answer of the job manager: an R, or an errnum with a text
+        self.inquiries = []  # requests to the job manager that are held
         self.holds_inquiries = False
-        self.streams = {}  # of jobs, by their topics
-        self.pings = []  # of the scheduler, while it is busy
+        self.streams = {}  # streams of the job manager, by topic
+        self.pings = []  # messages to the scheduler while it is busy
         self.is_busy = False
         self.log = []
         self.statuses = []
-        self.history = []  # names of what came and of what was answered, in their order
+        self.history = []  # names of received and answered requests, in their order
         self.requests = {}
         self.out, self.unread, self.is_over = bytearray(), bytearray(), False
         welcome = {
@@ -207,7 +207,7 @@ class Broker:
         self.send_bytes(message.encode())
 
     def send_bytes(self, bytes):
-        """Without reading meanwhile: the other end may have much to say, too."""
+        """Queues bytes without reading, as the other end may have much to say, too."""
         self.out += bytes
 
     def request(self, message):
@@ -221,7 +221,8 @@ class Broker:
         return Client(self, origin, **credentials)
 
     def fence(self):
-        """All that follows from what was sent before has come: what the module puts off, it does between requests."""
+        """Waits until everything that follows from earlier messages has arrived: the module does deferred work between
+        requests."""
         client = self.client("fence")
         client.matchtag = len(self.requests)
         for _ in range(4):
@@ -296,7 +297,7 @@ class Broker:
         self.answer(request, {"rootref": "sha1-0", "rootseq": len(self.commits)})
 
     def release(self):
-        """Carries out the commits that were held, and holds no more."""
+        """Carries out the held commits, and holds no further ones."""
         self.holds_commits = False
         held, self.held = self.held, []
         for request in held:
@@ -342,7 +343,7 @@ class Broker:
             self.wake_scheduler()
 
     def wake_scheduler(self):
-        """It reads what was sent to it."""
+        """Lets the scheduler answer what was sent to it."""
         self.is_busy = False
         pings, self.pings = self.pings, []
         for request in pings:
@@ -373,7 +374,7 @@ class Broker:
         self.answer(self.streams.pop(topic), errnum=errnum)
 
     def free(self, ranks, ends=True, is_traced=True):
-        """A job gives ranks back to the scheduler. Its end is an event."""
+        """A job returns these ranks to the scheduler; its end is an event."""
         if ends:
             self.stream("job-manager.events-journal", {"id": 1, "events": [{"timestamp": 1.0, "name": "free"}]})
         execution = {"R_lite": [{"rank": ranks, "children": {"core": "0"}}], "nodelist": [f"n{ranks}"]}
@@ -400,7 +401,7 @@ class Broker:
         return self
 
     def expect_end(self, errnum=0):
-        """The states of an end in their order, with this errnum and exit status 0."""
+        """Waits for the states of an end in their order, with this errnum and exit status 0."""
         self.until(lambda: 3 in self.statuses, "the end")
         assert self.statuses[-2:] == [2, 3] and self.errnum == errnum, (self.statuses, self.errnum, self.log)
         assert self.keeper.wait(DEADLINE) == 0

@@ -1,4 +1,4 @@
-"""What the checks of an instance's module have in common: resources, events, and a case with a broker."""
+"""Shared by the checks of an instance's module: resources, events, and a case with a broker."""
 
 import json
 import os
@@ -16,7 +16,7 @@ UNKNOWN = "error preparing response: No such file or directory"
 OWNERS_ONLY = "Request requires owner credentials"
 NOT_FOR_YOU = "Request rejected due to insufficient privilege"
 
-# The programs, which the main program names.
+# The paths of the programs, which the main program sets.
 keeper = service = None
 
 
@@ -34,7 +34,7 @@ def event(timestamp, name, **context):
 
 
 def without_actor(event):
-    """An event of the journal as the KVS has it."""
+    """An event of the journal as the KVS stores it, without its actor."""
     return event | {"context": {key: value for key, value in event["context"].items() if key != "by"}}
 
 
@@ -43,7 +43,7 @@ def names(events):
 
 
 def memory_of(broker):
-    """The bytes that the keeper and its service have for themselves."""
+    """The memory of the keeper and of its service, in bytes."""
     keeping = pathlib.Path(f"/proc/{broker.keeper.pid}")
     (serving,) = (keeping / f"task/{broker.keeper.pid}/children").read_text().split()
     found = {}
@@ -64,7 +64,7 @@ def expand(idset):
 
 class Case(unittest.TestCase):
     def module(self, conf=CONFIGURED, **options):
-        """A module that starts, of an instance with four ranks on hosts of their own unless told otherwise."""
+        """A module that starts, by default in an instance of four ranks, each on a host of its own."""
         os.environ["HWLOC_SYNTHETIC"] = "core:4 pu:1"
         broker = Broker(keeper, service, conf=conf, **options)
         self.addCleanup(broker.end)
@@ -77,13 +77,13 @@ class Case(unittest.TestCase):
         self.assertEqual((response.errnum, response.text if text is not None else None), (errnum, text))
 
     def quiet(self, broker, *requests):
-        """Nothing has come for these, and nothing is on its way."""
+        """Checks that no responses to these requests have come, and that none is on its way."""
         broker.fence()
         for request in requests:
             self.assertEqual(request.responses, [])
 
     def journal(self, broker, origin="reader"):
-        """A journal, and the events up to now: a message without any ends these."""
+        """Requests a journal; returns the request and the events so far, which end with a message without any."""
         request = broker.client(origin).stream("journal", {})
         events = []
         while more := request.next().value["events"]:

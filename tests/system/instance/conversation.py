@@ -18,12 +18,12 @@ LOG_LINE = re.compile(r"(<\d+>1) \S+ (\d+ resource) \d+ ")
 
 
 def untimed(text):
-    """Times since 1970, as the text of a real: an integer there stays, as Flux refuses it."""
+    """The text with one value for all times. A real stays a real, and an integer an integer, which Flux refuses."""
     return TIME.sub(lambda match: match[1] + ("1000000000.0" if match[2] else "1000000000"), text)
 
 
 def text_of(message):
-    """The payload: text as it is, with the values of the KVS readable; another one as hex. None: there is none."""
+    """The payload: text with readable values of the KVS, or else hex. None if there is no payload."""
     raw = message.payload
     if raw is None:
         return None
@@ -44,7 +44,7 @@ def text_of(message):
 
 
 def with_values(object, change, old, new):
-    """The values of the KVS in an object changed; times in the rest of it left out."""
+    """The object with each value of the KVS changed, under the key `new` instead of `old`."""
     if isinstance(object, dict):
         found = {}
         for key, item in object.items():

@@ -16,7 +16,7 @@ NODATA = 61
 
 
 def comparable(told):
-    """Of a message of the module, all that must be as recorded."""
+    """The parts of a message of the module that must be as recorded."""
     told = json.loads(untimed(json.dumps(told)))
     if told["type"] == "request":
         told["matchtag"] = "matchtag" in told

@@ -1,4 +1,4 @@
-"""Requests that wait until no job runs on targets: when the module asks the job manager, and what it makes of that."""
+"""Requests that wait until no job runs on targets: when the module asks the job manager, and how it uses the answers."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ NOT_LOADED = "nobody reports what runs on {}: no job manager is loaded"
 
 class Waits(Case):
     def wait(self, broker, targets, **options):
-        """A request of an operator of its own."""
+        """Sends the request from an operator with an origin of its own."""
         operator = broker.client(f"operator{len(broker.requests)}")
         request = operator.send("wait", {"targets": targets, "for": "idle"} | options)
         request.sender = operator
@@ -23,7 +23,7 @@ class Waits(Case):
         return broker.history.count(INQUIRY)
 
     def with_jobs(self, ranks, hosts):
-        """A module with a scheduler, and jobs on these ranks."""
+        """A module with a scheduler, and with jobs on these ranks."""
         broker = self.running()
         self.acquired(broker)
         broker.allocated = resources(ranks, hosts, "0")
@@ -62,7 +62,7 @@ class Waits(Case):
         self.assertEqual(self.asked(broker), asked)
         first.sender.cancel(first)
         self.refused(first.next(), NODATA)
-        # One goes on.
+        # The other request goes on.
         broker.free("1")
         self.quiet(broker, second)
         self.assertEqual((self.asked(broker), len(broker.streams)), (asked, 2))
@@ -101,7 +101,7 @@ class Waits(Case):
         broker.until(lambda: broker.pings, "a message to the scheduler")
         self.quiet(broker, *requests)
         self.assertEqual(broker.history.count(INQUIRY), 0)
-        # It has decided before it reads of the drain.
+        # The scheduler has allocated before it reads of the drain.
         broker.allocated = resources("1,3", "n[1,3]", "0")
         broker.wake_scheduler()
         self.done(broker, requests[1])
@@ -200,7 +200,7 @@ class Waits(Case):
             last = guest.send("wait", {"targets": "1", "for": "idle"})
         self.quiet(broker, last)
         self.assertEqual(guest.call("wait", {"targets": "1", "for": "idle"}).errnum, BUSY)
-        # The limit is that of one user.
+        # The limit is for each user.
         self.done(broker, self.wait(broker, "2"))
         guest.disconnect()
         self.done(broker, guest.send("wait", {"targets": "0", "for": "idle"}))

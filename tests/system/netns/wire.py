@@ -32,7 +32,7 @@ def call(function, *arguments):
 
 
 class Namespace:
-    """A network namespace, which lasts as long as this object or a process in it."""
+    """A network namespace, which exists as long as this object or a process in it."""
 
     def __init__(self):
         with open("/proc/self/ns/net") as here:
@@ -47,7 +47,7 @@ class Namespace:
         call(libc.setns, self.fd, CLONE_NEWNET)
 
     def start(self, command, **options):
-        """A process in this namespace, that ends with the test."""
+        """Starts a process in this namespace, which ends with the test."""
 
         def prepare():
             self.enter()
@@ -60,7 +60,7 @@ class Namespace:
             raise OSError(f"ip {' '.join(arguments)} failed")
 
     def tun(self, name, *address):
-        """The descriptor of a device with this address; packets are read from it and written to it."""
+        """Makes a device with this address; packets are read from and written to the returned descriptor."""
         with open("/proc/self/ns/net") as here:
             self.enter()
             try:
@@ -74,7 +74,7 @@ class Namespace:
 
 
 class Faults:
-    """What happens to packets on their way. It may be changed at any time."""
+    """The faults of packets on their way. They may be changed at any time."""
 
     def __init__(self):
         self.cut = False
@@ -87,7 +87,7 @@ class Relay:
     """Carries packets between tun devices."""
 
     def __init__(self, seed):
-        # Each run loses the same packets, if it sends the same packets.
+        # The seed makes each run lose the same packets, if the same ones are sent.
         self._random = random.Random(seed)
         self._under_way = []
         self._count = 0
@@ -97,7 +97,7 @@ class Relay:
         raise NotImplementedError
 
     def arrived(self, device):
-        """A packet has arrived there."""
+        """Called when a packet has arrived at this device."""
 
     def carry(self, devices, control=None, obey=None):
         """Carries packets until `obey`, which is called when `control` is readable, returns False."""
@@ -127,7 +127,7 @@ class Relay:
         heapq.heappush(self._under_way, (time.monotonic() + faults.delay, self._count, to, packet, faults))
 
     def _deliver(self, to, packet, faults):
-        # Packets that were in transit when the way was cut are lost too.
+        # Packets in transit when the way is cut are lost, too.
         if faults.cut:
             faults.lost += 1
             return
@@ -140,13 +140,13 @@ class Relay:
 
 
 class Wire(Relay, Faults):
-    """Between a hub and a node, 10.77.NUMBER.1 and 10.77.NUMBER.2."""
+    """A wire between a hub, 10.77.NUMBER.1, and a node, 10.77.NUMBER.2."""
 
     def __init__(self, hub, node, number):
         Relay.__init__(self, number)
         Faults.__init__(self)
         self.hub_address, self.node_address = f"10.77.{number}.1", f"10.77.{number}.2"
-        """When a packet of the node first arrived at the hub since this was last None."""
+        """The time at which a packet of the node first arrived at the hub after this was set to None."""
         self.heard_at = None
         self._hub = hub.tun(f"node{number}", self.hub_address, "peer", self.node_address)
         self._node = node.tun("uplink", self.node_address, "peer", self.hub_address)

@@ -1,4 +1,4 @@
-"""A test of the package for asyncio, with daemons."""
+"""Base class for tests of the asyncio package with daemons."""
 
 import asyncio
 import errno
@@ -13,11 +13,11 @@ BIN = bin_directory()
 
 
 class Case(unittest.IsolatedAsyncioTestCase):
-    """A test that ends, whatever happens."""
+    """A test with a time limit."""
 
     def _callTestMethod(self, method):
         async def bounded():
-            asyncio.get_running_loop().slow_callback_duration = PATIENCE  # daemons are started inside of it
+            asyncio.get_running_loop().slow_callback_duration = PATIENCE  # tests start daemons within the loop
             async with asyncio.timeout(PATIENCE):
                 await method()
 
@@ -46,6 +46,6 @@ async def first(acquisition):
 
 
 async def until(acquisition, condition):
-    """Reads until the state is as wanted."""
+    """Reads changes until the state meets the condition."""
     while not condition(acquisition):
         await anext(acquisition)

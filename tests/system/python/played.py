@@ -56,7 +56,7 @@ class Local:
 
 
 class Talking(Local):
-    """Answers each request with the bytes that a function makes of its topic, matchtag and payload."""
+    """A daemon that answers each request with the bytes that a function makes of its topic, matchtag and payload."""
 
     def __init__(self, answer):
         super().__init__([])

@@ -1,4 +1,4 @@
-"""What the tests of the package share: its place, the shared vectors, and daemons. Import it before the package."""
+"""Shared by the tests of the package: its path, the shared vectors, and daemons. Import this module before the package."""
 
 import importlib.util
 import json
@@ -25,10 +25,10 @@ gpus = "0"
 
 
 def need(module, package):
-    """Skips the test without a module that Debian has for its own Python."""
+    """Skips the test if a module is missing that Debian has for its own Python."""
     if importlib.util.find_spec(module):
         return
-    # Another Python comes first in $PATH than that of the system.
+    # The first Python in $PATH may not be the system's one.
     system = "/usr/bin/python3"
     if sys.executable != system and os.path.exists(system):
         os.execv(system, [system, *sys.argv])
@@ -41,12 +41,12 @@ def vectors(name):
 
 
 def thorough(short, long):
-    """The size of a random test: RESOURCED_THOROUGH is set for the long version."""
+    """The size of a random test: `long` if RESOURCED_THOROUGH is set."""
     return long if os.environ.get("RESOURCED_THOROUGH") else short
 
 
 def bin_directory():
-    """The first argument of the test, which is taken out."""
+    """Takes the first argument of the test, and returns it as a path."""
     return pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/default/bin").resolve()
 
 
@@ -111,6 +111,6 @@ class Daemon:
         self._directory.cleanup()
 
 
-sys.dont_write_bytecode = True  # the source tree stays as it is
+sys.dont_write_bytecode = True  # do not write into the source tree
 sys.path.insert(0, str(SOURCE / "client/python"))
 need("zmq", "python3-zmq")

@@ -1,4 +1,4 @@
-"""A real daemon with its web view, and a headless Chromium that shows it. For the tests and the benchmark of daemon/http/web."""
+"""A real daemon with its web view, and a headless Chromium, for the tests and the benchmark of daemon/http/web."""
 
 import json
 import os
@@ -17,7 +17,7 @@ PATIENCE = 60  # seconds for anything to happen
 
 
 def missing():
-    """The Debian packages that the tests lack; "" if all is there. Starts Debian's Python if another one lacks selenium."""
+    """The Debian packages that are missing; "" if none is. Starts Debian's Python if another one lacks selenium."""
     lacking = []
     try:
         import selenium  # noqa: F401
@@ -66,7 +66,7 @@ class Daemon(daemon.Daemon):
         self.directory.cleanup()
 
 
-# Collected from the first line of the page on.
+# Collects violations of the policy from the first line of the page on.
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
@@ -112,7 +112,7 @@ class Browser:
         return self.driver.execute_async_script(script, *arguments)
 
     def wait(self, script, *arguments, what=None):
-        """Waits until a script gives a true value, and returns that."""
+        """Waits until a script returns a true value, and returns it."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             value = self.run(script, *arguments)

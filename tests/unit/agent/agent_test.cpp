@@ -1,4 +1,4 @@
-// The requests of an agent, and its reactions to the daemon, which the test plays.
+// Requests of an agent, and its reactions to a daemon, whose part the test plays.
 #include "agent/agent.hpp"
 
 #include <cerrno>
@@ -30,7 +30,7 @@ using wire::Frames;
 
 namespace {
 
-/// Intervals and pauses of a few milliseconds.
+/// Options whose intervals and pauses are a few milliseconds.
 AgentOptions fast_options() {
   AgentOptions options;
   options.interval = Milliseconds(10);
@@ -79,7 +79,7 @@ struct Fixture {
     agent->start();
   }
 
-  /// Waits for a message that contains this text, and returns it; forgets the messages before it.
+  /// Waits for a log line that contains this text, and returns it; forgets all lines.
   std::string wait_for(const std::string& text) {
     std::string found;
     wire::pump(connection, [&] {
@@ -124,7 +124,7 @@ TEST_SUITE("agent") {
     auto hello = bus.receive(connection);
     CHECK(json::parse(hello.payload()).at("hostname") == "node7");
     CHECK(probes == 2);
-    // Renamed while the daemon refuses the old name.
+    // The host is renamed while the daemon refuses the old name.
     hostname = "node8";
     bus.fail(hello, EINVAL, "host node7 is not in the inventory");
     hello = bus.receive(connection);
@@ -161,7 +161,7 @@ TEST_SUITE("agent") {
     next = bus.receive(connection);
     while (next.topic() == "resource.agent-beat") next = bus.receive(connection);
     CHECK(next.topic() == "resource.agent-cancel");
-    // That of the first hello.
+    // The cancellation names the matchtag of the first hello.
     CHECK(json::parse(next.payload()).at("matchtag") == 1);
   }
 
@@ -220,7 +220,7 @@ TEST_SUITE("agent") {
 
   TEST_CASE_FIXTURE(Fixture, "before it is accepted it does not beat") {
     auto options = fast_options();
-    // An agent that beats would have done so before the timeout of its answer.
+    // If the agent beat without being accepted, a beat would arrive before the timeout of the answer.
     options.answer_time = Milliseconds(50);
     start(options);
     bus.receive(connection);
@@ -273,7 +273,7 @@ TEST_SUITE("agent") {
     start(options);
     const auto hello = bus.receive(connection);
     CHECK(json::parse(hello.payload()).at("health") == true);
-    agent->on_health({3, "disk is full"});  // before there is anybody to tell
+    agent->on_health({3, "disk is full"});  // before the daemon has answered the hello
     CHECK(said.back().text == "the health check has failed: disk is full");
     CHECK(said.back().severity == Agent::Severity::warning);
     const auto expect_health = [&](const json& wanted) {
@@ -285,7 +285,7 @@ TEST_SUITE("agent") {
     };
     bus.respond(hello, "{}", true);
     expect_health({{"status", 3}, {"reason", "disk is full"}});
-    bus.respond(hello, R"({"rank":5})", true);  // a health without a target was ignored
+    bus.respond(hello, R"({"rank":5})", true);  // the daemon ignored it without a rank
     expect_health({{"status", 3}, {"reason", "disk is full"}});
     agent->on_health({3, "disk is full"});
     agent->on_health({0, ""});
@@ -334,7 +334,7 @@ TEST_SUITE("agent") {
     wait_for("online");
     bus.fail(hello, EEXIST, "another agent speaks for node7");
     wait_for("the daemon refuses this agent: another agent speaks for node7");
-    // Beats sent before may arrive first.
+    // Beats sent before the refusal may arrive first.
     Frames next;
     do {
       next = bus.receive(connection);
@@ -385,8 +385,9 @@ TEST_SUITE("agent") {
     wait_for("online");
   }
 
-  TEST_CASE_FIXTURE(Fixture, "the same failure again is said, but not as loud") {
-    // A bus that has just been closed may still take a connection, and lose it.
+  TEST_CASE_FIXTURE(Fixture, "a repeated failure is logged at a lower severity") {
+    // A bus that has just been closed may still accept a connection and lose it, so a failure may be
+    // repeated.
     const auto loud_once = [&] {
       std::size_t repeated = 0;
       std::string last;
@@ -408,7 +409,7 @@ TEST_SUITE("agent") {
     wire::pump(connection, [&] { return loud_once() >= 1; });
   }
 
-  TEST_CASE_FIXTURE(Fixture, "an answer that makes no sense is a refusal, and the request is taken back") {
+  TEST_CASE_FIXTURE(Fixture, "an invalid answer counts as a refusal, and the hello is cancelled") {
     for (const auto* answer :
          {"[1]", "nonsense", R"({"rank":-1})", R"({"rank":"5"})", R"({"rank":1.5})", R"({"interval":0})",
           R"({"interval":-1})", R"({"interval":"10"})", R"({"interval":1e300})", R"({"interval":null})"}) {
@@ -429,7 +430,8 @@ TEST_SUITE("agent") {
     }
   }
 
-  TEST_CASE_FIXTURE(Fixture, "a daemon that answers once and for all is none for agents") {
+  TEST_CASE_FIXTURE(Fixture,
+                    "a daemon that does not keep the stream of a hello open is refused, and tried again") {
     start(fast_options());
     bus.respond(bus.receive(connection), R"({"rank":5})");
     wait_for("does not keep the stream open");
@@ -457,7 +459,7 @@ TEST_SUITE("agent") {
     CHECK((cancel.flags() & wire::flag_noresponse) != 0);
     CHECK(cancel.matchtag() == std::string(4, '\0'));
     CHECK(json::parse(cancel.payload()) == json{{"matchtag", 1}});
-    // Responses that the daemon sent earlier do not change it.
+    // Responses that the daemon sent before the cancellation do not change the farewell.
     bus.respond(hello, R"({"rank":6})", true);
     bus.fail(hello, ECANCELED, "canceled");
     wire::pump(connection, [&] { return agent->done(); });
@@ -465,7 +467,7 @@ TEST_SUITE("agent") {
     CHECK(bus.quiet());
   }
 
-  TEST_CASE_FIXTURE(Fixture, "farewell does not wait for ever, and not where there is nothing to wait for") {
+  TEST_CASE_FIXTURE(Fixture, "a farewell ends in time, and at once where no answer can come") {
     SUBCASE("no answer") {
       start(slow_options());
       accepted_hello();
@@ -508,7 +510,7 @@ TEST_SUITE("agent") {
       agent->stop(Milliseconds(3'600'000));
       agent.reset();
     }
-    // A request after it, to have an event to wait for.
+    // Ping after the farewell: its answer is an event that the test can wait for.
     bool answered = false;
     connection.send("resource.ping", [&](const client::Response&) { answered = true; });
     Frames ping;

@@ -1,5 +1,5 @@
-// Results of health checks from another process: the socket, the lines about refused datagrams, and the age
-// of results.
+// Results of health checks from another process: the socket, the log lines about refused datagrams, and the
+// age of results.
 #include "agent/health_socket.hpp"
 
 #include <chrono>
@@ -33,7 +33,7 @@ void send_text(const std::string& path, const std::string& text) {
   ::close(fd);
 }
 
-/// Until the time of a timer, without the loop.
+/// Lets this time pass without running the loop.
 void let_pass(std::chrono::steady_clock::duration time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
@@ -61,7 +61,7 @@ TEST_CASE("refused datagrams have at most one line a minute, which counts the ot
   send_bad(50);
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].starts_with(path + ": "));
-  // Results are taken meanwhile.
+  // The socket still takes valid results.
   send_health(path, {1, "fan"});
   loop.poll();
   CHECK(results == std::vector<nodes::HealthReport>{{1, "fan"}});
@@ -83,7 +83,7 @@ TEST_CASE("a node without results of its health checks becomes unhealthy, once, 
   ResultAge age(
       loop, Seconds(0.02), [&](const nodes::HealthReport& result) { results.push_back(result); }, [] {});
   const nodes::HealthReport stale{1, "no result of a health check for 20ms"};
-  // The loop ends when no timer runs any more.
+  // loop.run() returns when no timer is pending any more.
   loop.run();
   CHECK(results == std::vector<nodes::HealthReport>{stale});
   age.take({0, ""});
@@ -99,13 +99,14 @@ TEST_CASE("each result begins the age anew") {
       loop, Seconds(3600), [&](const nodes::HealthReport& result) { results.push_back(result); }, [] {});
   for (int i = 0; i < 3; ++i) {
     age.take({0, ""});
-    // The timer of the result before has been cancelled.
+    // The only handler is that of the cancelled timer of the previous result.
     CHECK(loop.poll() == 1);
   }
   CHECK(results.size() == 3);
 }
 
-// As when the process was stopped for longer than that, and results have come meanwhile.
+// Both are due at once when the process was stopped for longer than the age, and a result has arrived
+// meanwhile.
 TEST_CASE("a result that has come in time counts, although the loop sees it after the end of the age") {
   const test::TempDir dir;
   const std::string path = dir.file("health");

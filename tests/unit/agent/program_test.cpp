@@ -53,11 +53,11 @@ std::string read_boot_id() {
 
 bool is_one_line(const std::string& text) { return !text.empty() && text.find('\n') == text.size() - 1; }
 
-/// A running agent. It is ended by a signal to this process, once it reports that it runs.
+/// A running agent. The destructor ends it by a signal to this process, which the agent's thread handles.
 struct Running : test::NoHwlocVariables {
   Running() = default;
   ~Running() {
-    // The agent ends on a signal, also without a daemon.
+    // A signal ends the agent even without a daemon.
     bus.close();
     if (thread.joinable()) {
       kill(getpid(), SIGTERM);

@@ -12,7 +12,7 @@ using agent::hw::GpuSighting;
 
 namespace {
 
-/// `cuda@1` is reported by cuda at place 1, `cuda` at an unknown place.
+/// Parses sightings: `cuda@1` is a GPU that cuda reports at PCI address 1, `cuda` one at an unknown address.
 std::vector<GpuSighting> sightings(const std::vector<std::string>& texts) {
   std::vector<GpuSighting> seen;
   for (const auto& text : texts) {

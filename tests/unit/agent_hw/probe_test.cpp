@@ -1,5 +1,5 @@
-// The hardware of many kinds of nodes. The topologies of tests/vectors/hwloc were made with `lstopo -i
-// SYNTHETIC --of xml`; devices and allowed sets were added by hand. Their names describe them.
+// Hardware of many kinds of nodes. The topologies of tests/vectors/hwloc, whose names describe them, were
+// made with `lstopo -i SYNTHETIC --of xml`; devices and allowed sets were added by hand.
 #include "agent/hw/probe.hpp"
 
 #include <cerrno>
@@ -24,7 +24,7 @@ using test::Variable;
 
 namespace resourced::agent::hw {
 
-// For the messages of doctest.
+// Lets doctest print the hardware in its messages.
 std::ostream& operator<<(std::ostream& out, const Hardware& hardware) {
   return out << hardware.cores << " cores, " << hardware.gpus << " gpus";
 }
@@ -66,16 +66,16 @@ TEST_SUITE("probe") {
       Hardware hardware;
     };
     const std::vector<Case> cases = {
-        // The graphics device of its management controller is not a GPU.
+        // The graphics device of the management controller is not a GPU.
         {"two_sockets", {8, 0}},
         // Two hardware threads make one core.
         {"smt", {8, 0}},
         {"big_numa", {128, 0}},
-        // Two cores whole, two with one of their threads, four not at all.
+        // The cpuset has two whole cores, one thread of two others, and nothing of the remaining four.
         {"restricted_cpuset", {4, 0}},
-        // Each is reported by CUDA, NVML and OpenCL.
+        // CUDA, NVML and OpenCL report each GPU.
         {"four_gpus", {16, 4}},
-        // OpenCL reports both without their places, and the processor.
+        // OpenCL reports both GPUs without their PCI addresses, and the processor.
         {"two_gpus_and_opencl_without_place", {6, 2}},
         {"one_gpu_with_tiles", {4, 1}},
     };
@@ -97,7 +97,7 @@ TEST_SUITE("probe") {
         {"core:3 pu:1", 3},
         {"package:2 core:8 pu:2", 16},
         {"package:2 [numa] core:4 pu:1", 8},
-        // Without cores the hardware threads count.
+        // A topology without cores: its hardware threads count.
         {"package:2 pu:4", 8},
     };
     for (const auto& [text, cores] : cases) {
@@ -134,7 +134,7 @@ TEST_SUITE("probe") {
     const auto hardware = probe({});
     CHECK(hardware.cores >= 1);
     CHECK(hardware.cores <= std::thread::hardware_concurrency());
-    // An empty variable counts as unset.
+    // An empty environment variable counts as unset.
     const Variable xml("HWLOC_XMLFILE", "");
     const Variable synthetic("HWLOC_SYNTHETIC", "");
     CHECK(probe({}) == hardware);
@@ -154,7 +154,7 @@ TEST_SUITE("probe") {
     CPU_SET(first, &one);
     REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
     CHECK(probe({}) == Hardware{1, 0});
-    // Of another machine all cores count, unless HWLOC_THISSYSTEM says that it is this one.
+    // In a topology of another machine all cores count, unless HWLOC_THISSYSTEM declares it to be this one.
     CHECK(probe(from_text("core:256 pu:1")).cores == 256);
     auto file = from_file(topology_file("big_numa"));
     CHECK(probe(file).cores == 128);

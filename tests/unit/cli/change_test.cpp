@@ -1,4 +1,5 @@
-// Changes by resourcectl: what each asks of the daemon, what it prints, and what it refuses.
+// Changes by resourcectl: the request that each sends to the daemon, its output, and the arguments that it
+// refuses.
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -98,7 +99,7 @@ TEST_SUITE("changes") {
          {{"targets", "1"}, {"mode", "force-overwrite"}},
          "drained 1 node: node1",
          of("drain", 1, "1", "node1")},
-        // 4 is drained with a reason, 5 without one.
+        // Target 4 is drained with a reason, 5 without one.
         {{"drain", "-u", "3-5", "x"},
          "resource.drain",
          {{"targets", "3-5"}, {"reason", "x"}, {"mode", "update"}},
@@ -139,7 +140,7 @@ TEST_SUITE("changes") {
          {{"targets", "node7"}, {"if-reason", "health: disk"}},
          "undrained 1 node: node7; node[4-5] drained otherwise",
          with(of("undrain", 1, "7", "node7"), {{"skipped", "node[4-5]"}})},
-        // The daemon decides about targets that the inventory does not have.
+        // The daemon checks targets that the inventory does not have.
         {{"drain", "9"},
          "resource.drain",
          {{"targets", "9"}},
@@ -189,7 +190,7 @@ TEST_SUITE("changes") {
     };
     for (const auto& [arguments, topic, payload, printed, described] : cases) {
       CAPTURE(json(arguments).dump());
-      // Options of a subcommand follow it.
+      // Options of a subcommand follow its name.
       const auto after_name = [&](const char* option) {
         auto with_option = arguments;
         const bool in_group = with_option[0] == "property" || with_option[0] == "expiration";
@@ -259,7 +260,7 @@ TEST_SUITE("changes") {
       CAPTURE(json(arguments).dump());
       const auto outcome = run_with(arguments, [&] {
         bus.respond(bus.receive(), status_payload);
-        // An instance of Flux keeps no allocations for it.
+        // A Flux instance has no ledger of allocations: it does not know the topic.
         if (refusal.starts_with("shrink")) bus.fail(bus.receive(), ENOSYS, "unknown");
       });
       CHECK(outcome.status == 1);

@@ -1,5 +1,5 @@
-// resourcectl drain --wait, drain --dry-run, and what rolling asks first: the requests, and the time that
-// they may take together.
+// resourcectl drain --wait, drain --dry-run, and the waits of rolling: the requests, and the time limit that
+// they share.
 #include <cerrno>
 #include <chrono>
 #include <string>
@@ -21,7 +21,7 @@ using test::ProgramFixture;
 namespace {
 
 struct WaitFixture : ProgramFixture {
-  /// The next request, which is a wait, and has to be this one.
+  /// Receives the next request, checks that it is a wait with this payload, and returns it.
   wire::Frames receive_wait(const json& payload) {
     auto request = receive_change();
     CHECK(request.topic() == "resource.wait");
@@ -84,13 +84,13 @@ TEST_SUITE("program") {
       CHECK(drain.topic() == "resource.drain");
       bus.respond(drain, "");
       receive_wait(idle);
-      // Whether an allocation has expired.
+      // The command asks whether an allocation has expired.
       CHECK(receive_change().topic() == "resource.allocations");
       CHECK(receive_change().topic() == "resource.wait-cancel");
       const auto ledger = receive_change();
       CHECK(ledger.topic() == "resource.allocations");
       bus.fail(ledger, ENOSYS);
-      // The job manager hangs, too.
+      // The job manager does not answer, either.
       CHECK(receive_change().topic() == "resource.sched-status");
     });
     CHECK(outcome.status == 1);

@@ -1,4 +1,4 @@
-// Lines of events, and events with the targets that were asked for.
+// Lines of events, and the choice of events by the targets that were asked for.
 #include "cli/views/event_text.hpp"
 
 #include <cstdlib>

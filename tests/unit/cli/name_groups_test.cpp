@@ -11,7 +11,7 @@ using resourced::cli::most_names;
 using resourced::cli::name_candidates;
 
 TEST_CASE("groups of many names end at whole characters") {
-  // Two letters of which the first bytes are equal, and one of which they are not.
+  // UTF-8: the first two letters share their first byte, the third one has another first byte.
   const std::vector<std::string> letters = {"б", "в", "я"};
   std::vector<std::string> names;
   for (const std::string& letter : letters) {

@@ -1,4 +1,4 @@
-// The page of a node, and since when its state is as it is.
+// The page of a node, and the time since which the node is in its state.
 #include "cli/views/node_page.hpp"
 
 #include <doctest/doctest.h>
@@ -40,11 +40,11 @@ TEST_CASE("a state lasts since the event that began it, over restarts that do no
 
 TEST_CASE("events that do not tell the whole state tell no time") {
   CHECK(since({}, "avail") == "unknown");
-  // Whether it was drained before, the log does not keep.
+  // After a truncation the log does not tell whether the node was drained before.
   const json truncate{{"timestamp", 1}, {"name", "truncate"}};
   CHECK(since({truncate, event(2, "restart", all_online)}, "avail") == "unknown");
   CHECK(since({truncate, event(2, "restart", all_online), event(3, "undrain")}, "avail") == "3");
-  // The state is another one than the events tell.
+  // The present state does not follow from the events.
   CHECK(since({event(1, "restart", all_online)}, "exclude") == "unknown");
   CHECK(since({event(1, "restart", all_online), event(2, "shrink")}, "avail") == "unknown");
   CHECK(since({json(1), event(1, "restart", R"({"ranks":1})")}, "avail") == "unknown");

@@ -22,7 +22,7 @@ std::vector<std::string> texts(const std::vector<Line>& lines) {
   return all;
 }
 
-/// Eight nodes, of which 2-3 are drained, 2 is allocated, 7 is offline, and 6 is excluded.
+/// Eight nodes: 2-3 are drained, 2 is allocated, 7 is offline, and 6 is excluded.
 const json& answer() {
   static const json status = json::parse(
       R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-7","children":{"core":"0-1"}}],)"
@@ -69,7 +69,7 @@ TEST_CASE("a large screen has all parts") {
   CHECK(has(lines, "excluded      1 node6"));
   CHECK(has(lines, "offline       1 node7"));
   CHECK(has(lines, "night            2     2       0 key batch since " + format_time(wall_time(900))));
-  // The oldest drain first.
+  // The list of drains begins with the oldest one.
   CHECK(has(lines, "     8m     1 -            disk / node2"));
   CHECK(has(lines, "     1m     1 -            - / node3"));
   CHECK(lines.back() == clock(999) + " online node1");
@@ -143,7 +143,7 @@ TEST_CASE("a text is cut by the columns that it takes") {
   CHECK(fit("abc", 1) == "…");
   CHECK(fit("abc", 0).empty());
   CHECK(fit("", 0).empty());
-  // Two columns each, and a combining accent that takes none.
+  // Each of these characters takes two columns; a combining accent takes none.
   CHECK(fit("日本語", 6) == "日本語");
   CHECK(fit("日本語", 5) == "日本…");
   CHECK(fit("日本語", 4) == "日…");

@@ -1,4 +1,4 @@
-// resourcectl with the URIs of a cluster, and with that of a standby.
+// resourcectl with the URIs of several cluster members, and with the URI of a standby.
 #include <cerrno>
 #include <string>
 #include <vector>

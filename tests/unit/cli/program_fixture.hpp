@@ -1,4 +1,4 @@
-// resourcectl as a function, with the test in the role of the daemon.
+// Runs resourcectl as a function; the test plays the daemon.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace resourced::test {
 
-/// node[0-7], of which 2-3 have the property gpu, 4 is drained with a reason, 5 without one, 7 by its
-/// agent, and 6 is excluded.
+/// Status of node[0-7]: 2-3 have the property gpu, 4 is drained with a reason, 5 without one, 7 by its agent,
+/// and 6 is excluded.
 inline constexpr const char* status_payload =
     R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-7","children":{"core":"0"}}],)"
     R"("nodelist":["node[0-7]"],"properties":{"gpu":"2-3"},"starttime":0.0,"expiration":0.0}},)"
@@ -32,7 +32,7 @@ struct ProgramFixture {
   wire::FakeBus bus{uri};
   client::Milliseconds timeout{30000};
 
-  /// Runs the command with the test in the role of the daemon.
+  /// Runs the command, while `daemon` plays the daemon.
   template <class Daemon>
   Outcome run_with(std::vector<std::string> arguments, Daemon&& daemon) {
     arguments.insert(arguments.begin(), {"--uri", uri});
@@ -41,7 +41,7 @@ struct ProgramFixture {
     try {
       daemon();
     } catch (...) {
-      // Close the bus, which ends the command.
+      // Closing the bus ends the command.
       bus.close();
       thread.join();
       throw;
@@ -50,7 +50,7 @@ struct ProgramFixture {
     return outcome;
   }
 
-  /// The next request that is not for the status, which is answered.
+  /// Answers requests for the status, and returns the first request of another topic.
   wire::Frames receive_change() {
     for (;;) {
       auto request = bus.receive();
@@ -59,14 +59,14 @@ struct ProgramFixture {
     }
   }
 
-  /// Answers which of the undrained targets are not to be up.
+  /// Answers the question which of the undrained targets will not be up.
   void respond_peers(const std::string& payload) {
     const auto request = receive_change();
     CHECK(request.topic() == "resource.peers");
     bus.respond(request, payload);
   }
 
-  /// What a change prints that makes this request and succeeds.
+  /// Runs a change that sends this request and succeeds, and returns its output.
   std::string change_output(const std::vector<std::string>& arguments, const std::string& topic,
                             const nlohmann::json& payload) {
     const auto outcome = run_with(arguments, [&] {

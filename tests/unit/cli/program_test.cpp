@@ -156,7 +156,7 @@ TEST_SUITE("program") {
     });
     CHECK(outcome.status == 0);
     CHECK(outcome.out == "avail 4\ndrained 3\nexclude 1\n");
-    // As of a variable that is not set.
+    // An empty --at, as from a variable that is not set, is refused.
     CHECK(run({"--uri", uri, "status", "--at", ""}, {}, timeout).status == 2);
   }
 
@@ -347,7 +347,7 @@ TEST_SUITE("program") {
   TEST_CASE_FIXTURE(ProgramFixture, "--timeout bounds the wait for an answer") {
     for (const std::vector<std::string>& command :
          {std::vector<std::string>{"--timeout", "0.5s", "cluster"}, {"cluster", "--timeout=500ms"}}) {
-      // The time has to suffice for the request to arrive on a busy machine.
+      // The timeout must suffice for the request to arrive on a busy machine.
       const Outcome outcome = run_with(command, [&] { bus.receive(); });
       CHECK(outcome.status == 1);
       CHECK(outcome.err == "resourcectl: resource.cluster: no answer from " + uri + " within 0.5 s\n");
@@ -366,7 +366,7 @@ TEST_SUITE("program") {
       CHECK(outcome.status == 1);
       CHECK(outcome.err == error + '\n');
     };
-    // Responds until the command ends, which sends another request.
+    // Responds until the command ends: its cancellation is the next request.
     const auto go_on_and_on = [&] {
       const auto request = bus.receive();
       while (bus.quiet(client::Milliseconds(1))) bus.respond(request, events, true);
@@ -385,7 +385,7 @@ TEST_SUITE("program") {
       check_error(run_with({"eventlog", "-t", "600ms"}, [&] { bus.receive(); }),
                   "resourcectl: resource.journal: no answer from " + uri + " within 600ms");
     }
-    // On a machine under load the bus itself may pause for longer than the timeout of the command, so retry.
+    // On a machine under load the bus itself may pause for longer than the timeout of the command: retry.
     constexpr int tries = 10;
     SUBCASE("it stops in the middle") {
       timeout = client::Milliseconds(100);
@@ -414,7 +414,7 @@ TEST_SUITE("program") {
     };
     SUBCASE("it goes on and on") {
       timeout = client::Milliseconds(50);
-      // 20 times the timeout of a single answer.
+      // The history may take 20 times the timeout of a single answer.
       check_most({"eventlog"}, "1s");
     }
     SUBCASE("it goes on for longer than was asked for") {
@@ -427,7 +427,7 @@ TEST_SUITE("program") {
         outcome = run_with({"eventlog", "-F", "-w", "undrain"}, [&] {
           const auto request = bus.receive();
           bus.respond(request, R"({"events":[]})", true);
-          // Longer than the time limit of the whole history.
+          // Wait for longer than the time limit of the whole history.
           (void)bus.quiet(20 * timeout + client::Milliseconds(100));
           bus.respond(request, R"({"events":[{"timestamp":1,"name":"undrain"}]})", true);
         });

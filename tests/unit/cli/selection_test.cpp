@@ -42,7 +42,7 @@ json payload(const char* ranks, const json& hosts) {
           {"partitions", {{"batch", partition("0-3")}, {"debug", partition("")}}}};
 }
 
-/// node[0-7]; 5 and 7 are excluded.
+/// node[0-7], of which 5 and 7 are excluded.
 const Status eight = proto::topics::parse_status(payload("0-7", {"node[0-7]"}));
 
 std::string ranks(const std::string& text, Excluded excluded = Excluded::kept) {
@@ -113,11 +113,11 @@ TEST_SUITE("selection") {
   TEST_CASE("a request names hosts, which stay the same when ranks are renumbered") {
     CHECK(select_targets("property:gpu", eight).request == "node[2-3]");
     CHECK(select_targets("1", eight).request == "node1");
-    // Several ranks on a host: the host would name all of them.
+    // With several ranks on a host, its name would select all of them, so the request has the rank.
     const auto shared = proto::topics::parse_status(payload("0-7", {"node[0-3],node[0-3]"}));
     CHECK(select_targets("1", shared).request == "1");
     CHECK(select_targets("node1", shared).request == "1,5");
-    // Hosts that read as ranks would name others.
+    // Hosts whose names read as ranks: the request has the rank, as their names would select other targets.
     const auto numbers = proto::topics::parse_status(payload("0-7", {"[7-9]", "[0-4]"}));
     CHECK(select_targets("host:7", numbers).request == "0");
   }
@@ -141,11 +141,12 @@ TEST_SUITE("selection") {
     CHECK(refusal("host:3", numbers) == "unknown host: 3");
     CHECK(refusal("rank:8", numbers) == "idset is out of range");
     CHECK(refusal("rank:0003", numbers).starts_with("\"0003\" is not an idset"));
-    // Without leading zeros a name is a rank in every request.
+    // A host name that is a number without leading zeros is read as a rank in requests, so the request has
+    // the rank.
     const Status bare = proto::topics::parse_status(payload("0-7", {"[1-8]"}));
     CHECK(refusal("3", bare) == "3 may mean ranks, which are 4, or 3 by name: say rank:3 or host:3");
     CHECK(select_targets("host:3", bare).request == "2");
-    // Where each number is the rank of its own host, nothing is in doubt.
+    // If each number is the rank of the host of that name, it is unambiguous.
     const Status same = proto::topics::parse_status(payload("0-7", {"[0-7]"}));
     CHECK(select_targets("3", same).request == "3");
     CHECK(ranks("3") == "3");

@@ -1,4 +1,4 @@
-// The columns of text on a terminal, and text for terminals without UTF-8.
+// Columns that a text takes on a terminal, and texts for terminals without UTF-8.
 #include "cli/views/text_width.hpp"
 
 #include <sstream>

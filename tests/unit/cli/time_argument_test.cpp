@@ -1,4 +1,4 @@
-// Times on a command line. date(1) of the system is the judge of calendars and zones.
+// Times on a command line. The reference for calendars and zones is date(1) of the system.
 #include "cli/commands/time_argument.hpp"
 
 #include <cstdio>
@@ -34,7 +34,7 @@ double by_date(const std::string& text) {
   return static_cast<double>(seconds);
 }
 
-/// Sets the local zone, and sets it back at the end.
+/// Sets the local time zone; the destructor restores it.
 class Zone {
  public:
   explicit Zone(const char* name) {

@@ -51,7 +51,7 @@ const std::filesystem::path vectors = RESOURCED_VECTORS;
 }  // namespace
 
 TEST_SUITE("tool kit") {
-  // Compared with the output of flux R decode 0.88 for the same R and options.
+  // The expected output is that of flux R decode 0.88 for the same R and options.
   TEST_CASE("R decode has the short options of flux R decode, and prints all that is asked for") {
     const auto r =
         encode({"-r", "0-3", "-c", "0-1", "-g", "0", "-H", "a[0-3]", "-p", "batch:0-1", "-p", "x:2"});
@@ -266,7 +266,7 @@ TEST_SUITE("tool kit") {
     const auto file = directory.file("R.json");
     std::ofstream(file) << encode({"-r", "0-9", "-c", "0-7", "-H", "n[0-9]", "-p", "fast:0-1"});
     CHECK(output({"feasibility", "--R", file, "slot=10/core=5"}, "") == "feasible\n");
-    // Each of the ten nodes has room for one slot.
+    // Each of the ten nodes has room for one slot only.
     const auto outcome = run({"feasibility", "--R", file, "slot=20/core=5"});
     CHECK(outcome.status == 1);
     CHECK(outcome.out.empty());

@@ -1,4 +1,4 @@
-// resourcectl as a function: unknown words, pings, properties, the expiration, and the abilities of a
+// resourcectl as a function: unknown words, pings, properties, the expiration, and the capabilities of a
 // terminal.
 #include <cerrno>
 #include <cstdlib>
@@ -24,7 +24,7 @@ using test::run;
 
 namespace {
 
-/// A variable of the environment, as long as this lives.
+/// Sets an environment variable for the lifetime of this object.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -47,7 +47,7 @@ class Variable {
   std::optional<std::string> before_;
 };
 
-/// node[0-3], of which 1 and 3 have the property gpu and 3 the property big; it expires at 1700007200.
+/// node[0-3]: 1 and 3 have the property gpu, 3 has the property big; the expiration is 1700007200.
 constexpr const char* with_properties =
     R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-3","children":{"core":"0"}}],)"
     R"("nodelist":["node[0-3]"],"properties":{"gpu":"1,3","big":"3"},"starttime":0.0,)"
@@ -94,10 +94,10 @@ TEST_SUITE("usage") {
     check({"status", "--forma={state}"},
           "unknown option \"--forma\", did you mean --format? See resourcectl status --help");
     check({"status", "-Z"}, "unknown option \"-Z\": see resourcectl status --help");
-    // The value of an option is no command, and neither is a word behind the dashes.
+    // Neither the value of an option nor a word after -- is taken for a command.
     check({"drain", "--from", "--until", "1h", "--xyzzy", "x"},
           "unknown option \"--xyzzy\": see resourcectl drain --help");
-    // Both options are known, and exclude each other.
+    // Two known options that exclude each other.
     check({"feasibility", "slot=1/core=1", "--jobspec", "x"},
           "Exactly 1 option from [SHAPE,--jobspec] is required and 2 were given");
     check({"feasibility", "--jobspc", "x"},
@@ -154,7 +154,7 @@ TEST_SUITE("usage") {
     for (const auto& [name, is_utf8] : {std::pair("C.UTF-8", true),
                                         {"C", false},
                                         {"POSIX", false},
-                                        // Locales that this machine has not.
+                                        // Locales that this machine does not have.
                                         {"xx_XX.utf8", true},
                                         {"xx_XX.UTF-8@x", true},
                                         {"xx_XX", false},
@@ -163,7 +163,7 @@ TEST_SUITE("usage") {
       const Variable set("LANG", name);
       CHECK(unicode(true) == is_utf8);
       CHECK(unicode(false) == is_utf8);
-      // LC_ALL comes first.
+      // LC_ALL precedes LANG.
       const Variable all("LC_ALL", is_utf8 ? "C" : "C.UTF-8");
       CHECK(unicode(true) == !is_utf8);
     }
@@ -183,7 +183,7 @@ TEST_SUITE("usage") {
     CHECK(three.out.find(fmt::format("--- {} ping statistics ---\n3 sent, 3 answered, 0% lost, time ",
                                      uri)) != std::string::npos);
     CHECK(three.out.find("\nrtt min/avg/max = ") != std::string::npos);
-    // The default without a terminal, and JSON, have no summary.
+    // The default without a terminal, and JSON, have no summary of the pings.
     CHECK(run_with({"ping"}, [&] { answer(1); }).out.find("---") == std::string::npos);
     const Outcome as_json = run_with({"ping", "--json", "-c", "2", "-i", "1ms"}, [&] { answer(2); });
     CHECK(as_json.out.find("---") == std::string::npos);
@@ -215,7 +215,7 @@ TEST_SUITE("usage") {
     CHECK(request({"node[1-2]", "fast"}) == std::pair<json, json>("fast", "node[1-2]"));
     CHECK(request({"0-3", "fast"}) == std::pair<json, json>("fast", "0-3"));
     CHECK(request({"all", "fast"}).first == "fast");
-    // Neither names targets: the daemon says what is wrong with the second one.
+    // If neither argument names targets, the daemon refuses the second one.
     CHECK(request({"fast", "other"}) == std::pair<json, json>("fast", "other"));
     CHECK(request({"--name", "node1", "node2"}) == std::pair<json, json>("node1", "node2"));
     const Outcome both = run_with({"property", "add", "node1", "node2"},

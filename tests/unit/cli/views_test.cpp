@@ -1,4 +1,4 @@
-// The output of status, drain, list and info for payloads of the daemon.
+// Output of status, drain, list and info for payloads of the daemon.
 #include "cli/views/views.hpp"
 
 #include <cstdlib>
@@ -258,7 +258,7 @@ TEST_SUITE("views") {
     CHECK(info_line(sched_resources(payload, filter).counts()) == "3 Nodes, 12 Cores, 3 GPUs");
     payload["reported"] = "";
     CHECK(sched_lines("free,up", "", payload) == "free 0 0 0\nup 5 20 5 node[0,4-7]\n");
-    // An instance of Flux has no such key: its job manager reports about all.
+    // A Flux instance has no key `reported`: its job manager reports about all targets.
     CHECK(sched_lines("up") == "up 0 0 0\n");
     CHECK(sched_lines("all") == sched_lines(""));
     payload["reported"] = 1;
@@ -319,7 +319,7 @@ TEST_SUITE("views") {
 }
 
 TEST_SUITE("moves") {
-  // 6 moves from gpu to debug, 5 from gpu to the rest, 7 from the rest to debug.
+  // Target 6 moves from gpu to debug, 5 from gpu to no partition, 7 from no partition to debug.
   json divided() {
     auto payload = status();
     payload["partitions"] = {

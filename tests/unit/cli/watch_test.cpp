@@ -1,4 +1,4 @@
-// resourcectl status --watch and top, with the test in the role of the daemon.
+// resourcectl status --watch and top; the test plays the daemon.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr const char* none = R"({"events":[]})";
 
-/// The next request of a topic; what ends earlier ones is passed over.
+/// Returns the next request, which must be of this topic; skips cancellations of earlier requests.
 wire::Frames receive(wire::FakeBus& bus, const std::string& topic) {
   for (;;) {
     auto request = bus.receive();
@@ -47,7 +47,7 @@ TEST_CASE_FIXTURE(ProgramFixture, "the table comes after events, and after the j
     CHECK(json::parse(journal.payload()) == json{{"after", 7}});
     bus.respond(journal, R"({"events":[],"last":7})", true);
     bus.respond(receive(bus, "resource.status"), status_payload);
-    // Nothing is printed for an event that changes nothing.
+    // An event that does not change the table prints nothing.
     bus.respond(journal, R"({"events":[{"timestamp":1,"name":"x"}],"last":8})", true);
     bus.respond(receive(bus, "resource.status"), status_payload);
     bus.fail(journal, ENODATA, "the daemon stops");
@@ -55,7 +55,7 @@ TEST_CASE_FIXTURE(ProgramFixture, "the table comes after events, and after the j
     CHECK(json::parse(again.payload()) == json{{"after", 8}});
     bus.respond(again, R"({"events":[],"last":8})", true);
     bus.respond(receive(bus, "resource.status"), status_payload);
-    // The daemon has another log now, where this one is an event of the future.
+    // The daemon has another log now, which does not have event 8 yet.
     bus.fail(again, ENODATA, "the daemon stops");
     bus.fail(receive(bus, "resource.journal"), EINVAL, "after: there is no event 8");
     CHECK(json::parse(receive(bus, "resource.journal").payload()).contains("since"));

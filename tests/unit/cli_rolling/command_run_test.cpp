@@ -1,4 +1,4 @@
-// Commands of rolling work: what is kept of their end, and how an earlier one is found.
+// Commands of rolling work: the record of their end, and how an earlier command is found.
 #include "cli/rolling/command_run.hpp"
 
 #include <chrono>
@@ -57,7 +57,7 @@ TEST_CASE("an earlier command that has not said its process yet is waited for, a
   Started it(dir, {"true"});
   it.loop.run_one();
   CHECK(!it.has_ended);
-  // It was killed before it could begin.
+  // The earlier command was killed before it recorded its process.
   earlier.reset();
   it.until_ended();
   CHECK(!it.failure);

@@ -139,7 +139,7 @@ TEST_CASE("nodes that somebody else has drained are skipped, and stay drained") 
   CHECK(plan.nodes()[0].step == Step::skipped);
   CHECK(plan.nodes()[0].why == "drained already: fan");
   CHECK(plan.nodes()[1].why == "excluded");
-  // Somebody else was faster.
+  // Another operator drains the node before this plan's request arrives.
   drain(status, "2", "disk");
   plan.refused(2);
   CHECK(text_of(plan.look(status)).empty());
@@ -217,7 +217,7 @@ TEST_CASE("with reboot a node is ready only after it was offline") {
   (void)plan.look(status);
   undrain(status, "0");
   plan.undrained(0);
-  // A command that waits for the reboot itself.
+  // The command of node 1 waits for the reboot itself.
   work(1);
   CHECK(text_of(plan.has_rebooted(1)).empty());
   CHECK(text_of(plan.has_run(1)) == "wait_ready 1");
@@ -250,7 +250,7 @@ TEST_CASE("the first failure stops new nodes; those at work are finished, the fa
   CHECK(plan.is_over());
   CHECK_FALSE(plan.is_complete());
 
-  // The next run tries the failed node again, under the drain that it has.
+  // The next run tries the failed node again, and keeps its drain.
   undrain(status, "0");
   drain(status, "0", "rolling: the command ended with status 1");
   Plan next(at_most(2), plan.nodes());
@@ -380,7 +380,7 @@ TEST_CASE("a later drain shows that the claim of an earlier run has ended, whate
     status.drains = {{IdSet{0}, wall_time(1000.0), reason}};
     Plan same(at_most(1), {left});
     CHECK(text_of(same.look(status)) == "wait_ready 0");
-    // Ended and begun again under the eyes of this run.
+    // Another drain has replaced this one while the plan is running.
     status.drains.front().timestamp = wall_time(1007.0);
     CHECK(text_of(same.look(status)).empty());
     CHECK(same.nodes()[0].step == Step::skipped);

@@ -1,5 +1,5 @@
 // Rolling work in a simulated cluster: nodes go down, other operators drain and undrain, schedulers allocate,
-// answers are lost, and the program is killed at any step and run again.
+// answers are lost, and the program is killed at any step and started again.
 #include <map>
 #include <optional>
 #include <random>
@@ -34,7 +34,7 @@ class World {
 
   unsigned draw(unsigned below) { return static_cast<unsigned>(random_() % below); }
 
-  /// One thing happens, of the cluster or of the program.
+  /// Lets one thing happen, in the cluster or in the program.
   void step(bool is_calm) {
     if (!is_calm && draw(3) == 0) {
       disturb();
@@ -49,7 +49,7 @@ class World {
   [[nodiscard]] bool is_over() const { return plan_->is_over() && pending_.empty(); }
   [[nodiscard]] bool is_complete() const { return plan_->is_complete(); }
   void restart() {
-    // What was sent may still arrive, but no answer is heard.
+    // Requests in flight may still take effect, but their answers are lost.
     for (const Action& action : pending_) {
       if (draw(2) == 0) apply_blindly(action);
     }
@@ -112,7 +112,7 @@ class World {
     return drains_.contains(node) || !online_.contains(node);
   }
 
-  /// The nodes of each budget of which this one is part.
+  /// The nodes that share a budget with this one.
   [[nodiscard]] std::vector<unsigned> group_of(unsigned node) const {
     std::vector<unsigned> group;
     const bool by_rack = !rules_.by.empty();
@@ -132,7 +132,7 @@ class World {
         }
         break;
       case 1:
-        // Other operators end their own drains, and now and then those of this work.
+        // Other operators undrain their own nodes, and sometimes those of this work.
         if (drains_.contains(node) && (others_.contains(node) || draw(8) == 0)) {
           if (!others_.contains(node)) ++taken_[node];
           drains_.erase(node);
@@ -146,7 +146,7 @@ class World {
         online_.insert(node);
         break;
       case 4:
-        // Now and then by a scheduler that has yet to see the drain.
+        // Sometimes a scheduler allocates before it learns of the drain.
         if (!is_away(node) || draw(4) == 0) allocated_.insert(node);
         break;
       default:
@@ -187,8 +187,7 @@ class World {
     }
   }
 
-  /// The drain was decided on the present state: with it no more than the budget are away, unless the node
-  /// was away already.
+  /// Checks a drain against the present state: the budget is kept, unless the node was away already.
   void check_budget(unsigned node) const {
     if (is_away(node)) return;
     const std::vector<unsigned> group = group_of(node);
@@ -210,7 +209,7 @@ class World {
     record();
   }
 
-  /// Waits and commands end when their time has come.
+  /// Whether the action can end now: a wait when its condition holds, a command when it has ended.
   bool can_end(const Action& action) {
     const auto node = static_cast<unsigned>(action.node);
     switch (action.kind) {
@@ -239,7 +238,7 @@ class World {
     return true;
   }
   bool undrain(unsigned node) {
-    // The planner has seen its own drain. Another operator may have ended it and begun one since.
+    // The planner has seen its own drain, but another operator may have ended it and drained the node again.
     if (!drains_.contains(node)) return false;
     drains_.erase(node);
     others_.erase(node);
@@ -250,7 +249,7 @@ class World {
     const auto node = static_cast<unsigned>(action.node);
     if (action.kind == Action::Kind::drain) (void)drain(node);
     if (action.kind == Action::Kind::undrain) (void)undrain(node);
-    // A command that was started goes on.
+    // A command that was started goes on when the program is killed.
     if (action.kind == Action::Kind::run) start(node);
   }
 
@@ -259,7 +258,7 @@ class World {
     switch (action.kind) {
       case Action::Kind::drain: {
         const bool is_done = drain(node);
-        // Now and then the answer is lost.
+        // Sometimes the answer is lost.
         if (draw(6) == 0) return plan_->answered(node);
         return is_done ? plan_->answered(node) : plan_->refused(node);
       }
@@ -282,14 +281,14 @@ class World {
   std::mt19937 random_;
   Rules rules_;
   std::map<unsigned, std::string> drains_;
-  /// Drained by other operators.
+  /// Nodes that other operators have drained.
   std::set<unsigned> others_;
   std::set<unsigned> online_;
   std::set<unsigned> allocated_;
-  /// Commands that were started, and how often one was started for a node.
+  /// Nodes whose command was started, and the number of starts for each node.
   std::set<unsigned> commands_;
   std::map<unsigned, int> completed_;
-  /// How often others have ended a drain of this work.
+  /// The number of drains of this work that other operators have ended, for each node.
   std::map<unsigned, int> taken_;
 
   std::optional<Plan> plan_;

@@ -1,4 +1,4 @@
-// The state of rolling work on disk.
+// The state of rolling work in a file.
 #include "cli/rolling/state_file.hpp"
 
 #include <cstddef>
@@ -91,7 +91,7 @@ TEST_CASE("other spellings of a URI or of targets are the same work") {
   for (const char* const targets : {"n3,n1,n0", "n[0-1],n3", "n[0,1],n[3,3]"})
     CHECK(default_state_path({work.uri, targets, {"true"}}) == path);
   CHECK(default_state_path({work.uri, "n[0-1,4]", {"true"}}) != path);
-  // The daemons of a cluster.
+  // URIs of several cluster members: their order and repetitions do not matter.
   CHECK(default_state_path({"tcp://b:1,ipc://" + root + "/./a", "n0", {}}) ==
         default_state_path({"ipc://" + root + "/a,tcp://b:1,tcp://b:1", "n0", {}}));
   CHECK(default_state_path({"tcp://b:1,tcp://a:1", "n0", {}}) != default_state_path({"tcp://b:1", "n0", {}}));

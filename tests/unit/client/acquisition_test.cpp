@@ -1,4 +1,4 @@
-// Acquiring resources as a scheduler (RFC 28): the first response, changes, errors, and the return of the
+// Acquisition of resources by a scheduler (RFC 28): the first response, changes, errors, and a return of the
 // daemon.
 #include "client/acquisition.hpp"
 
@@ -33,7 +33,7 @@ std::string first_response(const std::string& up) {
   return json{{"resources", json::parse(four_nodes)}, {"up", up}}.dump();
 }
 
-/// Records each call as a line.
+/// Records each callback as a line.
 class Recorder : public client::AcquisitionObserver {
  public:
   std::vector<std::string> calls;
@@ -71,7 +71,7 @@ struct AcquisitionFixture {
   Connection connection{"ipc://" + directory.file("bus")};
   Recorder recorder;
 
-  /// Processes messages until this many calls were made, and returns them.
+  /// Processes messages until this many callbacks were made, and returns them.
   Calls calls(std::size_t count) {
     wire::pump(connection, [&] { return recorder.calls.size() >= count; });
     return recorder.take();

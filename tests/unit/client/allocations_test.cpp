@@ -1,4 +1,4 @@
-// Telling the daemon what a scheduler allocates and frees: the requests, and the answers with their errors.
+// A scheduler reports what it allocates and frees: the requests, and the answers with their errors.
 #include "client/allocations.hpp"
 
 #include <cerrno>
@@ -25,7 +25,7 @@ struct AllocationsFixture {
   test::TempDir directory;
   FakeBus bus{"ipc://" + directory.file("bus")};
   Connection connection{"ipc://" + directory.file("bus")};
-  /// The errno of the last answer.
+  /// The errno of the last answer; 0 for success.
   std::optional<int> answer;
   Connection::Handler handler = [this](const Response& response) {
     answer = response.ok() ? 0 : response.error().errnum();

@@ -48,7 +48,7 @@ TEST_SUITE("backoff") {
       Backoff backoff({Milliseconds(10000), Milliseconds(10000)});
       pauses.push_back(backoff.next(random));
     }
-    // Five seconds in tenths: a hundred of the thousand fall into each on average.
+    // The pauses are spread over five seconds: each tenth gets about a hundred of the thousand.
     for (int tenth = 0; tenth < 10; ++tenth) {
       CAPTURE(tenth);
       const auto from = Milliseconds(5000 + 500 * tenth);

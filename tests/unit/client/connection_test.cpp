@@ -1,4 +1,4 @@
-// The requests of a connection, and its handling of responses (RFC 3, RFC 6).
+// Requests of a connection, and its handling of responses (RFC 3, RFC 6).
 #include "client/connection.hpp"
 
 #include <cerrno>
@@ -32,14 +32,15 @@ struct ConnectionFixture {
   FakeBus bus{uri};
   Connection connection{uri};
 
-  /// Runs f, which uses the connection, in another thread, and the part of the daemon in this one.
+  /// Runs `f`, which uses the connection, in another thread, and `daemon`, which plays the daemon, in this
+  /// one.
   template <class F, class G>
   void with_daemon(F&& f, G&& daemon) {
     std::thread thread(f);
     try {
       daemon();
     } catch (...) {
-      // Close the bus, which ends the client.
+      // Closing the bus ends the client.
       bus.close();
       thread.join();
       throw;
@@ -63,7 +64,7 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-/// Every response to a request, in the order of arrival.
+/// Records every response to a request, in the order of arrival.
 struct Record {
   std::vector<std::string> lines;
   Connection::Handler handler() {
@@ -102,7 +103,7 @@ TEST_SUITE("connection") {
     REQUIRE(plain.parts.size() == 4);
     CHECK(plain.parts[1].empty());
     CHECK(plain.parts[2] == "resource.status");
-    // magic, version, request, topic and route; userid unknown, no roles; any node; matchtag 1
+    // PROTO: magic, version, request, flags topic and route; userid unknown, no roles; any node; matchtag 1
     CHECK(hex(plain.parts[3]) ==
           "8e010109"
           "ffffffff"
@@ -161,7 +162,7 @@ TEST_SUITE("connection") {
     CHECK(errnum == ETIMEDOUT);
     CHECK(text == "resource.status: no answer from " + uri + " within 0.02 s");
 
-    // The late answer is discarded, and not taken as the answer to the next call.
+    // The late answer is discarded, and not taken for the answer to the next call.
     const auto late = bus.receive(connection);
     bus.respond(late, R"({"late":1})");
     Record record;
@@ -173,7 +174,7 @@ TEST_SUITE("connection") {
     CHECK(record.lines == std::vector<std::string>{R"({"pong":1} (last))"});
   }
 
-  TEST_CASE("nobody there is said at once, with the reason") {
+  TEST_CASE("a daemon that is not there is reported at once, with the reason") {
     const test::TempDir directory;
     int errnum = 0;
     SUBCASE("no socket") {
@@ -218,7 +219,7 @@ TEST_SUITE("connection") {
       for (int i = 0; i < attempts; ++i) {
         const wire::RawSocket peer = listener.accept();
         peer.send(wire::zmtp_greeting() + wire::zmtp_ready({{"Socket-Type", "ROUTER"}, {"Identity", ""}}));
-        // Wait for the first bytes of the client before the end.
+        // Wait for the first bytes of the client before ending the connection.
         wire::await_zmtp_hello(peer);
       }
     });
@@ -226,13 +227,13 @@ TEST_SUITE("connection") {
       Connection connection("ipc://" + path);
       int errnum = 0;
       last_error([&] { connection.connect(); }, &errnum);
-      // Depending on timing, connect() may not notice the end.
+      // Depending on timing, connect() may not notice that the connection has ended.
       CHECK((errnum == 0 || errnum == ECONNRESET || errnum == ECONNREFUSED));
     }
     server.join();
   }
 
-  TEST_CASE("addresses that are none are refused") {
+  TEST_CASE("invalid addresses are refused") {
     for (const auto* uri : {"nonsense", "udp://1.2.3.4:5", "ipc://", "tcp://host", "tcp://*:5", "local://"}) {
       CAPTURE(uri);
       int errnum = 0;
@@ -297,7 +298,7 @@ TEST_SUITE("connection") {
     CHECK(forgotten.lines.empty());
   }
 
-  TEST_CASE_FIXTURE(ConnectionFixture, "what is no message of this protocol, or for nobody, is passed over") {
+  TEST_CASE_FIXTURE(ConnectionFixture, "invalid messages, and responses to no request, are ignored") {
     Record record;
     connection.send("resource.status", record.handler());
     const auto request = bus.receive(connection);
@@ -309,7 +310,7 @@ TEST_SUITE("connection") {
     auto stray = request;
     stray.parts.back()[19] = 99;
     bus.respond(stray, R"({"stray":1})");
-    bus.send_parts(request.parts);  // a request, where only responses make sense
+    bus.send_parts(request.parts);  // a request, where a client expects only responses
     bus.respond(request, R"({"mine":1})");
     wire::pump(connection, [&] { return !record.lines.empty(); });
     CHECK(record.lines == std::vector<std::string>{R"({"mine":1} (last))"});
@@ -381,8 +382,8 @@ TEST_SUITE("connection") {
   TEST_CASE_FIXTURE(
       ConnectionFixture,
       "the descriptor stays readable until everything is read, whatever else is done in between") {
-    // Sending reads the state of the socket, which may consume the edge of ZMQ_FD for a response that arrives
-    // at that moment.
+    // Sending reads the state of the socket, and may so consume the edge of ZMQ_FD for a response that
+    // arrives at that moment.
     Record record;
     connection.send("resource.status", record.handler());
     auto request = bus.receive(connection);

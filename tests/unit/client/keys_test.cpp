@@ -22,7 +22,7 @@ using client::ConnectionOptions;
 
 namespace {
 
-/// A ROUTER on its own port, with CURVE if it has keys. It does not answer: the tests only check whether a
+/// A ROUTER on its own port, with CURVE if it has keys. It answers nothing: the tests only check whether a
 /// client connects.
 class Server {
  public:
@@ -82,7 +82,7 @@ Error ended(const std::string& key_file) {
                                     key_file)};
 }
 
-/// Either end may notice first that only one of them uses CURVE, so both errors are accepted.
+/// Either side may notice first that only one of them uses CURVE, so both errors are accepted.
 void check_refused(Connection& connection, const std::vector<Error>& either) {
   const Error error = KeysFixture::error_of(connection);
   CAPTURE(error.what());
@@ -152,7 +152,7 @@ TEST_SUITE("keys") {
                    ended(settings.key_file)});
   }
 
-  TEST_CASE_FIXTURE(KeysFixture, "nobody there is still nobody there") {
+  TEST_CASE_FIXTURE(KeysFixture, "with keys, a daemon that is not there is reported as without") {
     std::string uri;
     {
       Server server(nullptr);

@@ -1,5 +1,5 @@
-// The actions that a handler may take on the objects that called it, and the end of its calls: the contract
-// of client/connection.hpp and client/acquisition.hpp. Most useful with AddressSanitizer.
+// Actions that a handler may take on the objects that call it, and the end of its calls: the contract of
+// client/connection.hpp and client/acquisition.hpp. AddressSanitizer makes violations visible.
 #include <algorithm>
 #include <cerrno>
 #include <functional>
@@ -64,11 +64,11 @@ struct Lifetimes {
   std::optional<FakeBus> bus{std::in_place, uri};
   std::unique_ptr<Connection> connection = std::make_unique<Connection>(uri);
 
-  /// Processes messages up to the answer to a request that is sent last. Returns the topics of the requests
-  /// before it.
+  /// Sends a request and processes messages until it is answered. Returns the topics of the requests before
+  /// it.
   std::vector<std::string> settle() {
     bool answered = false;
-    // An attempt to connect may have begun before the daemon was there.
+    // The request waits: an attempt to connect may have begun before the daemon was there.
     connection->send(
         "test.settle", [&](const Response&) { answered = true; }, waiting());
     std::vector<std::string> topics;
@@ -282,8 +282,9 @@ TEST_SUITE("lifetimes") {
     CHECK(later == 0);
   }
 
-  TEST_CASE_FIXTURE(Lifetimes, "what a handler holds may call back when it goes") {
-    // Like an object whose destructor cancels its requests and timers.
+  TEST_CASE_FIXTURE(Lifetimes,
+                    "objects that a handler holds may call the connection when they are destroyed") {
+    // An object whose destructor cancels its requests and timers.
     struct Owner {
       Connection& connection;
       Connection::RequestId request = 0;
@@ -386,7 +387,7 @@ TEST_SUITE("lifetimes") {
     std::optional<client::TargetWait> wait;
     client::TargetWaitOptions options;
     options.targets = "node[0-3]";
-    // Too long for the space inside a string: freed memory is noticed.
+    // The text is too long for the space inside a string object, so a use of freed memory is noticed.
     std::string told(100, '-');
     wait.emplace(*connection, options, [&, text = std::string(100, '+')](const std::optional<Error>& error) {
       wait.reset();

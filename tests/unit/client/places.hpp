@@ -1,4 +1,4 @@
-// A client with two URIs, and the daemons behind them.
+// A client with two URIs, and the daemons at them.
 #pragma once
 
 #include <cerrno>
@@ -41,7 +41,7 @@ struct Places {
     wire::pump(connection, [&] { return !answers.empty(); });
     return std::exchange(answers, {});
   }
-  // Answers the question whether the daemon leads.
+  // Answers the question which daemon leads: this one does.
   static void lead(FakeBus& bus, Connection& connection, const std::string& payload = "{}") {
     const Frames request = bus.receive(connection);
     REQUIRE(request.topic() == "resource.leader");

@@ -1,4 +1,4 @@
-// A connection with several URIs whose leader ends, hangs or cannot commit.
+// A connection with several URIs whose leader ends, does not answer, or cannot commit.
 #include <cerrno>
 #include <chrono>
 #include <optional>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr const char* unloaded = "the resource module was unloaded";
 
-/// A daemon behind a local: URI that leads, and answers nothing after it has said so.
+/// A daemon at a local: URI that says that it leads, and answers nothing afterwards.
 struct SilentLocal {
   explicit SilentLocal(const std::string& path)
       : listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
@@ -70,14 +70,14 @@ struct SilentLocal {
 };
 
 #if defined(RESOURCED_SANITIZED)
-// UndefinedBehaviorSanitizer opens a pipe to look at the type of an exception, and takes one for broken
-// without.
+// UndefinedBehaviorSanitizer opens a pipe to examine the type of an exception, and reports an error if it
+// cannot.
 constexpr bool sanitizer_needs_descriptors = true;
 #else
 constexpr bool sanitizer_needs_descriptors = false;
 #endif
 
-/// While it lives, the process gets no further descriptor.
+/// While this object lives, the process cannot open further descriptors.
 struct NoDescriptors {
   NoDescriptors() {
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(Places, "a question that the leader ends as it shuts down goes
     ask(connection, "resource.report");
     lead(bus, connection);
     bus.fail(expect(bus, connection, "resource.report"), ECANCELED, unloaded);
-    // A change that is asked for now waits for the next leader.
+    // A change that is sent from now on waits for the next leader.
     wire::pump(connection, [&] { return !connection.connected(); });
     ask(connection, "resource.drain");
     connection.process();
@@ -172,7 +172,7 @@ TEST_CASE_FIXTURE(Places, "questions pass a change that is put off, and later ch
   ask(connection, "resource.drain");
   lead(bus, connection);
   bus.fail(expect(bus, connection, "resource.drain"), EAGAIN, "etcd has no majority");
-  // Responses come in order: the refusal is there before the first of these.
+  // Responses arrive in order: the refusal comes before the first of these responses.
   for (const char* const at : {"{\"at\":1}", "{\"at\":2}"}) {
     ask(connection, "resource.status");
     bus.respond(expect(bus, connection, "resource.status"), at);

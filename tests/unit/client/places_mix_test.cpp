@@ -1,5 +1,5 @@
-// A connection with the URIs of daemons that do not form one cluster: an error, as each change would be in
-// one of the clusters at random.
+// A connection with URIs of daemons that do not form one cluster is an error, as each change would go to one
+// of the clusters at random.
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ struct TwoLeaders : Places {
   FakeBus other{second};
   Connection connection{both};
 
-  /// Each answers the question whether it leads once both have it.
+  /// Both daemons say that they lead, once both have been asked.
   void claim(const std::string& of_one, const std::string& of_other) {
     const Frames question = expect(one, connection, "resource.leader");
     lead(other, connection, of_other);

@@ -1,5 +1,5 @@
-// A connection with several URIs: it finds the daemon that leads, follows it to another place, and sends
-// again what may be sent again, and nothing else.
+// A connection with several URIs: it finds the leader, follows it to another endpoint, and repeats only the
+// requests that may be repeated.
 #include "places.hpp"
 
 #include <cerrno>
@@ -29,16 +29,16 @@ TEST_CASE_FIXTURE(Places, "a request reaches the daemon that listens, and waits 
   {
     FakeBus bus(second);
     ask(connection, "resource.drain");
-    // Of a version that does not know the question.
+    // A daemon of a version without the topic resource.leader.
     bus.fail(expect(bus, connection, "resource.leader"), ENOSYS);
     bus.respond(expect(bus, connection, "resource.drain"), "{\"at\":2}");
     CHECK(answer(connection) == "{\"at\":2}");
-    // A change that is sent, and not answered, may have been made.
+    // A change that was sent and not answered may have been made: it is not repeated.
     ask(connection, "resource.drain");
     (void)expect(bus, connection, "resource.drain");
   }
   CHECK(answer(connection).find(std::to_string(ECONNRESET) + "lost the connection") == 0);
-  // Nobody listens yet.
+  // No daemon listens yet.
   ask(connection, "resource.drain");
   FakeBus bus(first);
   lead(bus, connection);
@@ -52,7 +52,7 @@ TEST_CASE_FIXTURE(Places, "all daemons are asked, and the one that leads gets th
   Connection connection(both);
   ask(connection, "resource.status");
   follow(standby, connection);
-  // Nobody leads for a while: the standbys are asked again.
+  // No daemon leads for a while: the standbys are asked again.
   follow(leader, connection);
   follow(standby, connection);
   lead(leader, connection);
@@ -158,7 +158,7 @@ TEST_CASE_FIXTURE(Places, "a leader of a lower epoch is not followed") {
   FakeBus bus(second);
   ask(connection, "resource.status");
   lead(bus, connection, "{\"epoch\":6}");
-  // Of a version that does not know the question, or of one that is in no cluster any more.
+  // ENOSYS: a daemon of a version without the topic. No epoch: a daemon that has left its cluster.
   bus.fail(expect(bus, connection, "resource.leader"), ENOSYS);
   lead(bus, connection, "{}");
   lead(bus, connection, "{\"epoch\":8}");
@@ -191,7 +191,7 @@ TEST_CASE_FIXTURE(Places, "a scheduler does not acquire from a leader of a lower
            R"(","resources":{"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0"}}],)"
            R"("nodelist":["n0"],"starttime":0,"expiration":0}},"up":"0"})";
   };
-  // Of one URI, behind which the leader changes.
+  // A single URI, behind which the leader changes.
   FakeBus bus(first);
   Connection connection(first);
   client::AcquisitionObserver observer;

@@ -1,5 +1,5 @@
-// Why a daemon cannot be reached, also while the server of names does not answer, and hosts with an address
-// that does not answer.
+// Reasons why a daemon cannot be reached, also while the name server does not answer, and hosts with one
+// address that does not answer.
 #include "client/reachability.hpp"
 
 #include <atomic>
@@ -19,16 +19,16 @@
 
 namespace {
 
-/// Look-ups do not end while it is true.
+/// While true, look-ups of names do not return.
 std::atomic<bool> is_silent = false;
 
 }  // namespace
 
-// Takes the place of the C library's for this program.
+// Replaces getaddrinfo() of the C library in this program.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found) {
   using Function = decltype(&getaddrinfo);
   const auto next = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "getaddrinfo"));
-  // A numeric host is looked up without a server of names.
+  // A numeric host needs no name server.
   if ((hints->ai_flags & AI_NUMERICHOST) != 0) return next(node, service, hints, found);
   is_silent.wait(true);
   if (std::string(node) != "played.example") return next(node, service, hints, found);
@@ -110,7 +110,7 @@ TEST_CASE("an address whose program says nothing leaves time for the next one") 
 
 TEST_CASE("an address that does not take connections leaves time for the next one") {
   const Mute mute(0);
-  // The one that the backlog has room for.
+  // This connection fills the backlog.
   const int first = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = mute.address();
   REQUIRE(connect(first, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
@@ -118,7 +118,7 @@ TEST_CASE("an address that does not take connections leaves time for the next on
   close(first);
 }
 
-TEST_CASE("a name that there is not is told, and a port where nobody listens") {
+TEST_CASE("an unknown name is reported, and a port without a listener") {
   const Error unknown = explain(ConnectFailure::unreachable, "tcp://no-such-host.invalid:1", "");
   CHECK(unknown.errnum() == EHOSTUNREACH);
   CHECK(std::string(unknown.what())

@@ -1,4 +1,5 @@
-// [access] and [limits]: names become numbers when the file is read, and unknown ones are refused.
+// [access] and [limits]: names of users and groups become numbers when the file is read, and unknown ones are
+// refused.
 #include "config/access.hpp"
 
 #include <doctest/doctest.h>

@@ -16,7 +16,7 @@ using resourced::test::TempDir;
 
 namespace {
 
-/// The error of loading this text, configuration and inventory, without the directory of the file.
+/// Loads this text, configuration and inventory; returns its error without the directory of the file.
 Failure failure_of_text(const std::string& text) {
   const TempDir dir;
   const std::string file = dir.write("c.toml", text);
@@ -47,7 +47,7 @@ TEST_CASE("text without its quotes gets a hint in plain words") {
       {"hosts = \"node[0-7]", R"(; the quote is not closed: hosts = "node[0-7]")"},
       {"hosts = 'node[0-7]", R"(; the quote is not closed: hosts = 'node[0-7]')"},
       {"hosts = node[0-7]\"", R"(; text needs quotes: hosts = "node[0-7]")"},
-      // Other mistakes of TOML.
+      // Other mistakes of TOML, without a hint.
       {"[[resource.config", ""},
       {"hosts", ""},
       {"hosts =", ""},
@@ -70,7 +70,7 @@ TEST_CASE("a bad value is named by file, line and key") {
     std::string text;
     std::string beginning;  // beginning of the message
   } cases[] = {
-      // text that is not TOML, then unknown keys at every level
+      // Text that is not TOML, then unknown keys at every level.
       {"a table header without a key", "[=]\n", "c.toml:1:2: "},
       {"a letter after a key", "'a'\u048a = 1\n", "c.toml:1:4: "},
 
@@ -89,7 +89,7 @@ TEST_CASE("a bad value is named by file, line and key") {
        "c.toml:3: acquire.partition[0].target: unknown key"},
       {"a key with a newline stays on one line", "\"a\\nb\" = 1\n", "c.toml:1: \"a\\x0ab\": unknown table"},
 
-      // wrong types
+      // Wrong types.
       {"resource is no table", "resource = 1\n", "c.toml:1: resource: must be a table, not an integer"},
       {"config is no array", "[resource.config]\nhosts = \"a\"\n",
        "c.toml:1: resource.config: must be an array, not a table"},
@@ -117,7 +117,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       {"listen is a string", "[bus]\nlisten = \"ipc:///a\"\n",
        "c.toml:2: bus.listen: must be an array, not a string"},
 
-      // bad values
+      // Bad values.
       {"cores run backwards", one_host + "[[resource.config]]\nhosts = \"b\"\n\ncores = \"3-1\"\n",
        "c.toml:7: resource.config[1].cores: \"3-1\" is not an idset"},
       {"gpus", one_host + "gpus = \"x\"\n", "c.toml:4: resource.config[0].gpus: \"x\" is not an idset"},
@@ -175,7 +175,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       {"partition constraint", "[[acquire.partition]]\nname = 'a'\nconstraint = 'x&('\n",
        "c.toml:3: acquire.partition[0].constraint: "},
 
-      // errors found when the inventory is loaded
+      // Errors that are found when the inventory is loaded.
       {"host without cores or gpus",
        one_host + "[[resource.config]]\nhosts = \"a0,b[1-2]\"\nproperties = [\"x\"]\n",
        "c.toml:4: resource.config[1]: host \"b1\" has no cores"},
@@ -184,7 +184,7 @@ TEST_CASE("a bad value is named by file, line and key") {
       {"unknown rank excluded", "[resource]\nexclude = \"0-2\"\n" + one_host,
        "c.toml:2: resource.exclude: idset is out of range"},
 
-      // invalid TOML
+      // Invalid TOML.
       {"syntax", "[resource]\n\npath = \n", "c.toml:3:8: "},
       {"key twice", "[log]\nlevel = \"info\"\nlevel = \"info\"\n", "c.toml:3:"},
       {"not UTF-8", "[log]\nlevel = \"\xff\"\n", "c.toml:2:"},

@@ -24,7 +24,7 @@ struct Failure {
   std::string text;
 };
 
-/// The error that an action throws; errnum 0 if it throws none.
+/// Runs an action and returns its error; errnum 0 if it throws none.
 inline Failure failure_of(const std::function<void()>& action) {
   try {
     action();

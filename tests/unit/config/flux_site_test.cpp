@@ -14,7 +14,7 @@ using resourced::test::TempDir;
 
 namespace {
 
-/// The error of loading a text, without the name of its file.
+/// Loads a text and returns its error without the name of the file.
 std::string refusal(std::string_view text) {
   const TempDir dir;
   const std::string file = dir.write("c.toml", text);
@@ -163,7 +163,7 @@ properties = ["debug"]
   CHECK(inventory.exclude.encode() == "0");
   // Flux's own keys of [access] grant no roles.
   CHECK(config.access == Access{});
-  // Clients of config.get receive the keys that they need.
+  // Queues and policy are passed on to the clients of config.get, which need them.
   const nlohmann::json object = to_json(config);
   CHECK(object["queues"]["expedite"]["parent"] == "batch");
   CHECK(object["policy"]["limits"]["job-size"]["max"]["nnodes"] == 8);
@@ -244,7 +244,7 @@ TEST_CASE("what a later file makes void is told, and a file that is not read for
             "[monitor]\nmode = \"agents\"\n[resource]\nsize = 1\n[queues.\"a.b\"]\nhosts = \"a1\"\n");
   dir.write("site.conf", "[monitor]\nmode = \"static\"\n");
   dir.write("site.toml.old", "");
-  // Files that settings name are no configuration, and hidden ones are an editor's.
+  // Other endings, such as files that settings name, and hidden files of editors are ignored without a line.
   for (const char* other : {"server.key", "agent.env", "R.json", ".site.conf"}) dir.write(other, "");
   const Config config = load(dir.path());
   CHECK(config.monitor.mode == MonitorMode::agents);
@@ -286,11 +286,11 @@ TEST_CASE("any other table is an error that names the known one that it may be")
   CHECK(refusal("excec = 1\n") == "1: excec" + said + "exec");
   CHECK(refusal("[rabit]\n") == "1: rabit" + said + "rabbit");
   CHECK(refusal("[content_sqlite]\n") == "1: content_sqlite" + said + "content-sqlite");
-  // A hint that is far from the name would mislead.
+  // No hint for a table whose name is not close to a known one.
   for (const std::string table : {"metrics", "weather", "nodes"})
     CHECK(refusal("[" + table + "]\n") ==
           "1: " + table + ": unknown table, neither of this daemon nor of another part of Flux");
-  // A name as long as the file costs no more than a short one.
+  // A key of a megabyte is refused like a short one.
   CHECK(refusal("oci" + std::string(1000000, 'x') + " = 1\n").find("unknown table") != std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// From [[resource.config]] or an R file to the inventory.
+// The inventory from [[resource.config]] or from an R file.
 #include "config/inventory.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ TEST_CASE("an R that was handed down is numbered from 0, or by a host order") {
           static_cast<void>(load_with("rerank = \"\"\n"));
         }).text.find("c.toml:3: resource.rerank: names no host") != std::string::npos);
 
-  // From the environment: the text itself, or the path of a file.
+  // The parent's R from the environment: the text itself, or the path of a file.
   Config config = load_with("");
   CHECK_FALSE(config.resource.has_inventory());
   for (const std::string& given : {std::string(r), dir.file("R")}) {
@@ -154,7 +154,7 @@ TEST_CASE("a key that names more hosts than any inventory has is refused before 
   const std::string exclude = "[resource]\nexclude = \"" + hosts + "\"\n";
   const std::string why = "2: resource.exclude: names 4194305 hosts, more than 4194304";
   CHECK(refusal(exclude + inventory, load_all) == why);
-  // With discovery by node agents, none of the hosts need to exist.
+  // With discovery by node agents, the excluded hosts need not exist in the inventory.
   CHECK(refusal(exclude, [](const Config& config) { static_cast<void>(excluded_hosts(config)); }) == why);
   CHECK(refusal(exclude, [](const Config& config) {
           Absent absent;

@@ -1,4 +1,4 @@
-// [monitor]: the monitoring of nodes, and the conditions that end discovery.
+// [monitor]: how nodes are monitored, and the conditions that end discovery.
 #include <cmath>
 
 #include <doctest/doctest.h>

@@ -29,7 +29,8 @@ Loaded load_both(const std::string& file) {
   return loaded;
 }
 
-/// A configuration of four hosts; the arguments go into the [resource] table, into its entry, and after it.
+/// A configuration of four hosts; the arguments go into the [resource] table, into its second entry, and to
+/// the end.
 std::string configuration(std::string_view resource, std::string_view entry, std::string_view rest) {
   return fmt::format(
       "[resource]\n{}\n[[resource.config]]\nhosts = \"a[0-3]\"\ncores = \"0-3\"\n[[resource.config]]\nhosts "

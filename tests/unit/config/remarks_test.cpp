@@ -1,4 +1,4 @@
-// Remarks on a configuration that is valid and probably not meant, and the nodes of partitions and queues.
+// Remarks on a configuration that is valid but probably a mistake, and the nodes of partitions and queues.
 #include "config/remarks.hpp"
 
 #include <string>
@@ -46,9 +46,9 @@ TEST_CASE("a number of cores in place of their numbers is told") {
         Lines{R"(4: resource.config[0].gpus: 1 gpu, number 4; 4 gpus are "0-3")"});
   CHECK(remarks_on(entry("cores = \"0-31\"\ngpus = \"1\"\n")) ==
         Lines{R"(4: resource.config[0].gpus: 1 gpu, number 1; one gpu is "0", 2 gpus are "0-1")"});
-  // Entries of one host add up.
+  // The cores of several entries of one host add up.
   CHECK(remarks_on(entry("cores = \"0\"\n") + entry("cores = \"1\"\n")).empty());
-  // A mistake that is everywhere is told some times.
+  // The remarks on a mistake in each entry are limited to 16 lines.
   std::string many;
   for (int i = 0; i < 100; ++i)
     many += "[[resource.config]]\nhosts = \"b" + std::to_string(i) + "\"\ncores = \"8\"\n";

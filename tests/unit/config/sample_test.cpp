@@ -41,7 +41,7 @@ std::string uncommented() {
 
 }  // namespace
 
-// RESOURCED_WRITE_SAMPLE=1 build/default/tests/test_config -tc="the sample*table*" writes the file.
+// To write the file, run: RESOURCED_WRITE_SAMPLE=1 build/default/tests/test_config -tc="the sample*table*"
 TEST_CASE("the sample is what the table of settings gives") {
   if (std::getenv("RESOURCED_WRITE_SAMPLE") != nullptr) std::ofstream(sample_path) << sample_text();
   CHECK(sample_file() == sample_text());

@@ -27,7 +27,7 @@ std::string file_with(const Setting& setting, const std::string& value) {
   return fmt::format("[{}]\n{} = {}\n", setting.section, setting.key, value);
 }
 
-/// A value of each setting, as TOML, that differs from its default and, for a reload, in its effect.
+/// A TOML value of each setting that differs from its default, and that a reload can tell from it.
 std::string other_value(const Setting& setting) {
   static const std::map<std::string, std::string> values{
       {"resource.path", R"("/r")"},
@@ -56,7 +56,7 @@ std::string other_value(const Setting& setting) {
       {"flux.user", R"("7")"},
       {"http.listen", R"(["127.0.0.1:1"])"},
       {"http.token-file", R"("/t")"},
-      // These two must be set together.
+      // A certificate and its key must be set together.
       {"http.certificate", "\"/c\"\nkey = \"/k\""},
       {"http.key", "\"/k\"\ncertificate = \"/c\""},
       {"http.names", R"(["a"])"},
@@ -84,7 +84,7 @@ std::string other_value(const Setting& setting) {
   }
 }
 
-/// The other settings that a setting requires.
+/// The other settings that a setting requires, as TOML.
 std::string context_of(const Setting& setting) {
   return name_of(setting) == "monitor.mode" ? "[resource]\nsize = 4\n" : "";
 }
@@ -97,7 +97,7 @@ std::vector<Setting> fields() {
   return rows;
 }
 
-/// A value within or beyond bounds, as TOML: an integer has no fraction.
+/// A number as TOML: an integer has no fraction.
 std::string written(const Setting& setting, double value) {
   if (setting.value.type == Type::integer) return fmt::format("{}", static_cast<std::int64_t>(value));
   return std::isinf(value) ? "inf" : fmt::format("{:f}", value);
@@ -188,7 +188,8 @@ TEST_CASE("every number is taken within its bounds and refused beyond them") {
     const auto [least, most, excludes_least] = *setting.value.bounds;
     const double step = setting.value.type == Type::integer ? 1 : 0.001;
     const std::string place = fmt::format(":2: {}: ", name_of(setting));
-    // A heartbeat in conflict with another setting gives a different error: "the heartbeat-timeout of ...".
+    // A heartbeat that conflicts with another setting is refused by another error: "the heartbeat-timeout of
+    // ...".
     const auto is_bounded = [&](const std::string& text) {
       return text.find(place) != std::string::npos && text.find("is shorter than") == std::string::npos;
     };

@@ -40,7 +40,7 @@ static_assert(!std::is_convertible_v<Seconds, WallTime> && !std::is_convertible_
 static_assert(!Adds<WallTime, double> && !Adds<SteadyTime, double> && !Adds<WallTime, WallTime>);
 static_assert(!Compares<WallTime, Seconds> && !Compares<Seconds, double>);
 
-// The same operations compile for a single clock, which validates the checks above.
+// The same operations compile for a single clock, which shows that the checks above can fail.
 static_assert(Subtracts<WallTime, WallTime> && Compares<SteadyTime, SteadyTime> && Adds<SteadyTime, Seconds>);
 static_assert(std::same_as<decltype(WallTime() - WallTime()), Seconds>);
 static_assert(std::same_as<decltype(SteadyTime() + Seconds(1)), SteadyTime>);

@@ -1,4 +1,4 @@
-// Digests of configuration files: as members write them, as others write them, and their comparison.
+// Digests of configuration files: text that members write, text that they do not accept, and comparisons.
 #include "core/cluster/files.hpp"
 
 #include <optional>
@@ -20,7 +20,7 @@ const FileDigests all{"i", "e", "p", "m", "a"};
 
 TEST_SUITE_BEGIN("files of members");
 
-TEST_CASE("digests come back as they were, and those that are not told stay away") {
+TEST_CASE("digests are read as they were written, and unknown ones stay empty") {
   CHECK(encode_files(all) ==
         json{{"inventory", "i"}, {"exclude", "e"}, {"partitions", "p"}, {"monitor", "m"}, {"access", "a"}});
   CHECK(read_files(encode_files(all)) == all);
@@ -29,7 +29,7 @@ TEST_CASE("digests come back as they were, and those that are not told stay away
   CHECK(read_files(encode_files(some)) == some);
 }
 
-TEST_CASE("whatever is no digest counts as not told") {
+TEST_CASE("a value that is not a digest counts as unknown") {
   for (const json& value :
        {json(), json(1), json("i"), json::array({"i"}), json::object(), json{{"inventory", 1}},
         json{{"inventory", nullptr}}, json{{"inventory", std::string(65, 'a')}}, json{{"other", "i"}}})

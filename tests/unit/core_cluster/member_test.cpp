@@ -1,5 +1,5 @@
-// One member with an etcd that answers at once: how it joins, leads, follows and gives up, and values in etcd
-// that it did not write.
+// One member with an etcd that answers at once: it joins, leads, follows and gives up, and reads values in
+// etcd that it did not write.
 #include "core/cluster/member.hpp"
 
 #include <cerrno>
@@ -16,7 +16,7 @@
 namespace resourced::cluster::test {
 namespace {
 
-/// A leader that never ends.
+/// A cluster whose leader never loses its lease; the test writes its log.
 struct Followed : World {
   Followed() {
     put("id", "this");
@@ -42,7 +42,7 @@ TEST_CASE_FIXTURE(World, "a leader hands over to the member that it names") {
   first.run(now, Seconds(0));
   CHECK(first.ended == "resigned");
   CHECK(etcd.keys().at("successor").value == "c");
-  // The one that is not named looks first, and waits.
+  // The second member, which is not the named successor, looks first, and waits.
   second.run(now, Seconds(0.5));
   CHECK_FALSE(second.member.leads());
   third.run(now, Seconds(0.2));
@@ -63,7 +63,7 @@ TEST_CASE_FIXTURE(World, "another member leads after a second if the named one d
   CHECK_FALSE(etcd.keys().contains("successor"));
 }
 
-TEST_CASE_FIXTURE(World, "the next leader has the last text of the former one") {
+TEST_CASE_FIXTURE(World, "the next leader reads the last holders that the former one has put") {
   Seat first = leader();
   CHECK(first.member.holders().empty());
   first.take(first.member.keep_holders("one", now));
@@ -72,7 +72,7 @@ TEST_CASE_FIXTURE(World, "the next leader has the last text of the former one") 
   first.take(first.member.keep_holders("three", now));
   first.run(now, Seconds(0));
   CHECK(etcd.keys().at("holders").value == "three");
-  // It reads what the former one had, not its own.
+  // The member has read the holders of the previous leader, and does not read its own.
   CHECK(first.member.holders().empty());
   Seat second(etcd, settings_of("b"));
   second.run(now, Seconds(4));
@@ -83,9 +83,9 @@ TEST_CASE_FIXTURE(World, "the next leader has the last text of the former one") 
   CHECK(etcd.keys().at("holders").value == "four");
 }
 
-TEST_CASE_FIXTURE(World, "a leader that was replaced keeps nothing") {
+TEST_CASE_FIXTURE(World, "a leader that was replaced puts no holders") {
   Seat first = leader();
-  // Of another leader.
+  // Another member leads, and has put its holders.
   (void)etcd.carry_out(Transaction{{}, {Delete{"leader", "leader0"}, Put{"holders", "of the next"}}, {}},
                        now);
   first.take(first.member.keep_holders("late", now));
@@ -95,8 +95,9 @@ TEST_CASE_FIXTURE(World, "a leader that was replaced keeps nothing") {
   CHECK(first.ended == "another member leads");
 }
 
-TEST_CASE_FIXTURE(World,
-                  "without an outcome it is put again, and an earlier put that comes late changes nothing") {
+TEST_CASE_FIXTURE(
+    World,
+    "holders whose put has no outcome are put again, and an earlier put that comes late changes nothing") {
   Seat first = leader();
   Effects effects = first.member.keep_holders("one", now);
   REQUIRE(effects.requests.size() == 1);
@@ -107,7 +108,7 @@ TEST_CASE_FIXTURE(World,
   CHECK(etcd.keys().at("holders").value == "two");
   (void)etcd.carry_out(late, now);
   CHECK(etcd.keys().at("holders").value == "two");
-  // One that was carried out without an answer has moved the revision.
+  // A put that was carried out without an answer has changed the revision of the key.
   effects = first.member.keep_holders("three", now);
   (void)etcd.carry_out(effects.requests.front().second, now);
   first.take(first.member.keep_holders("four", now));
@@ -116,7 +117,7 @@ TEST_CASE_FIXTURE(World,
   CHECK(etcd.keys().at("holders").value == "four");
 }
 
-TEST_CASE_FIXTURE(World, "a commit does not wait for it") {
+TEST_CASE_FIXTURE(World, "a commit does not wait for a put of holders") {
   Seat first = leader();
   const Effects effects = first.member.keep_holders("one", now);
   REQUIRE(effects.requests.size() == 1);
@@ -125,7 +126,8 @@ TEST_CASE_FIXTURE(World, "a commit does not wait for it") {
   CHECK(first.committed == 1);
 }
 
-TEST_CASE_FIXTURE(World, "a resignation waits for it as long as the lease, without turning in circles") {
+TEST_CASE_FIXTURE(World,
+                  "a resignation waits for a put of holders as long as the lease, without a busy loop") {
   Seat first = leader();
   Effects effects = first.member.keep_holders("last", now);
   REQUIRE(effects.requests.size() == 1);
@@ -147,7 +149,7 @@ TEST_CASE_FIXTURE(World, "a resignation waits for it as long as the lease, witho
   CHECK(second.ended);
 }
 
-TEST_CASE_FIXTURE(World, "etcd that refuses it is asked again with the next text") {
+TEST_CASE_FIXTURE(World, "holders that etcd refuses are put again with the next change") {
   Seat first = leader();
   Effects effects = first.member.keep_holders("one", now);
   first.take(first.member.answer(effects.requests.front().first, Refused{"no right"}, now));
@@ -188,7 +190,7 @@ TEST_CASE_FIXTURE(World, "the first member begins the cluster, and the second on
   CHECK(second.entries[1].first == 3);
   CHECK(second.entries[1].text == "a text in several parts");
   CHECK(etcd.keys().at("members/b").value.find("tcp://b") != std::string::npos);
-  // It leads as soon as the first one has resigned.
+  // The second member leads as soon as the first one has resigned.
   first.take(first.member.resign(now));
   first.run(now, Seconds(0));
   CHECK(first.ended == "resigned");
@@ -304,7 +306,7 @@ TEST_CASE_FIXTURE(World, "an hour without changes makes no revisions") {
   }
   CHECK(first.member.leads());
   CHECK(etcd.revision() <= before + 1);
-  // Another program has removed its entry.
+  // Another program has removed the entry of the member, which puts it again.
   (void)etcd.carry_out(Transaction{{}, {Delete{"members/a", "members/a0"}}, {}}, now);
   first.run(now, Seconds(5));
   CHECK(etcd.keys().contains("members/a"));
@@ -326,7 +328,7 @@ TEST_CASE_FIXTURE(World, "a leader has old revisions forgotten, however few even
 
 TEST_CASE_FIXTURE(World, "a member does not lead by a look from before its lease has ended") {
   Seat seat(etcd, settings_of("a"));
-  // Until it has won, and looks whether it has.
+  // Carry out requests until the member has won, and looks whether it has.
   std::deque<std::pair<RequestId, Request>> requests;
   const auto take = [&](Effects effects) {
     CHECK_FALSE(effects.leads);
@@ -351,7 +353,7 @@ TEST_CASE_FIXTURE(World, "a member does not lead by a look from before its lease
     now = *seat.member.next_deadline();
     take(seat.member.tick(now));
   }
-  // The lease is asked for, is found to have ended, and another one is granted.
+  // The member renews its lease, finds that it has ended, and gets another one.
   answer();
   take(seat.member.tick(now = *seat.member.next_deadline()));
   answer();
@@ -378,14 +380,14 @@ TEST_CASE_FIXTURE(World, "a replica joins no cluster but its own") {
     seat.run(now, Seconds(1));
     return seat.failed ? seat.failed->errnum() : 0;
   };
-  // There is none yet.
+  // The cluster does not exist yet.
   CHECK(failure({std::nullopt, 5}) == ENOENT);
   CHECK(failure({"another", 5}) == ENOENT);
   put("id", "this");
   CHECK(failure({std::nullopt, 5}) == EEXIST);
   CHECK(failure({"another", 5}) == EEXIST);
   CHECK(failure({"another", 5, true}) == EEXIST);
-  // More events than etcd has.
+  // The replica has more events than etcd.
   CHECK(failure({"this", 5}) == ESTALE);
   put("head", "5");
   CHECK(failure({"this", 5}) == 0);
@@ -485,7 +487,7 @@ TEST_CASE_FIXTURE(Followed, "a follower looks when its watch tells a change, and
   commit(1);
   second.run(now, Seconds(0.02));
   CHECK(second.entries.size() == 1);
-  // Changes that come quickly share a look.
+  // Changes in quick succession share a look.
   second.transactions = 0;
   for (Sequence sequence = 2; sequence <= 21; ++sequence) {
     commit(sequence);
@@ -521,7 +523,7 @@ TEST_CASE_FIXTURE(Followed, "a member reads more at once as long as batches are 
     head += events;
   };
   for (int count = 0; count < 2000; ++count) append(1, 10);
-  // Larger than the reach of 1, and than the most.
+  // Batches with more events than the largest reach, and larger than the previous ones.
   for (int count = 0; count < 20; ++count) append(700, 5000);
   for (int count = 0; count < 1000; ++count) append(1, 10);
   put("head", fmt::format("{}", head));
@@ -549,7 +551,7 @@ TEST_CASE_FIXTURE(Followed, "a busy member does not look, and looks at once when
   second.take(second.member.set_busy(false, now));
   second.run(now, Seconds(0));
   CHECK(second.entries.size() == 1);
-  // It resigns nevertheless.
+  // A busy member can resign.
   second.take(second.member.set_busy(true, now));
   second.take(second.member.resign(now));
   second.run(now, Seconds(0));

@@ -1,4 +1,4 @@
-// The members as etcd has them, and the choice of a successor.
+// The members that etcd lists, and the choice of a successor.
 #include "core/cluster/roster.hpp"
 
 #include <cerrno>
@@ -44,7 +44,7 @@ int refusal(const std::string& self, const std::optional<std::string>& name, con
 
 TEST_SUITE_BEGIN("roster");
 
-TEST_CASE_FIXTURE(Keys, "texts of another program stay on their line") {
+TEST_CASE_FIXTURE(Keys, "texts of another program are read without control characters") {
   put("leader", R"({"name":"b\nc","uri":"tcp://b\u001b[2J","process":"p"})");
   put("members/a\nb", R"({"uri":"\r","applied":11,"version":"\n"})");
   const Roster roster = read();
@@ -58,7 +58,7 @@ TEST_CASE_FIXTURE(Keys, "texts of another program stay on their line") {
   }
 }
 
-TEST_CASE_FIXTURE(Keys, "it has the leader, the head and the members in the order of their names") {
+TEST_CASE_FIXTURE(Keys, "a roster has the leader, the head and the members in the order of their names") {
   put("leader", R"({"name":"b","uri":"tcp://b","process":"p"})");
   put("head", "12");
   put("members/b", R"({"uri":"tcp://b","applied":12,"version":"2.0"})");
@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(Keys, "it has the leader, the head and the members in the orde
   CHECK(roster.members[1].version == "2.0");
 }
 
-TEST_CASE_FIXTURE(Keys, "an etcd without a cluster has none of them") {
+TEST_CASE_FIXTURE(Keys, "an etcd without a cluster has no leader, head or members") {
   const Roster roster = read();
   CHECK_FALSE(roster.leader);
   CHECK(roster.head == 0);

@@ -1,4 +1,4 @@
-// A member and what has followed from its steps, with an etcd that answers at once.
+// A member with the effects of its steps, and an etcd that answers at once.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +25,13 @@ inline Settings settings_of(const std::string& name) {
   return settings;
 }
 
-/// A member and what has followed from its steps.
+/// A member; records the effects of its steps.
 class Seat {
  public:
   Seat(SimulatedEtcd& etcd, Settings settings, Replica replica = {})
       : etcd_(etcd), member(std::move(settings), std::move(replica)) {}
 
-  // Lets the member work for a time, in which etcd answers at once, if at all.
+  // Runs the member for a time. etcd answers at once, or not at all.
   void run(BootTime& now, Seconds time, bool answers = true) {
     const BootTime end = now + time;
     tell(now);
@@ -74,7 +74,7 @@ class Seat {
   void tell_change(Revision revision, BootTime now) {
     take(member.answer(watch_.value().first, Changed{revision}, now));
   }
-  /// The end of the watch.
+  /// Ends the watch with this outcome.
   void lose_watch(const Outcome& outcome, BootTime now) {
     take(member.answer(watch_.value().first, outcome, now));
     watch_.reset();
@@ -91,7 +91,7 @@ class Seat {
     return size;
   }
 
-  // What others have changed since the last run.
+  // Tells the member of changes by others since the last run.
   void tell(BootTime now) {
     if (!watch_ || !hears || etcd_.last_change(watch_->second) < watch_->second.from) return;
     watch_->second.from = etcd_.last_change(watch_->second) + 1;
@@ -103,7 +103,7 @@ class Seat {
   std::optional<std::pair<RequestId, Watch>> watch_;
 
  public:
-  /// What a watch tells.
+  /// Whether the watch tells the member of changes.
   bool hears = true;
   int watches = 0;
   int transactions = 0;

@@ -35,7 +35,7 @@ class Cluster {
 
   SimulatedEtcd etcd;
 
-  // Runs for a time with faults, then without any until a member leads that has all events.
+  // Runs for a time with faults, then without faults until a member with all events leads.
   void run(Seconds time) {
     const BootTime calm = now_ + time;
     while (now_ < calm && faults_.empty()) {
@@ -74,28 +74,28 @@ class Cluster {
   };
   struct Node {
     std::unique_ptr<Member> member;
-    /// On disk.
+    /// The events on the disk of the node.
     std::vector<std::string> replica;
     std::optional<std::string> cluster;
     BootTime paused_until{};
     std::optional<BootTime> timer;
     bool has_caught_up = false;
-    /// Of its clock to the true time.
+    /// The difference between the node's clock and the true time.
     Seconds offset{};
     int life = 0;
-    /// Batches that are not answered.
+    /// Batches whose commit is not known yet.
     std::map<Sequence, std::vector<std::string>> waiting;
     bool resigns = false;
     std::optional<Watching> watch;
-    /// A snapshot as far as it has come.
+    /// The chunks of a snapshot that were received so far.
     std::string incoming;
-    /// It is killed before it has written a batch.
+    /// The node is killed in the middle of writing a batch.
     bool is_cut = false;
   };
   struct Event {
     BootTime at{};
     std::uint64_t order = 0;
-    /// The node that is to handle it; none for etcd.
+    /// The node that handles the event; none for etcd.
     std::optional<std::size_t> node;
     int life = 0;
     std::function<void()> work;
@@ -147,7 +147,7 @@ class Cluster {
     carry_out(index, node.member->tick(local(node)));
   }
 
-  // One event, or a step in time if there is none.
+  // Handles one event, or advances the time if there is none.
   void next() {
     if (events_.empty()) {
       now_ += Seconds(0.01);
@@ -170,7 +170,7 @@ class Cluster {
     check_now();
   }
 
-  // What each watch has to tell.
+  // Tells each watch of the last change in its range.
   void tell_changes() {
     for (std::size_t index = 0; index < nodes_.size(); ++index) {
       auto& watch = nodes_[index].watch;
@@ -187,14 +187,14 @@ class Cluster {
     if (!node.watch) return;
     const std::uint64_t kind = random_() % 3;
     if (kind == 0) {
-      // Without a sign.
+      // The watch is lost without any sign of it.
       node.watch->is_lost = true;
       return;
     }
     if (kind == 1) {
       give(index, node.watch->id, now_ + delay(), Unknown{"the connection was lost"});
     } else {
-      // Etcd cancels a watch that is further behind than a compaction.
+      // etcd cancels a watch whose revision was compacted.
       ++refused_watches_;
       give(index, node.watch->id, now_ + delay(), Refused{"compacted"});
     }
@@ -232,8 +232,8 @@ class Cluster {
     if (effects.failed || effects.ended || effects.restored) return start(index);
     const auto deadline = node.member->next_deadline();
     if (!deadline) return;
-    // One timer, as in the daemon: an earlier one that is due later is ignored when it fires.
-    // A little later, as the sum of a time and an offset is rounded.
+    // A node has one timer, like the daemon; a timer that was replaced by an earlier one is ignored when it
+    // fires. It is set a little later, as the sum of a time and an offset is rounded.
     const BootTime due = std::max(now_, *deadline - node.offset) + Seconds(1e-6);
     if (node.timer && *node.timer <= due) return;
     node.timer = due;
@@ -251,7 +251,7 @@ class Cluster {
     for (; words >> word; ++sequence) {
       if (sequence > node.replica.size()) node.replica.push_back(word);
       if (node.replica[sequence - 1] != word) fault("a replica that has another event");
-      // Killed before it has all of the batch.
+      // The node is killed before it has written the whole batch.
       if (!is_calm_ && chance(200)) node.is_cut = true;
       if (node.is_cut) return;
     }
@@ -265,11 +265,12 @@ class Cluster {
     commits_.try_emplace(sequence_of(head->second), now_);
   }
 
-  // By the watch, well before the next look that comes without one. The parts of a text take their time.
+  // Checks that a follower learns of a commit by its watch, well before its next regular look; reading the
+  // parts of a text takes longer.
   void check_delay(Node& node, const Batch& batch) {
     const auto commit = commits_.find(batch.last);
     if (!settled_ || now_ < *settled_ || commit == commits_.end() || commit->second < *settled_) return;
-    // Before that it has earlier ones to read.
+    // A follower that has not caught up has earlier entries to read first.
     if (!std::exchange(node.has_caught_up, node.has_caught_up || batch.last == commits_.rbegin()->first))
       return;
     ++noticed_;
@@ -278,7 +279,8 @@ class Cluster {
     if (now_ - commit->second > Seconds(0.1) + reading) fault("a follower has noticed a commit late");
   }
 
-  // Of the present, or a little before: the replica of a daemon is written by another thread.
+  // A snapshot has the present state or a slightly earlier one, as a thread of its own writes a daemon's
+  // replica.
   void make_snapshot(std::size_t index) {
     at(now_ + any(0.2), index, [this, index] {
       Node& node = nodes_[index];
@@ -318,7 +320,7 @@ class Cluster {
   }
 
   void send(std::size_t index, RequestId id, Request request) {
-    // Headers of snapshots are rare.
+    // Headers of snapshots are rare, so their requests are delayed more often, and for longer.
     const bool is_rare = SimulatedEtcd::puts(request, "snapshot");
     const bool is_bad = !is_calm_ && chance(is_rare ? 2 : 8);
     const Seconds there = is_bad ? any(is_rare ? 12 : 4) : any(0.01);
@@ -376,9 +378,9 @@ class Cluster {
       case 1: {
         if (!chance(3)) return;
         node.member.reset();
-        // The disk has the events a little later than etcd, and perhaps a part of a batch.
+        // The disk lags behind etcd by a few events, and may end within a batch.
         node.replica.resize(node.replica.size() - std::min<std::size_t>(node.replica.size(), random_() % 10));
-        // Sometimes for long, or with another disk.
+        // The node is sometimes away for long, or returns with an empty disk.
         const BootTime back = now_ + any(chance(4) ? 30 : 5);
         if (chance(8)) {
           node.replica.clear();
@@ -398,7 +400,7 @@ class Cluster {
       default: {
         if (!node.member || !node.member->leads() || node.paused_until > now_ || !chance(4)) return;
         node.resigns = true;
-        // Sometimes to a member that is away, and to one that is not there.
+        // The successor may be a member that is away, or one that does not exist.
         const std::uint64_t whom = random_() % (2 * nodes_.size());
         std::optional<std::string> successor;
         if (whom > 0) successor = fmt::format("m{}", whom - 1);
@@ -417,7 +419,8 @@ class Cluster {
     if (keep_ < keeps_all && chance(20)) check_log();
   }
 
-  // Whoever has nothing gets all from etcd: the snapshot, and the entries after it.
+  // Checks that a member without any events gets all of them from etcd: the snapshot, and the entries after
+  // it.
   void check_log() {
     Sequence last = 0;
     const auto& keys = etcd.keys();
@@ -465,7 +468,7 @@ class Cluster {
     for (const auto& [key, value] : etcd.keys()) {
       if (key.starts_with("snapshot/")) folders.insert(key.substr(0, key.rfind('/')));
     }
-    // That of the header, the one before it, and one that is being put.
+    // Folders of chunks: that of the header, the one before it, and one that is being put.
     if (folders.size() > 3) fault("chunks of earlier snapshots are left");
   }
 
@@ -487,9 +490,9 @@ class Cluster {
   std::size_t lost_answers_ = 0;
   std::size_t told_changes_ = 0;
   std::size_t refused_watches_ = 0;
-  /// When each head came to be.
+  /// The time of the commit of each head.
   std::map<Sequence, BootTime> commits_;
-  /// From then on nothing is left of the faults.
+  /// The time from which the faults have no effect any more.
   std::optional<BootTime> settled_;
   std::size_t noticed_ = 0;
   std::size_t snapshots_ = 0;
@@ -498,7 +501,7 @@ class Cluster {
 
 constexpr Seconds time_of_faults{60};
 
-// Whether a cluster with this fault of etcd is found to be wrong at one of the first seeds.
+// Whether the simulation detects this fault of etcd at one of the first seeds.
 template <class Break>
 bool is_found(std::uint64_t seeds, Break break_etcd, Sequence keep = keeps_all) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {

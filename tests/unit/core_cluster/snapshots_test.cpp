@@ -1,5 +1,5 @@
-// Snapshots in etcd: when a leader makes one, what stays beside it, and how a member takes it that lacks
-// events.
+// Snapshots in etcd: when a leader makes one, which keys remain beside it, and how a member that lacks events
+// takes one.
 #include "core/cluster/snapshots.hpp"
 
 #include <cerrno>
@@ -70,7 +70,8 @@ struct Snapshots : World {
 
 TEST_SUITE_BEGIN("snapshots of a cluster");
 
-TEST_CASE_FIXTURE(Snapshots, "one is due after so many events, and a member without any takes it") {
+TEST_CASE_FIXTURE(Snapshots,
+                  "a snapshot is due after a number of events, and a member without events takes it") {
   Seat first = leader();
   write(first, between - 1);
   first.run(now, Seconds(5));
@@ -78,7 +79,7 @@ TEST_CASE_FIXTURE(Snapshots, "one is due after so many events, and a member with
   write(first, 1);
   offer(first, 9, "nine of them");
   CHECK(header() == SnapshotHeader{9, first.member.epoch(), 3, 12, header().sum, 7});
-  // All of the log is there yet: entries are better than the snapshot.
+  // etcd still has the whole log, so the member reads entries and not the snapshot.
   Seat second(etcd, settings("b"));
   second.run(now, Seconds(1));
   CHECK_FALSE(second.restores);
@@ -93,13 +94,14 @@ TEST_CASE_FIXTURE(Snapshots, "one is due after so many events, and a member with
   CHECK(third.restored_text == "nine of them");
   CHECK(third.entries.empty());
   CHECK_FALSE(third.member.next_deadline());
-  // With the snapshot it follows.
+  // With the events of the snapshot the member follows.
   Seat restored(etcd, settings("c"), {"process of a", 9});
   restored.run(now, Seconds(1));
   CHECK(restored.member.applied() == first.member.applied());
 }
 
-TEST_CASE_FIXTURE(Snapshots, "a cluster that begins with events has one at once, and others wait for it") {
+TEST_CASE_FIXTURE(Snapshots,
+                  "a cluster that begins with events makes a snapshot at once, and others wait for it") {
   Seat second(etcd, settings("b"));
   put("id", "mine");
   put("head", "300");
@@ -127,7 +129,7 @@ TEST_CASE_FIXTURE(Snapshots, "the log is trimmed as far as the snapshot, and old
     most = std::max(most, etcd.keys().size());
   }
   CHECK(header().sequence > 1450);
-  // Entries up to the next trim, and two snapshots and the one that is being put.
+  // The keys are the entries up to the next trim, two snapshots, and one that is being put.
   CHECK(most < 5 * between + 5 + 3 * 4 + 10);
   CHECK(count("snapshot/") <= 2 * 4);
 }
@@ -162,7 +164,7 @@ TEST_CASE_FIXTURE(Snapshots, "the next leader goes on after one that has died am
   CHECK(header().epoch == second.member.epoch());
 }
 
-TEST_CASE_FIXTURE(Snapshots, "attempts that come late change nothing") {
+TEST_CASE_FIXTURE(Snapshots, "requests that come late change nothing") {
   Seat first = leader();
   std::vector<Request> late;
   for (Sequence i = 1; i <= 4; ++i) {
@@ -182,7 +184,7 @@ TEST_CASE_FIXTURE(Snapshots, "attempts that come late change nothing") {
   CHECK(header() == last);
   for (std::size_t chunk = 0; chunk < last.chunks; ++chunk)
     CHECK(etcd.keys().contains(chunk_key(last, chunk)));
-  // What came late leaves with the next one.
+  // Chunks that were put late are deleted with the next snapshot.
   write(first, between);
   offer(first, 5 * between, "five");
   CHECK(count("snapshot/") == last.chunks + 1);
@@ -255,7 +257,7 @@ TEST_CASE_FIXTURE(Snapshots, "without snapshots the log stays until it is far to
   Seat second(etcd, settings("b"));
   second.run(now, Seconds(1));
   CHECK(second.member.waits_for_snapshot());
-  // As soon as there can be one again, it is asked for.
+  // A snapshot is asked for as soon as the leader can make one again.
   offer(first, 300, "at last");
   second.run(now, Seconds(2));
   CHECK(second.restored_text == "at last");
@@ -271,7 +273,7 @@ TEST_CASE_FIXTURE(Snapshots, "large events are followed by a snapshot, and leave
   offer(first, 3, "three");
   write(first, 3, std::string(400, 'x'));
   first.run(now, Seconds(2));
-  // The newest 2,000 bytes.
+  // etcd keeps the newest 2,000 bytes of the log.
   CHECK(count("log/") == 5);
 }
 
@@ -325,7 +327,7 @@ TEST_CASE_FIXTURE(Snapshots, "a snapshot that cannot be taken ends the member wi
       put("snapshot", value);
       CHECK(failure(other) == "snapshot in etcd is not readable");
     }
-    // The next leader puts another one in its place.
+    // The next leader replaces the unreadable header.
     now += Seconds(10);
     Seat next = leader("c", {"process of a", 10});
     offer(next, 10, "sound");
@@ -339,7 +341,7 @@ TEST_CASE_FIXTURE(Snapshots, "a snapshot that is replaced while it is read is be
   offer(first, 10, "the first text");
   erase("log/", "log0");
   Seat second(etcd, settings("b"));
-  // Join, look, header, and a chunk of the four.
+  // Carry out requests for the join, the look, the header, and the first of four chunks.
   Effects effects = second.member.tick(now);
   while (effects.chunks.empty()) {
     REQUIRE_FALSE(effects.requests.empty());

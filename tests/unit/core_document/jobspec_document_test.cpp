@@ -1,4 +1,4 @@
-// Documents as text: the values of YAML and JSON, and the errors for hostile text.
+// Documents as text: values of YAML and JSON, and the errors for hostile text.
 #include <random>
 #include <string>
 #include <vector>
@@ -123,13 +123,13 @@ TEST_CASE("JSON is read as JSON, with or without blanks around it") {
   CHECK(read_document(R"([9223372036854775808,-9223372036854775808])")[0].is_number_unsigned());
   CHECK(read_document(R"([1.0])")[0].is_number_float());
   CHECK(read_document("[18446744073709551616]") == json::array({18446744073709551616.0}));
-  // A tab would be wrong in YAML's block style, and this is YAML's flow style.
+  // Flow style, in which YAML allows a tab as JSON does; in block style it would be an error.
   CHECK(read_document("{\"a\":\t1}") == json{{"a", 1}});
   CHECK(read_document("{a: 1, b: no,}") == json{{"a", 1}, {"b", "no"}});
 }
 
 TEST_CASE("JSON means what the library says it means") {
-  // Damaged JSON: text that the library accepts must give the same value.
+  // Damaged JSON: if the library accepts it, the value must be the same.
   const std::string whole =
       R"({"version":1,"a":[1,-2.5e3,0,"x\n\ud83d\ude00é",true,false,null,{}],"b":{"c":[],"d":"\"\\"},"e":-0.0})";
   const std::string bytes = "{}[],:\"\\ 01.e-+tn\xc3\xa9";
@@ -149,7 +149,7 @@ TEST_CASE("JSON means what the library says it means") {
     CAPTURE(text);
     const json expected = json::parse(text, nullptr, false);
     if (expected.is_discarded()) {
-      // It may still be YAML; if not, the error is one line.
+      // The text may still be YAML; if not, the error is one line.
       REQUIRE(document_error(text).find('\n') == std::string::npos);
       continue;
     }
@@ -204,7 +204,7 @@ TEST_CASE("what is refused") {
       {"? {a: 1}\n: 3\n", "a key must be a string"},
       {"~: 1\n", "a key is missing or null"},
       {": 1\n", "a key is missing or null"},
-      // Not YAML at all
+      // Text that is not YAML at all
       {"a: [1, 2", "line 1"},
       {"a: 'b", "line"},
       {"a: b: c\n", "line 1"},

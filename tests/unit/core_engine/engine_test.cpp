@@ -1,4 +1,4 @@
-// One step: its effects in their order, and no effects if it is refused.
+// One step: its effects in their order, and no effects if the step is refused.
 #include "core/engine/engine.hpp"
 
 #include <memory>
@@ -31,7 +31,7 @@ Start start(std::string_view hosts, module::State recorded = {}) {
   return input;
 }
 
-/// The same time on both clocks.
+/// The same time on both clocks
 Now at(double seconds) { return {wall_time(seconds), steady_time(seconds)}; }
 
 /// A started engine, and the state that its log leads to.
@@ -68,7 +68,7 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
     CHECK(record.event.by == user);
     before.fold.apply(record);
   }
-  // Another reason is by whoever gave it, the same one changes nothing.
+  // Another reason comes with the actor who gave it; the same reason changes nothing.
   for (const char* reason : {"disk", "fan"}) {
     const Effects effects =
         before.engine.step(DrainCommand{"1", reason, module::DrainMode::overwrite}, at(21), key);
@@ -101,7 +101,7 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
   CHECK(after.module().drains().find(1)->timestamp == wall_time(20));
 }
 
-// What a daemon knows of n1 to n3 at the end of this.
+// The state of n1 to n3 at the end of a daemon: drains, a scheduled drain, and properties.
 Fold with_states() {
   Started before("n[0-3]");
   before.step(DrainCommand{"1-2", "fan", {}});
@@ -128,7 +128,7 @@ TEST_CASE("a host that inventories lack for a time has its drains and properties
     Engine other;
     for (const Record& record : other.step(start(hosts, fold.state), at(100)).records) fold.apply(record);
     CHECK(other.module().drains().ranks().count() == (std::string_view(hosts) == "x[0-9]" ? 0 : 1));
-    // What a change of the configuration writes anew has them, too.
+    // Events that a reload writes on a smaller inventory keep the states of absent hosts, too.
     module::ReloadCommand reload;
     reload.exclude = IdSet{0};
     if (std::string_view(hosts) == "n[0-1]")
@@ -155,7 +155,7 @@ TEST_CASE("a load that lacks one of several targets of a host drains no other ta
     load(IdSet::range(1, 2), "h,k", 30);
     CHECK(drained(it.engine).empty());
     CHECK(it.engine.absent().drains.size() == 1);
-    // It waits also for a start.
+    // The drain of the absent target is kept over a start, too.
     Engine next;
     (void)next.step(start("h,k", it.fold.state), at(40));
     CHECK(drained(next).empty());
@@ -215,7 +215,7 @@ TEST_CASE("a host that a loaded R lacks has its drains when another one has it a
     load("n[0-3]", 130);
     CHECK(engine.module().drains().ranks() == IdSet{1});
   }
-  // The next start agrees with the state of this one.
+  // The next start leads to the same state as this daemon's.
   Engine next;
   (void)next.step(start("n[0-3]", fold.state), at(200));
   CHECK(next.module().drains().ranks() == engine.module().drains().ranks());
@@ -334,7 +334,7 @@ TEST_CASE("a log brings the state to the next start, by host and which of its ta
   Engine after;
   (void)after.step(start("k,h,h,h", before.fold.state), at(100));
   const module::Module& module = after.module();
-  // The first h is gone, the second drained, the third has the property.
+  // The first target of h has left, the second one is drained, the third one has the property.
   CHECK(module.inventory().ranks() == IdSet::parse("0,2-3"));
   CHECK(module.drains().ranks() == IdSet{2});
   CHECK(module.inventory().properties().at("big") == IdSet{3});

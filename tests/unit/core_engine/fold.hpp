@@ -1,4 +1,4 @@
-// The state that the records of an engine lead to, as a log that keeps them would have it.
+// The state that the records of an engine lead to, as the log would keep it.
 #pragma once
 
 #include "core/engine/record.hpp"

@@ -1,4 +1,4 @@
-// Nodes that are not checked, or silent, as inputs of the engine: the gate, and the drains of silent nodes.
+// Nodes that are unchecked or silent, as inputs of the engine: the gate, and the drains of silent nodes.
 #include <doctest/doctest.h>
 
 #include "health_ward.hpp"
@@ -21,7 +21,7 @@ TEST_CASE("with health-gate a node stays down until its first check passes") {
   (void)it.check(0, 1, "worse");
   CHECK(it.online() == "0");
 
-  // A lost connection within the grace time is no new start for the gate.
+  // A node whose connection was lost within the grace time need not pass the gate again.
   (void)it.check(0, 0);
   (void)it.hello(0);
   CHECK(it.online() == "0");
@@ -58,7 +58,7 @@ TEST_CASE("a check that was under way when a node fell once too often does not r
     CHECK(it.online().empty());
     it.settings.monitor.coalesce = Seconds(1);
     (void)it.step(WatchNodes{it.settings});
-    (void)it.pass(120.5);  // silent, and offline a moment later
+    (void)it.pass(120.5);  // n0 falls silent, and offline a moment later
     const Effects late = it.check(0, 0);
     CHECK(it.reason(0) == flapping);
     CHECK_FALSE(it.engine.module().available().contains(0));
@@ -107,7 +107,7 @@ TEST_CASE("with health-gate a node whose agent runs no checks stays down, and it
   it.settings.health.gate = false;
   (void)it.step(WatchNodes{it.settings});
   CHECK(it.online() == "3");
-  // A gate that is set again leaves nodes up that are.
+  // A gate that is turned on again does not take down nodes that are up.
   it.settings.health.gate = true;
   (void)it.step(WatchNodes{it.settings});
   CHECK(it.online() == "3");
@@ -120,7 +120,7 @@ TEST_CASE("a node that the gate keeps down is neither lost nor silent, but torpi
   for (const IdSet::Id rank : {0U, 1U, 2U, 3U}) (void)it.hello(rank, true);
   (void)it.pass(20);
   (void)it.check(0, 1, "bad");
-  (void)it.pass(25);  // n1 is torpid after 30 s
+  (void)it.pass(25);  // n1 becomes torpid after 30 s of silence
   CHECK(it.online().empty());
   (void)it.check(1, 0);
   CHECK(it.online() == "1");
@@ -136,7 +136,7 @@ TEST_CASE("drain-lost drains nodes that have been torpid or offline for so long"
   (void)it.hello(1);
   it.now = 1010;
   it.farewell(1);
-  // n0 is silent from 1000 on, torpid from 1030, offline from 1120: overdue at 1330.
+  // n0 is silent from 1000 on, torpid from 1030, offline from 1120, and due for a drain at 1330.
   (void)it.pass(299);
   CHECK(it.reason(1) == "up");
   (void)it.pass(1);
@@ -144,11 +144,11 @@ TEST_CASE("drain-lost drains nodes that have been torpid or offline for so long"
   CHECK(it.reason(0) == "up");
   (void)it.pass(20);
   CHECK(it.reason(0) == "lost: silent since 1970-01-01T00:16:40Z");
-  // Targets that have not been heard since the start are silent since then.
+  // Targets that were not heard since the start count as silent since then.
   CHECK(it.reason(2) == "lost: silent since 1970-01-01T00:16:40Z");
   CHECK(it.engine.module().drains().groups().size() == 3);
 
-  // Drained once: an operator who undrains it is not contradicted before it is heard again.
+  // A silent node is drained once: after an operator's undrain, not again before it was heard.
   it.undrain("0");
   (void)it.pass(5000);
   CHECK(it.reason(0) == "up");
@@ -156,7 +156,7 @@ TEST_CASE("drain-lost drains nodes that have been torpid or offline for so long"
   it.farewell(0);
   (void)it.pass(300);
   CHECK(it.reason(0) == "lost: silent since 1970-01-01T01:45:30Z");
-  // manual: it stays drained when it is heard.
+  // With health-return manual the node stays drained when it is heard again.
   (void)it.hello(0);
   CHECK(it.reason(0).starts_with("lost: "));
 }
@@ -185,7 +185,7 @@ TEST_CASE("with health-return auto a silent node returns when it is heard, or wh
   (void)it.check(1, 0);
   CHECK(it.reason(1) == "up");
 
-  // A torpid node that beats again.
+  // n1 becomes torpid, and beats again.
   it.settings.monitor.offline_after = forever;
   (void)it.step(WatchNodes{it.settings});
   (void)it.pass(330);

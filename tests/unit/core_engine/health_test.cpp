@@ -1,4 +1,4 @@
-// Health of nodes as inputs of the engine: the drains and undrains that follow from checks.
+// Health of nodes as inputs of the engine: drains and undrains that follow from checks.
 #include <doctest/doctest.h>
 
 #include "health_ward.hpp"
@@ -16,10 +16,10 @@ TEST_CASE("a check that fails drains its node for the reason that it gives") {
   CHECK(drained.unfit[0].reason == "health: disk /scratch is full");
   CHECK(it.reason(1) == "health: disk /scratch is full");
   CHECK(it.unchecked() == "1");
-  // A second complaint does not replace the reason of the first.
+  // A second failure does not replace the reason of the first one.
   CHECK(it.check(1, 1, "and the clock is wrong").records.empty());
   CHECK(it.reason(1) == "health: disk /scratch is full");
-  CHECK(it.check(1, 0).records.empty());  // an operator undrains it
+  CHECK(it.check(1, 0).records.empty());  // only an operator undrains it
   CHECK(it.unchecked().empty());
 
   (void)it.hello(2);
@@ -57,7 +57,7 @@ TEST_CASE("a node that an operator undrains stays up until a check has passed") 
   (void)it.check(0, 1, "bad memory");
   it.undrain("0");
   (void)it.check(0, 1, "bad memory");
-  (void)it.hello(0);  // the agent has reconnected, and tells the same again
+  (void)it.hello(0);  // the agent has reconnected, and repeats its result
   (void)it.check(0, 1, "bad memory");
   CHECK(it.reason(0) == "up");
   CHECK(it.unchecked() == "0");
@@ -135,7 +135,7 @@ TEST_CASE("of several targets an update takes over those that are drained for he
   (void)it.hello(0);
   (void)it.check(0, 1, "bad");
   it.drain("1", "mine");
-  (void)it.pass(1000);  // 2 and 3 are silent
+  (void)it.pass(1000);  // 2 and 3 fall silent
   const std::string silent = it.reason(2);
   it.drain("0-3", std::nullopt, module::DrainMode::update);
   CHECK(it.reason(0) == "health: bad");
@@ -164,9 +164,9 @@ TEST_CASE("a drain for ill health outlives a restart, and ends with the first ch
            {{"n2", 0}, wall_time(10), "health: bad", module::ByHost{"n1"}}});
   (void)it.hello(2);
   (void)it.check(2, 0);
-  CHECK(it.reason(2) == "health: bad");  // that of another host's agent
+  CHECK(it.reason(2) == "health: bad");  // the drain is by the agent of another host
   (void)it.hello(0);
-  (void)it.hello(1, false);  // runs no checks any more
+  (void)it.hello(1, false);  // the agent runs no checks any more
   CHECK(it.reason(0) == "health: bad");
   (void)it.check(0, 0);
   CHECK(it.reason(0) == "up");
@@ -263,7 +263,7 @@ TEST_CASE("an operator's undrain of a node that lacks what the inventory says is
   (void)it.hello(1, false);
   it.drain("0-1", "a new board");
   const Effects hello = it.hello(1, false, other);
-  // The drain keeps its reason, and the mismatch is told all the same.
+  // The drain keeps its reason, but the mismatch is reported.
   CHECK(it.reason(1) == "a new board");
   REQUIRE(hello.unfit.size() == 1);
   CHECK(hello.unfit[0].host == "n1");
@@ -341,7 +341,7 @@ TEST_CASE("health and scheduled drains leave each other alone") {
     CHECK(ward.reason(1) == "health: disk");
     CHECK(ward.drained_by(1) == module::Actor(module::ByHost{"n1"}));
     CHECK(end.updates.empty());
-    // The undrain of an operator returns the node.
+    // An operator's undrain returns the node.
     (void)ward.step(module::Command(module::UndrainCommand{"1", {}, {}}), module::ByUser{7});
     CHECK(ward.reason(1) == "up");
   }

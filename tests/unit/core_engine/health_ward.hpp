@@ -1,4 +1,4 @@
-// An engine with four nodes and their agents, for the tests of health.
+// An engine with four nodes and their agents, for tests of health.
 #pragma once
 
 #include <memory>
@@ -81,7 +81,7 @@ struct Ward {
   void undrain(const std::string& target) {
     (void)step(module::Command{module::UndrainCommand{target, std::nullopt, module::DrainMode::none}});
   }
-  /// The time passes, with all that becomes due.
+  /// Lets time pass, and takes the steps that become due.
   Effects pass(double seconds) {
     Effects all;
     const double end = now + seconds;

@@ -1,4 +1,4 @@
-// The steps of a module in a Flux instance: its records, what schedulers are told, and what no log has.
+// Steps of a module in a Flux instance: its records, the updates of schedulers, and events that no log has.
 #include <memory>
 #include <variant>
 
@@ -33,7 +33,7 @@ DefineInstance definition(DefineMethod method, const char* ranks, const char* ho
   return input;
 }
 
-/// An engine that takes inputs a second apart.
+/// An engine whose inputs come a second apart.
 struct Stand {
   Engine engine{0, {}};
   double now = 100;
@@ -61,7 +61,8 @@ TEST_CASE(
   REQUIRE(effects.records.size() == 1);
   const Record& record = effects.records[0];
   CHECK(record.sequence == 8);
-  // Not before the last event of the log, and not with the drain that is later.
+  // The restart is not earlier than the last event of the log, although the clock is; the later drain does
+  // not count.
   CHECK(record.event.timestamp == wall_time(200));
   const auto& restart = std::get<module::RestartEvent>(record.event.body);
   CHECK(restart.ranks == IdSet::parse("0-2"));
@@ -132,7 +133,7 @@ TEST_CASE("a lost rank is down and gone for its scheduler in one change, and no 
   CHECK(effects.records[1].hosts.encode() == "b,c");
   CHECK(it.engine.module().drains().ranks() == IdSet{2});
 
-  // The broker is back: nothing for this scheduler, nor for the next one.
+  // The broker returns: this scheduler and the next one are not told, until R is defined again.
   CHECK(it.monitor("", "1").updates.empty());
   it.step(Release{5});
   CHECK(it.step(Acquire{6, {}}).acquired->resources == IdSet{0});
@@ -154,7 +155,7 @@ TEST_CASE("a lost rank without a broker can be undrained") {
   CHECK(it.engine.module().addressable().ranks() == IdSet::parse("0-2"));
   CHECK(it.step(module::UndrainCommand{"fake2", {}, DrainMode::none}).records.size() == 1);
   CHECK(it.engine.module().drains().ranks().empty());
-  // It keeps its state until the next definition, as a rank of a broker does.
+  // The state of the rank is kept until the next definition, as that of a broker's rank.
   it.step(DrainCommand{"1", "fan", DrainMode::none});
   it.step(definition(DefineMethod::reload, "0-1", "a,fake1"));
   CHECK(it.engine.module().drains().ranks() == IdSet{1});
@@ -190,7 +191,7 @@ TEST_CASE("ranks that share a host, or have none in R, come and go one by one") 
   CHECK(drained.records[0].hosts.encode() == "h,h");
   CHECK(it.engine.module().names(drained.records[0].ranks).ordinals == std::vector<std::uint32_t>{2, 3});
   CHECK(it.monitor("3", "").updates.empty());
-  // The name of the host stands for all of its ranks in R.
+  // The name of the host selects all of its ranks in R.
   const Effects all = it.step(DrainCommand{"h", "disk", DrainMode::update});
   CHECK(all.records[0].ranks == IdSet::parse("0-2"));
   REQUIRE(all.updates.size() == 1);
@@ -213,7 +214,7 @@ TEST_CASE("a scheduler goes on where an earlier process was, and is told the dif
   Stand stand;
   (void)stand.step(begin("a,b,c,d", "0,2-3", {{IdSet{3}, wall_time(50), "fan"}}));
   (void)stand.step(definition(DefineMethod::configuration, "0-3", "a,b,c,d"));
-  // It was told that 1 and 3 are up, and lost 0 for good.
+  // The scheduler was told that 1 and 3 are up, and that 0 has left for good.
   const Effects effects = stand.step(Resume{5, IdSet::parse("1-3"), IdSet::parse("1,3"), wall_time(9)});
   CHECK(effects.records.empty());
   REQUIRE(effects.updates.size() == 1);
@@ -224,7 +225,7 @@ TEST_CASE("a scheduler goes on where an earlier process was, and is told the dif
   CHECK(update.delta.down == IdSet::parse("1,3"));
   CHECK(update.delta.shrink.empty());
   CHECK(update.delta.expiration == WallTime{});
-  // Later changes are those of its resources.
+  // Later updates concern only the resources of the scheduler.
   CHECK(stand.monitor("", "1").updates.at(0).delta.up == IdSet{1});
   (void)stand.monitor("0", "");
   CHECK(stand.monitor("", "0").updates.empty());
@@ -236,7 +237,7 @@ TEST_CASE("a rank that has lost its broker meanwhile leaves an R that was not co
     Stand stand;
     (void)stand.step(begin("a,b,c,d", "0,3"));
     (void)stand.step(definition(method, "0-3", "a,b,c,d"));
-    // 1 was up; 2 has never been online.
+    // The scheduler knows 1 as up; 2 has never been online.
     const Effects effects = stand.step(Resume{5, IdSet::parse("0-3"), IdSet::parse("0-1"), WallTime{}});
     REQUIRE(effects.updates.size() == 1);
     CHECK(effects.updates[0].delta.up == IdSet{3});
@@ -313,7 +314,7 @@ TEST_CASE("an instance with its brokers in another order finds the drains on the
   const Effects effects = it.step(begin("b,a,d", "0"));
   REQUIRE(effects.records.size() == 1);
   CHECK(std::get<module::RestartEvent>(effects.records[0].event.body).of_brokers);
-  // The drain of a host that is not there waits for it.
+  // The drain of the absent host is kept.
   REQUIRE(it.engine.absent().drains.size() == 1);
   CHECK(it.engine.absent().drains[0].target.host == "c");
 
@@ -333,7 +334,7 @@ TEST_CASE("an instance with its brokers in another order finds the drains on the
   (void)it.monitor("", "1");
   CHECK(module.available() == IdSet{1});
 
-  // The drain of c was not forgotten.
+  // The drain of c has returned with its host.
   (void)it.step(begin("a,b,c", ""));
   CHECK(module.drains().ranks() == IdSet::parse("1-2"));
   CHECK(module.drains().find(2)->reason == "gone");
@@ -369,7 +370,7 @@ TEST_CASE("R in the order of earlier brokers is found again by its hosts") {
   CHECK(recalled.definition->inventory->nodelist().encode() == "b,a");
   CHECK(recalled.definition->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
 
-  // That of other hosts is none of theirs.
+  // An R of other hosts is not used.
   kept.resources = definition(DefineMethod::kvs, "0-1", "x,y").inventory;
   CHECK(!module::recall_instance(brokers, states, kept, {}).definition);
 }
@@ -400,7 +401,7 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
   CHECK(recalled.definition->method == DefineMethod::configuration);
   CHECK(recalled.definition->inventory->encode() == input.inventory->encode());
   CHECK(recalled.definition->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
-  // The broker x has no resources.
+  // The property of the host without resources is removed.
   CHECK(recalled.definition->property_remove == rset::ResourceSet::Properties{{"fast", IdSet{5}}});
 }
 

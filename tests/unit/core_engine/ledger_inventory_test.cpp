@@ -1,4 +1,5 @@
-// The ledger over restarts and other inventories: what survives, and that no core or gpu has two holders.
+// The ledger over restarts and changes of the inventory: allocations are kept, and no core or gpu has two
+// holders.
 #include <doctest/doctest.h>
 
 #include "ledger_world.hpp"
@@ -14,7 +15,7 @@ TEST_CASE("a start finds the targets by host, and keeps allocations of hosts tha
   CHECK(other.text() == "j:2/0-1;a/0-1? k:0,2/2;");
   CHECK(other.refusal(EBUSY, [&] { other.alloc("l", part("2", "1", "b")); }) ==
         "b core1 is held by allocation j");
-  // The state still has all of it.
+  // The state in the log still has the whole allocation.
   CHECK(other.restarted("b,a").text() == "j:0-1/0-1; k:0/2;c/2?");
 }
 
@@ -57,7 +58,7 @@ TEST_CASE("cores that their target has no longer are absent, and come back with 
   CHECK(smaller.engine.module().ledger().held().cores.size() == 2);
   CHECK(smaller.restarted("a,b,c").text() == "j:0-1/0-3; k:2/3;");
   CHECK(smaller.restarted("b,x,a").text() == "j:0,2/0-3; k:c/3?");
-  // Neither is held, so another job cannot ask for them.
+  // Cores that are absent or held cannot be allocated to another job.
   World other = smaller.restarted("a,b,c", 1);
   CHECK(other.refusal(EINVAL, [&] { other.alloc("l", part("0", "2", "a")); }) == "a has no core2");
   CHECK(other.refusal(EBUSY, [&] { other.alloc("l", part("0", "1", "a")); }) ==
@@ -176,7 +177,7 @@ TEST_CASE("an allocation whose targets were all away comes back with all of its 
     return world.engine.module().ledger().find("j")->resources.to_json().dump();
   };
   CHECK(r_of(some.restarted("a,b,c")) == resources.to_json().dump());
-  // The same where the R is loaded.
+  // Loading R has the same result as a restart.
   const auto load = [&](std::string_view hosts) {
     module::LoadCommand command;
     command.inventory = cluster(hosts);
@@ -192,7 +193,7 @@ TEST_CASE("an allocation whose targets were all away comes back with all of its 
   CHECK(r_of(it.restarted("a,b,c")) == resources.to_json().dump());
 }
 
-// A second implementation: a map from core to id, under random requests, restarts and losses of hosts.
+// The model is a map from core to id, compared under random requests, restarts and losses of hosts.
 TEST_CASE("random requests, restarts and inventories: no core has two holders, and nothing is lost") {
   constexpr int rounds = 8000;
   std::mt19937 random(7);

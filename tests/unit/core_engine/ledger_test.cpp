@@ -1,4 +1,4 @@
-// The ledger of allocations: what is refused and with which text, and what an allocation keeps.
+// The ledger of allocations: which requests are refused with which text, and what an allocation keeps.
 #include <doctest/doctest.h>
 
 #include "ledger_world.hpp"
@@ -200,7 +200,7 @@ TEST_CASE("nothing more is allocated on a target that is drained or excluded") {
   CHECK(it.text() == "j:3/0;");
   it.step(module::UndrainCommand{"node3", {}, {}});
   it.alloc("k", part("2-3", "1", "node[2-3]"));
-  // A target that is offline or torpid may be back before the job starts.
+  // Offline and torpid targets can be allocated, as they may return before the job starts.
   module::MonitorCommand monitor;
   monitor.offline = IdSet{0};
   monitor.torpid = IdSet{2};
@@ -233,15 +233,15 @@ TEST_CASE("when a target changes its partition, its allocations are freed by bot
   it.alloc("l", part("2", "2", "node2"));
   it.step(module::PropertyCommand{Op::remove, "day", "2"});
   it.step(module::PropertyCommand{Op::add, "night", "2"});
-  // Its holder keeps it, and another one has no right to it.
+  // The holder of the target's new partition has no right to free its allocation yet.
   CHECK(it.refusal(EPERM, [&] { it.free({"l"}, {}, {2}); }) == "rank 2 (node2) is not acquired");
   it.step(Release{1});
   it.step(Release{2});
   it.step(Acquire{3, "day"});
   it.step(Acquire{4, "night"});
   REQUIRE(it.engine.acquisition().held_by(4)->kept == IdSet::parse("2-3"));
-  // The scheduler of the partition that has allocated them frees them, also where the target is another's
-  // now.
+  // The scheduler of the partition that has allocated targets frees them, even if a target is in another
+  // partition now.
   it.free({"j"}, {}, {3});
   it.free({"k"}, IdSet{2}, {3});
   // The present holder of a target frees that target, and no other one.

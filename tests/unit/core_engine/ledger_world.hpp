@@ -28,7 +28,7 @@ using module::AllocationRequest;
 using rset::ResourceSet;
 using text::IdSet;
 
-/// One group of targets, ranks from 0, with cores 0-3, or up to another number, and gpu 0 each.
+/// Targets of one kind: ranks from 0, each with cores 0 to `last_core` and gpu 0.
 inline std::shared_ptr<const ResourceSet> cluster(std::string_view hosts, IdSet::Id last_core = 3) {
   text::Hostlist nodelist = text::Hostlist::parse(hosts);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
@@ -74,7 +74,7 @@ struct World {
                std::vector<HolderId> holders = {1}) {
     return step(Free{std::move(holders), {std::move(ids), std::move(ranks)}});
   }
-  /// The error that an input gets: its text and errno, and that it has changed nothing.
+  /// Runs work that must fail with this errno and change nothing; returns the error text.
   template <class Work>
   std::string refusal(int errnum, Work work) {
     const auto applied = engine.applied();
@@ -89,7 +89,7 @@ struct World {
     }
     return "done";
   }
-  /// ID:RANKS/CORES for each group.
+  /// The ledger as text: ID:RANKS/CORES; for each group, HOST/CORES? for absent targets.
   [[nodiscard]] std::string text() const {
     std::string out;
     for (const auto& [id, allocation] : engine.module().ledger().all()) {
@@ -102,7 +102,7 @@ struct World {
     }
     return out;
   }
-  /// A daemon that starts with the state of its log, on another inventory.
+  /// Starts another daemon with the state of this one's log, on another inventory.
   [[nodiscard]] World restarted(std::string_view hosts, IdSet::Id last_core = 3) const {
     return World(hosts, partitions, fold, last_core);
   }

@@ -41,12 +41,12 @@ nodes::Settings settings() {
   return settings;
 }
 
-/// An engine that watches agents, and its log as names and ranks of events.
+/// An engine that watches agents; its log as names and ranks of events.
 struct Watching {
   Engine engine;
   std::vector<std::string> log;
 
-  /// Without hosts there is no inventory yet.
+  /// Starts with these hosts; without any, there is no inventory yet.
   explicit Watching(std::string_view hosts = "") {
     (void)step(WatchNodes{settings()}, 0);
     if (!hosts.empty()) (void)start(hosts, {});
@@ -135,7 +135,7 @@ TEST_CASE("a hello is refused where agents are not watched, and for a host that 
     errnum = error.errnum();
   }
   CHECK(errnum == EINVAL);
-  // It leaves no state: the same agent may join again.
+  // The refused hello leaves no state: the same agent may join.
   CHECK(it.step(AgentHello{1, 1, report("n1")}, 11).agents[0].rank == 1);
 
   Engine not_watching;

@@ -1,4 +1,4 @@
-// A start after a takeover: former holders acquire first.
+// A start after a takeover: former holders may acquire first.
 #include <cerrno>
 #include <memory>
 #include <optional>

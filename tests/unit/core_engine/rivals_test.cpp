@@ -1,4 +1,4 @@
-// Two agents that live at the same time and say that they are the same host, such as those of a cloned image.
+// Two agents that run at the same time and say that they are the same host, as those of a cloned image do.
 #include <doctest/doctest.h>
 
 #include "health_ward.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using nodes::Rivals;
 
-/// The well agent is on connection 1, the sick one on connection 2, both as n1.
+/// Two agents that say hello as n1: the healthy one on connection 1, the unhealthy one on connection 2.
 struct TwoOfOneName : Ward {
   explicit TwoOfOneName(HealthReturn on_return = HealthReturn::automatic, bool gate = false)
       : Ward(on_return, gate) {}
@@ -25,7 +25,7 @@ struct TwoOfOneName : Ward {
     (void)step(Tick{});
     return effects;
   }
-  /// The agent that said hello last beats.
+  /// Lets the agent that said hello last beat for this time.
   void beat_for(double seconds) {
     for (const double end = now + seconds; now < end;) {
       (void)step(AgentBeat{agent_});
@@ -52,7 +52,7 @@ TEST_CASE("an agent that comes back to the place that it lost shows that two liv
   CHECK(effects.rivalries[0].host == "n1");
   CHECK(effects.rivalries[0].origins == "10.0.0.2 (key a) and 10.0.0.1 (key a)");
   CHECK(it.rivals() == "10.0.0.2 (key a) and 10.0.0.1 (key a)");
-  // Once is enough for the log.
+  // The log names the rivals once.
   CHECK(it.turn(2).rivalries.empty());
   CHECK(it.rivals() == "10.0.0.1 (key a) and 10.0.0.2 (key a)");
 }

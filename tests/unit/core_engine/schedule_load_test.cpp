@@ -1,5 +1,5 @@
-// Very many scheduled drains: no step does more than a bounded part of the work, and those that wait for the
-// end of an operator's drain cost nothing.
+// Very many scheduled drains: each step does a bounded part of the work, and drains that wait for the end of
+// an operator's drain cost nothing.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -21,12 +21,12 @@ namespace {
 
 constexpr double begun = 100;
 constexpr double all_begun = 200;
-/// The events of a step: the drains that begin, and what is left.
+/// The largest number of events in a step: the drains that begin, and two more.
 constexpr std::size_t most_events = module::Module::most_at_once + 2;
 
 std::string all_but_the_last(IdSet::Id targets) { return fmt::format("0-{}", targets - 2); }
 
-/// All targets but the last are drained by an operator, and have scheduled drains of their own.
+/// A site where all targets but the last are drained by an operator, and have scheduled drains.
 Site site_with(IdSet::Id targets, std::optional<double> end_of_the_present = std::nullopt) {
   Site site(20, {}, "", targets - 1);
   module::DrainCommand present{all_but_the_last(targets), "disk", {}};
@@ -37,8 +37,8 @@ Site site_with(IdSet::Id targets, std::optional<double> end_of_the_present = std
   return site;
 }
 
-/// Takes the steps that are due at this time. None has more than its part of the events, or changes what a
-/// scheduler sees.
+/// Takes the steps that are due at this time. Each must have a bounded number of events, and none may change
+/// what a scheduler sees.
 int bounded_ticks(Site& site, double now) {
   int ticks = 0;
   site.last_tick = now;
@@ -68,7 +68,7 @@ TEST_CASE("an undrain of targets whose scheduled drains wait begins these in bou
   const Effects undrained = site.step(module::Command(undrain), 250);
   CHECK(undrained.records.size() <= most_events);
   CHECK(site.engine.module().available().count() == 1);
-  // A daemon that is started meanwhile goes on.
+  // A daemon that is started in the meantime completes the steps.
   Site next(250, site.fold, "", targets - 1);
   for (Site* one : {&site, &next}) {
     CHECK(bounded_ticks(*one, 250) > targets / most_events);

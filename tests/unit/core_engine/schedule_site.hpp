@@ -23,7 +23,7 @@ namespace resourced::engine {
 inline constexpr text::IdSet::Id last_rank = 7;
 inline const module::Actor operator_of_the_day = module::ByUser{1000};
 
-/// A daemon on hosts n0 to n7 or more, and what its log has.
+/// A daemon on hosts n0 to n7 or more, and the state that its log has.
 struct Site {
   Engine engine;
   Fold fold;
@@ -56,9 +56,9 @@ struct Site {
   Effects undrain(std::string_view targets, double now) {
     return step(module::Command(module::UndrainCommand{std::string(targets), {}, {}}), now);
   }
-  /// An event that is of no account here.
+  /// Appends an event that does not affect drains.
   void touch(double now) { (void)step(module::Command(module::ExpirationCommand{wall_time(now + 1)}), now); }
-  /// All that is due at this time.
+  /// Takes all steps that are due at this time.
   std::vector<Record> tick(double now) {
     std::vector<Record> records;
     last_tick = now;

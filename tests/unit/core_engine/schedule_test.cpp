@@ -1,4 +1,4 @@
-// Drains that begin and end by themselves: what happens at which time, over restarts too, and what cancels
+// Drains that begin and end by themselves: what happens at which time, also over restarts, and what cancels
 // it.
 #include <cerrno>
 #include <map>
@@ -109,7 +109,7 @@ TEST_CASE("a drain of somebody else stays when a scheduled one begins or ends") 
   (void)site.step(module::Command(module::DrainCommand{"2", "disk", module::DrainMode::none}), 50);
   (void)site.tick(100);
   CHECK(site.engine.module().drains().find(2)->reason == "disk");
-  // Overwritten without an end.
+  // An operator overwrites the drain, without an end.
   (void)site.step(module::Command(module::DrainCommand{"1", "fan", module::DrainMode::overwrite}), 150);
   (void)site.tick(200);
   CHECK(site.drained() == "1-2");
@@ -123,12 +123,12 @@ TEST_CASE("a scheduled drain waits for the end of an operator's drain") {
   (void)site.step(module::Command(module::DrainCommand{"2-3", "rolling", {}}), 50);
   CHECK(site.tick(100).empty());
   CHECK(site.scheduled() == "1-3");
-  // Nothing is due before the first of them ends, so the daemon sleeps until then.
+  // Nothing is due before the first operator's drain ends, so the daemon sleeps until then.
   CHECK(site.next() == 200);
   const Effects ended = site.step(Tick{}, 200);
   CHECK(site.engine.module().drains().find(1)->reason == "power");
   CHECK(site.engine.module().drains().find(1)->until == wall_time(400));
-  // No scheduler sees it come up in between.
+  // The target is not up in between for any scheduler.
   CHECK(ended.updates.empty());
   REQUIRE(ended.records.size() == 1);
   CHECK(ended.records[0].event.by == operator_of_the_day);
@@ -139,7 +139,7 @@ TEST_CASE("a scheduled drain waits for the end of an operator's drain") {
   CHECK(std::get<module::DrainEvent>(undrained.records[0].event.body).scheduled);
   CHECK(site.engine.module().drains().find(2)->reason == "power");
   CHECK(site.scheduled() == "3");
-  // Still after a restart; and a scheduled drain that is over before it could begin is cancelled.
+  // The drain still waits after a restart; one whose end comes before it could begin is cancelled.
   Site next(300, site.fold);
   CHECK(next.scheduled() == "3");
   (void)next.tick(300);
@@ -249,7 +249,7 @@ TEST_CASE("times without sense, and excluded targets, are refused") {
   CHECK(refusal(site, "1", 50, 10, 40) == EINVAL);
   CHECK(refusal(site, "6-7", 50, 100, std::nullopt) == EINVAL);
   CHECK(site.scheduled().empty());
-  // A beginning in the past is now.
+  // A beginning in the past means now.
   CHECK(refusal(site, "1", 50, 40, 60) == 0);
   CHECK(site.drained() == "1");
 }
@@ -297,7 +297,7 @@ TEST_CASE("a drain does not begin in the past, but for clocks that differ, nor a
 TEST_CASE("after an event from a clock that was ahead, later is later, and past is past") {
   Site site;
   (void)site.drain("7", 1e6, std::nullopt, std::nullopt);
-  // The clock is right again.
+  // The clock is correct again.
   const Effects scheduled = site.drain("1", 50, 100, 200);
   REQUIRE(scheduled.records.size() == 1);
   CHECK(scheduled.updates.empty());
@@ -312,7 +312,7 @@ TEST_CASE("after an event from a clock that was ahead, later is later, and past 
   CHECK(site.tick(150).size() == 1);
   const std::vector<Record> ended = site.tick(200);
   CHECK(site.drained() == "7");
-  // The log stays in order.
+  // Timestamps in the log do not decrease.
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].event.timestamp == wall_time(1e6));
 }
@@ -327,7 +327,7 @@ TEST_CASE("a drain keeps its end when it is given a reason") {
     (void)site.step(module::Command(module::DrainCommand{"1", "fan", mode}), 40);
     CHECK(site.engine.module().drains().find(1)->reason == "fan");
     CHECK(site.engine.module().drains().find(1)->until == wall_time(200));
-    // An end that comes with the reason replaces the former one.
+    // An end that is given with the reason replaces the former one.
     timed.targets = "2";
     timed.reason = "disk";
     timed.mode = mode;
@@ -341,7 +341,7 @@ TEST_CASE("a drain keeps its end when it is given a reason") {
   }
 }
 
-// The state has room for one scheduled drain of a target.
+// Not supported yet: the state has room for one scheduled drain per target.
 TEST_CASE("several drains may be scheduled for one target, and each of them begins and ends" *
           doctest::should_fail()) {
   Site site;
@@ -360,8 +360,8 @@ TEST_CASE("several drains may be scheduled for one target, and each of them begi
   CHECK_FALSE(next.next());
 }
 
-// Against a model that keeps for each target what is drained, and what is scheduled, and knows nothing of
-// groups, events and restarts.
+// Compared with a model that keeps the drain and the scheduled drain of each target, without groups, events
+// and restarts.
 TEST_CASE("any history of scheduled drains, ends and restarts is that of each target alone") {
   struct Target {
     bool drained = false;
@@ -393,7 +393,7 @@ TEST_CASE("any history of scheduled drains, ends and restarts is that of each ta
       CAPTURE(seed);
       CAPTURE(i);
       now += below(20);
-      // An event from a clock that is ahead for a moment changes no other time.
+      // An event from a clock that is ahead for a moment does not change other times.
       if (below(10) == 0) site.touch(now + 1e5);
       (void)site.tick(now);
       for (IdSet::Id rank = 0; rank <= last_rank; ++rank) model[rank].pass(now);

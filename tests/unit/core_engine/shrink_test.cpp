@@ -1,4 +1,4 @@
-// Targets that left for good and return: unshrink, and the reload or restart after it.
+// Targets that left for good and return: unshrink, and the reload or restart that follows.
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ using text::IdSet;
 
 namespace {
 
-/// A daemon on hosts n0 to n3, without a scheduler, and what its log has.
+/// A daemon on hosts n0 to n3, without a scheduler, and the state that its log has.
 struct Cluster {
   Engine engine;
   Fold fold;
@@ -127,7 +127,7 @@ TEST_CASE("the shrink of a target that will return takes back its return") {
   CHECK(cluster.module().shrunk() == IdSet{3});
 }
 
-// A shrink is told by one event, which has no place for what waits.
+// Not supported yet: the event of a shrink has no place for the drain that would have to be kept.
 TEST_CASE("a target that returns is drained as it was when it was removed" * doctest::should_fail()) {
   Cluster cluster;
   module::DrainCommand drain;

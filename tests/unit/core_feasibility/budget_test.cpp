@@ -1,5 +1,5 @@
-// The budget of a feasibility check: requests made to take long end when it is spent, in every part of the
-// check.
+// The budget of a feasibility check: requests made to take long end when the budget is spent, in every part
+// of the check.
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Nodes of `kinds` different sizes in turn, and properties on every second one.
+/// Nodes of `kinds` different sizes in turn; every second node has the properties.
 ResourceSet cluster(unsigned nodes, unsigned kinds) {
   rset::InventoryBuilder builder;
   for (unsigned kind = 0; kind < kinds; ++kind) {

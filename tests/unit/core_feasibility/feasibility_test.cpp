@@ -45,7 +45,7 @@ ResourceSet mixed() {
 
 struct ShapeCase {
   std::string shape;
-  /// Empty where the shape is feasible.
+  /// The reason of the refusal; empty where the shape is feasible.
   std::string reason;
 };
 
@@ -69,7 +69,7 @@ TEST_CASE("equal nodes") {
           {"slot=11/node", "needs 11 nodes, the inventory has 10"},
           {"slot=5/node=2", ""},
           {"slot=4/node=3", "needs 12 nodes, the inventory has 10"},
-          // A slot is made inside one node.
+          // A slot is placed within one node.
           {"slot=10/core=5", ""},
           {"slot=20/core=5", "needs 20 slots with 5 cores in one node each, the inventory has room for 10"},
           {"slot=20/core=4", ""},
@@ -125,7 +125,7 @@ TEST_CASE("several vertices are satisfied at the same time") {
           {"[node=8/slot{a}/core;node=4/slot{b}/core=4]", ""},
           {"[node=8/slot{a}/core;node=5/slot{b}/core]", "needs 13 nodes, the inventory has 12"},
           {"[node=8/slot{a}/core;node=5/slot{b}/core=2]", "needs 13 nodes in all, the inventory has 12"},
-          // The small request leaves the gpu nodes to the one that needs them.
+          // The requirement without gpus leaves the gpu nodes to the one that needs them.
           {"[node=4/slot{a}/core;node=8/slot{b}/gpu]", ""},
           {"[node=3/slot{a}/[core=2;gpu];node=6/slot{b}/gpu=2]",
            "needs 3 nodes with 2 cores and 1 gpu and 6 nodes with 2 gpus at the same time, the inventory has "
@@ -145,7 +145,7 @@ TEST_CASE("several vertices are satisfied at the same time") {
           {"node=4/[slot=2{a}/core=4;slot{b}/core=9]", "needs 4 nodes with 17 cores, the inventory has 0"},
           {"slot=4/[node=2;node/core=16]", ""},
           {"slot=5/[node;node/core=16]", "needs 5 nodes with 16 cores, the inventory has 4"},
-          // Slots of several kinds pack into the same nodes.
+          // Slots of several kinds share the same nodes.
           {"[slot=4{a}/core=10;slot=4{b}/core=6;slot=8{c}/core=4]", ""},
           {"[slot=4{a}/core=10;slot=4{b}/core=7;slot=8{c}/core=4]",
            "needs 100 cores in all, the inventory has 96"},
@@ -408,7 +408,7 @@ Json random_request(RandomRequests& random) {
   return list;
 }
 
-/// A constraint, and whether a node of this rank, with the property or without it, satisfies it.
+/// A constraint, and whether a node of this rank, with or without the property, satisfies it.
 struct RandomConstraint {
   const char* text;
   bool (*matches)(unsigned rank, bool fast);

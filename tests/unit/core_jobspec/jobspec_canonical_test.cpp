@@ -74,7 +74,7 @@ TEST_CASE("what is allowed") {
     const json jobspec = test::edited(canonical_base(), {edit});
     CAPTURE(std::string(edit.pointer));
     CAPTURE(jobspec.dump());
-    // This edit removes the first slot.
+    // Without the children of this vertex, the first slot is missing.
     const bool no_slot = std::string(edit.pointer) == "/resources/0/with";
     CHECK(canonical_verdict(jobspec) ==
           (no_slot ? "tasks[0].slot: \"a\" is not the label of a slot" : "valid"));
@@ -203,8 +203,8 @@ TEST_CASE("a range without operator and operand has those of RFC 14: + and 1") {
   CHECK(graph(R"({"min":3,"max":30})") == graph(R"({"min":3,"max":30,"operator":"+","operand":1})"));
 }
 
-// Jobspecs that the prose of RFC 14 allows and its schema does not; tests/schema compares with another
-// validator.
+// Jobspecs that the prose of RFC 14 allows and its schema does not; tests/interop/jobspec_schema compares
+// with another validator.
 TEST_CASE("the schema refuses some of what the prose allows") {
   const auto by_schema = [](const json& jobspec) {
     return canonical_verdict(jobspec, CanonicalEdition::schema);
@@ -243,7 +243,7 @@ TEST_CASE("the schema refuses some of what the prose allows") {
     const bool in_prose = std::string(row.edit.pointer).starts_with("/resources");
     if (in_prose) CHECK(canonical_verdict(jobspec) == "valid");
   }
-  // Here the prose is stricter, and applies.
+  // Where the prose is stricter than the schema, it applies to both editions.
   const json empty = test::edited(base, {{"/resources/1/with/0/with", "[]"}});
   CHECK(by_schema(empty).starts_with("resources[1].with[0].with: must have at least one vertex"));
 }

@@ -44,7 +44,7 @@ TEST_CASE("every use case of RFC 46 makes a canonical jobspec, with a task for e
     CAPTURE(use_case["use_case"]);
     const json jobspec = make_jobspec(parse_shape(use_case["shape"].get<std::string>()), program);
     CHECK_NOTHROW(check_canonical_jobspec(jobspec));
-    // slot=10/core=2
+    // Use case 2.3, slot=10/core=2, is the only one that version 1 allows.
     const bool v1 = use_case["use_case"] == "2.3";
     CHECK(jobspec["version"] == (v1 ? 1 : 999));
     if (v1) CHECK_NOTHROW(check_jobspec_v1(jobspec, V1Edition::strict));

@@ -1,4 +1,4 @@
-// Shared by the tests of jobspecs: a valid document, and edits of it.
+// Shared by the tests of jobspecs: edits of a valid document, and the verdict of a check.
 #pragma once
 
 #include <initializer_list>

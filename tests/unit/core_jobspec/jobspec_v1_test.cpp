@@ -23,7 +23,7 @@ std::string v1_verdict(const json& jobspec, V1Edition edition = V1Edition::lenie
   return test::verdict([&] { check_jobspec_v1(jobspec, edition); });
 }
 
-// node=4/slot=2/[core=2;gpu]
+// The jobspec of node=4/slot=2/[core=2;gpu].
 json v1_base() {
   return json::parse(R"({
     "version": 1,
@@ -44,7 +44,7 @@ TEST_CASE("every example of RFC 25 is valid, and all but use case 2.1 in the pre
     CAPTURE(name);
     const json jobspec = read_document(test::read_vector(name));
     CHECK(v1_verdict(jobspec) == "valid");
-    // The same as JSON text.
+    // The same jobspec as JSON text.
     CHECK(v1_verdict(read_document(jobspec.dump())) == "valid");
     CHECK(v1_verdict(jobspec, V1Edition::strict) ==
           (name == "spec_25/use_case_2.1.yaml"
@@ -238,7 +238,7 @@ TEST_CASE("the present edition limits the number of tasks") {
     const char* count;
     const char* error;
   };
-  // Four nodes, eight slots.
+  // Numbers of tasks for four nodes with eight slots.
   const std::vector<Row> rows = {
       {R"({"per_slot":1})", "valid"},
       {R"({"per_slot":2})", "tasks[0].count.per_slot: must be 1"},

@@ -68,7 +68,7 @@ TEST_CASE("printable_line: a long text is cut at 1024 bytes, between characters"
   CHECK(max_printable_line == 1024);
   CHECK(printable_line(std::string(1024, 'x')) == std::string(1024, 'x'));
   CHECK(printable_line(std::string(1025, 'x')) == std::string(1021, 'x') + "...");
-  // Characters of four bytes, escapes of six, replacements of three.
+  // Units that take four bytes as a character, and six or three bytes once they are escaped or replaced.
   for (const std::string& unit : {"\U0001F600"s, "\033"s, "\xFF"s}) {
     for (std::size_t before = 0; before < 6; ++before) {
       std::string text(before, 'a');

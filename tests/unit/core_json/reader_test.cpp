@@ -28,7 +28,7 @@ JsonFault fault_of(std::string_view text, JsonManners manners = JsonManners::str
 
 std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
 
-/// Values of all kinds, with strings that end at every distance from a word's boundary.
+/// Random values of all kinds, with strings that end at every distance from a word's boundary.
 class RandomValues {
  public:
   explicit RandomValues(unsigned seed) : random_(seed) {}
@@ -217,7 +217,7 @@ TEST_CASE("a number that is closer to 0 than any double is 0, or refused") {
   }
 }
 
-// What JsonReader::value() does, with the functions for callers that read part by part.
+// Does the same as JsonReader::value(), with the functions for callers that read part by part.
 bool read_parts(JsonReader& reader, json& out) {
   switch (reader.next()) {
     case '{':
@@ -276,7 +276,7 @@ TEST_CASE("a part of another kind than the caller reads is refused") {
   JsonReader empty = reader_of(" ");
   CHECK(empty.next() == '\0');
   CHECK(empty.at_end());
-  // A member may refuse the text, and then nothing more of it is read.
+  // A caller that refuses a member ends the reading.
   JsonReader refused = reader_of(R"({"a":1,"b":2})");
   int members = 0;
   CHECK_FALSE(refused.object([&](const std::string&) {

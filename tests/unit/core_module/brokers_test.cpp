@@ -1,5 +1,5 @@
-// By-rank mode: in a Flux instance a target is the rank of a broker. Ranks may share a host, need not be in
-// R, and have their states before R is known.
+// By-rank mode: in a Flux instance a target is the rank of a broker. Ranks may share a host, may be missing
+// in R, and have their states before R is known.
 #include <memory>
 #include <variant>
 
@@ -158,7 +158,7 @@ TEST_CASE("a drain that changes nothing is an event with all its targets") {
   CHECK(it.execute(DrainCommand{"0-1", "disk", DrainMode::update}).size() == 1);
   CHECK(it.module.drains().find(0)->reason == "fan");
   CHECK(it.module.drains().find(1)->reason == "disk");
-  // The ways to refuse a drain are the same.
+  // A drain is refused for the same reasons as outside of an instance.
   CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"0", "new", DrainMode::none}), "rank 0 already drained",
                        Error);
 }
@@ -185,17 +185,17 @@ TEST_CASE("a lost rank leaves the inventory, before it is offline, if R is not c
   CHECK(std::get<OfflineEvent>(events[1].body).ranks == ids("0-1"));
   CHECK(it.module.inventory().ranks() == ids("2"));
   CHECK(it.module.online() == ids("2"));
-  // Its states stay, and it is still a target.
+  // The states of the lost ranks are kept, and they are still targets.
   CHECK(it.module.drains().ranks() == ids("1"));
   CHECK(it.module.excluded() == ids("0"));
   CHECK(it.module.addressable().ranks() == ids("0-2"));
 
-  // Its broker comes back: it does not, for this inventory.
+  // The broker of rank 1 returns, but the rank does not return to this inventory.
   it.execute(UndrainCommand{"1", {}, DrainMode::none});
   CHECK(it.join("1").size() == 1);
   CHECK(it.module.online() == ids("1-2"));
   CHECK(it.module.available() == ids("2"));
-  // It goes again, and there is nothing more to lose.
+  // The rank goes offline again, without another loss.
   CHECK(it.lose("1").size() == 1);
   CHECK(it.join("1").size() == 1);
   it.define(DefineMethod::reload, "0-2", "a,b,c");
@@ -327,12 +327,13 @@ TEST_CASE("changes of run time are applied to the R that is defined, and counted
   REQUIRE(fast.size() == 2);
   CHECK(fast[1].difference == Difference::added);
   CHECK(fast[1].ranks == ids("1"));
-  // It was added before it was configured, and would stay without that.
+  // The property was added at run time before it was configured, so it would stay if it were not configured
+  // any more.
   const auto wide = it.module.property_states("wide", ids("0"));
   REQUIRE(wide.size() == 1);
   CHECK(wide[0].difference == Difference::added);
 
-  // Another R is as it was loaded.
+  // An R that is loaded has none of the changes of run time.
   it.define(DefineMethod::reload, "0-1", "a,b");
   CHECK(it.module.inventory().properties().empty());
 

@@ -24,7 +24,7 @@ namespace {
 constexpr unsigned target_count = 12;
 const std::vector<std::string> property_names{"big", "fast", "+local"};
 
-// The model of a target, identified by its host and ordinal, which a renumbering keeps.
+// The model of a target, which is identified by its host and ordinal, also after a renumbering.
 struct Target {
   std::string host;
   unsigned ordinal = 0;
@@ -47,7 +47,7 @@ class History {
  public:
   explicit History(unsigned number)
       : random_(number), world_([this](const std::string& /*name*/, const Delta& delta) { hear(delta); }) {
-    // All hosts are different, or there are few hosts with several ranks each.
+    // Either all hosts are different, or there are few hosts with several ranks each.
     const unsigned hosts = one_in(2) ? target_count : 1 + random_() % 4;
     std::map<std::string, unsigned> seen;
     for (unsigned i = 0; i < target_count; ++i) {
@@ -144,7 +144,7 @@ class History {
     CHECK(view_->resources.includes(delta.up | delta.down));
     CHECK_FALSE(view_->up.intersects(delta.up));
     CHECK(view_->up.includes(delta.down - delta.shrink));
-    // A target that is now excluded may only go down by the exclusion itself.
+    // A target that is excluded now may go down only by the exclusion itself.
     CHECK_FALSE(excluded_before_.intersects(delta.down - delta.shrink));
     CHECK_FALSE(world_.module().excluded().intersects(delta.up));
     view_->up |= delta.up;
@@ -163,7 +163,7 @@ class History {
     if (delta.expiration) heard_expiration_ = *delta.expiration;
   }
 
-  // Executes a command and checks that the module accepts it exactly if the model allows it.
+  // Executes a command; the module must accept it exactly if the model allows it.
   bool attempt(const Command& command, bool allowed) {
     try {
       world_.execute(command);

@@ -43,7 +43,7 @@ std::vector<EventBody> bad_events() {
           LivelyEvent{IdSet{0, 2}}, UndrainEvent{IdSet{0, 1}, {}, std::nullopt}};
 }
 
-/// How an event of two ranks ends the program; "" if it does not.
+/// Applies an event, and returns what the program says as it aborts; "" if it goes on.
 std::string broken_by(const EventBody& body) {
   Module module = present();
   const test::End end = test::end_of([&] { (void)module.apply({wall_time(2), body}); });

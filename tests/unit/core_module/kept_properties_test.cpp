@@ -1,4 +1,4 @@
-// Properties that were set at run time: which of them a reload keeps.
+// Properties that were set at run time, and which of them a reload keeps.
 #include <variant>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Another inventory replaces the present one: the state that follows the targets to it, and the state that is
+// Another inventory replaces the present one: the states that follow the targets to it, and those that are
 // dropped.
 #include <variant>
 
@@ -15,7 +15,7 @@ using text::IdSet;
 
 namespace {
 
-/// One rank per host, from 0 in this order, also for repeated hosts.
+/// A set with one rank for each host, also for repeated ones; ranks are given, or count from 0.
 ResourceSet of(const char* hosts, const char* ranks = nullptr) {
   const text::Hostlist list = text::Hostlist::parse(hosts);
   rset::ResourceGroup group;
@@ -73,7 +73,7 @@ TEST_CASE("drains and who is online go with their targets; what is excluded is d
   monitor.torpid = IdSet::parse("0");
   world.execute(monitor);
   const auto events = world.load("e,d,c,b,a", "1");
-  // lively, resource-define, undrain
+  // The events: lively, resource-define, undrain.
   REQUIRE(events.size() == 3);
   CHECK(std::get<LivelyEvent>(events[0].body).ranks.encode() == "0");
   CHECK(std::get<DefineEvent>(events[1].body).method == DefineMethod::reload);

@@ -1,6 +1,6 @@
-// Random histories of a parent that renumbers, loses hosts and is disconnected at times, with an inner
-// instance whose nodes have their own agents: a target is up there if it is up for both. The number of a
-// history is its seed.
+// Random histories of a parent that renumbers, loses hosts and is disconnected at times, and of an inner
+// instance whose nodes have their own agents: a target of the instance is up if it is up for both. The number
+// of a history is its seed.
 #include <algorithm>
 #include <random>
 

@@ -1,5 +1,5 @@
-// Partitions after an update of the inventory: the same, and the same told to their holders, whether the
-// targets that it concerns are moved or the whole inventory is divided anew.
+// Partitions after an update of the inventory: moving the targets that it concerns and dividing the whole
+// inventory anew give the same partitions, and tell their holders the same.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -39,7 +39,7 @@ std::string text_of(const Delta& delta) {
   return "up " + delta.up.encode() + " down " + delta.down.encode() + " shrink " + delta.shrink.encode();
 }
 
-/// The text of what a division has, and of what each holder has.
+/// The partitions and the resources of each holder, as text.
 std::string text_of(const Acquisition& acquisition, const IdSet& acquirable) {
   std::string text;
   for (const Partition& partition : acquisition.partitions()) {
@@ -55,7 +55,7 @@ std::string text_of(const Acquisition& acquisition, const IdSet& acquirable) {
   return text + acquisition.kept_by_anyone().encode() + " / " + acquisition.reported().encode();
 }
 
-/// One acquisition that is divided anew each time, and one whose targets move.
+/// Two acquisitions under the same updates: one is divided anew each time, in the other one targets move.
 struct Pair {
   ResourceSet inventory{{{IdSet::range(0, targets - 1), IdSet{0}, IdSet{}}},
                         text::Hostlist::parse("n[0-23]")};
@@ -76,7 +76,7 @@ struct Pair {
     };
   }
 
-  /// Returns the refusal of the update; empty if there is none.
+  /// Updates both, and returns the refusal; empty if there is none.
   std::string update(const UpdateEvent& event) {
     ResourceSet next = inventory;
     fold_inventory(event, next);

@@ -1,4 +1,4 @@
-// Partitions that are kept for their former holders after a takeover.
+// Partitions that are reserved for their former holders after a takeover.
 #include "core/module/reservations.hpp"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// What UsageMeter counts, in small histories whose sums are counted by hand. Random ones are in
+// The counts of UsageMeter in small histories whose sums are counted by hand. Random histories are in
 // tests/unit/daemon_service/usage_test.cpp.
 #include <algorithm>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr Micros second = 1'000'000;
 
-// Two targets that are online from the time 100 on.
+// Two targets that are online from the time 100 on
 State two_targets() {
   State state;
   state.defined = true;
@@ -76,7 +76,7 @@ TEST_CASE("times by state, by host and by property, and causes with their outage
   CHECK(causes.at({Cause::Kind::drain, "fan"}).offline == 10 * second);
   CHECK(causes.at({Cause::Kind::drain, "disk"}).known == 20 * second);
   CHECK(causes.at({Cause::Kind::offline}).known == 10 * second);
-  // The outage is that of the reason with which it began.
+  // An outage is counted for the reason with which it began.
   CHECK(causes.at({Cause::Kind::drain, "fan"}).outages == 1);
   CHECK(causes.at({Cause::Kind::drain, "disk"}).outages == 0);
 }
@@ -114,13 +114,14 @@ TEST_CASE("a host keeps fewer causes apart than all hosts together") {
 
 TEST_CASE("changes at one time are one change") {
   UsageMeter meter = meter_of_all();
-  // Down and up again at once is no outage; up and down again at once does not end one.
+  // A target that is down and up again at once has no outage; one that is up and down again at once has a
+  // single one.
   (void)meter.add(drain(110, {0}, "a"));
   (void)meter.add(undrain(110, {0}));
   (void)meter.add(drain(120, {1}, "b"));
   (void)meter.add(undrain(130, {1}));
   (void)meter.add(drain(130, {1}, "c"));
-  // The reason at the end of the time counts.
+  // If targets get several reasons at one time, the last one counts.
   (void)meter.add(undrain(140, {1}));
   (void)meter.add(drain(150, {1}, "d"));
   (void)meter.add(drain(150, {1}, "e"));
@@ -129,7 +130,7 @@ TEST_CASE("changes at one time are one change") {
   CHECK(table.hosts.at("n1").all.outages == 2);
   CHECK(table.all.causes.at({Cause::Kind::drain, "b"}).outages == 1);
   CHECK(table.all.causes.at({Cause::Kind::drain, "e"}).outages == 1);
-  // A property that is taken at the same time has no part of it.
+  // A property that is removed at the time of the drain does not get the outage.
   UsageMeter other = meter_of_all();
   UpdateEvent update;
   update.property_remove = {{"big", {1}}};
@@ -178,7 +179,7 @@ TEST_CASE("months are those of the calendar, and a time of years without events 
   CHECK(month_name(month_of(to_micros(wall_time(1709208000)))) == "2024-02");
   CHECK(begin_of(month_of(to_micros(wall_time(1709251199)))) == 1706745600 * second);
   CHECK(begin_of(month_of(to_micros(wall_time(1709251199))) + 1) == 1709251200 * second);
-  // Ten seconds before March, and again after two years and more.
+  // The meter starts ten seconds before March; the next event comes more than two years later.
   UsageMeter meter(two_targets(), wall_time(1709251190), {false, false, true});
   (void)meter.add(drain(1709251195, {0}, "fan"));
   (void)meter.add(undrain(1709251203, {0}));
@@ -206,7 +207,7 @@ TEST_CASE("of too many reasons, and of long ones, the memory is bounded") {
   double time = 100;
   for (std::size_t i = 0; i < 2 * UsageGroup::most_causes; ++i)
     (void)meter.add(drain(++time, {0}, fmt::format("reason {}", i)));
-  // Cut before a character of two bytes that would not fit.
+  // The long reason is cut before a character of two bytes that would not fit.
   (void)meter.add(drain(++time, {1}, std::string(199, 'x') + "\xc3\xa9" + std::string(5000, 'x')));
   const UsageTable table = table_until(meter, time + 1);
   CHECK(table.all.causes.size() == UsageGroup::most_causes + 1);

@@ -15,7 +15,7 @@
 
 namespace resourced::test {
 
-/// A set of `hosts`, which may repeat, with two cores and a gpu a target.
+/// An inventory of `hosts`, which may repeat; each target has two cores and a gpu.
 std::shared_ptr<const rset::ResourceSet> make_inventory(std::string_view hosts,
                                                         const rset::ResourceSet::Properties& properties = {});
 
@@ -34,8 +34,8 @@ class World {
 
   /// Starts on an inventory, with an empty log.
   void start(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude);
-  /// The same, with every target offline until its agent says hello to the monitor. Also used as a restart;
-  /// the monitor is reset.
+  /// Starts with every target offline until its agent says hello to the monitor. Also used as a restart; the
+  /// monitor is reset.
   void start_with_agents(std::shared_ptr<const rset::ResourceSet> inventory, const text::IdSet& exclude,
                          const nodes::MonitorSettings& settings);
   /// Advances the time to `time`, with the timers of the monitor.
@@ -56,7 +56,7 @@ class World {
 
   [[nodiscard]] const module::Module& module() const noexcept { return *module_; }
   [[nodiscard]] module::Acquisition& acquisition() noexcept { return acquisition_; }
-  /// Every event since the last start or restart, in order, as a log that has dropped older ones and begins
+  /// Every event since the last start or restart, in order, like a log that has dropped older ones and begins
   /// with the drains of that time.
   [[nodiscard]] const std::vector<module::Event>& log() const noexcept { return log_; }
   /// Every event since the last start, in order.

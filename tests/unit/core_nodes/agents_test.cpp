@@ -28,7 +28,7 @@ ResourceSet node(const char* rank, const char* cores, const char* gpus, const ch
   return ResourceSet({{IdSet::parse(rank), IdSet::parse(cores), IdSet::parse(gpus)}}, Hostlist::parse(host));
 }
 
-// The report of an agent on this host, by default with four cores; its R has another rank.
+// The report of an agent on this host, by default with four cores; the R in it has another rank.
 nodes::NodeReport report(const std::string& host, const char* cores = "0-3", const char* gpus = "") {
   return nodes::read_node_report(host, node("7", cores, gpus, host.c_str()));
 }
@@ -99,7 +99,7 @@ TEST_CASE("a discovery says how many nodes have reported, and which are missing 
                              steady_time(100));
   discovery.exclude(Hostlist::parse("c,x"));
   discovery.report(report("a"));
-  // Excluded hosts count, whether they report or not, and one that has left for good is not waited for.
+  // Excluded hosts count, whether they report or not; a host that has left for good is not waited for.
   CHECK(discovery.progress() == "3 of 4 nodes have reported, waiting for d");
   nodes::Discovery of_unknown({std::nullopt, Seconds(60)}, {}, steady_time(100));
   CHECK(of_unknown.progress() == "0 nodes have reported");
@@ -114,7 +114,7 @@ TEST_CASE("discovery is over when enough agents have come, or in time") {
     discovery.report(report("a"));
     CHECK_FALSE(discovery.complete(steady_time(1e9)));
     CHECK_FALSE(discovery.next_deadline());
-    discovery.report(report("a"));  // the same host again is not another one
+    discovery.report(report("a"));  // the same host is not counted again
     CHECK_FALSE(discovery.complete(steady_time(101)));
     discovery.report(report("b"));
     CHECK(discovery.complete(steady_time(101)));
@@ -143,7 +143,7 @@ TEST_CASE("a host that left for good does not count, and is told so") {
   discovery.report(report("a"));
   CHECK(error_of([&] { discovery.report(report("b")); }) == "22 host b has left the instance for good");
   CHECK_FALSE(discovery.complete(steady_time(101)));
-  // The same if it is excluded as well.
+  // An excluded host that has left for good does not count, either.
   discovery.exclude(Hostlist::parse("b"));
   CHECK_FALSE(discovery.complete(steady_time(101)));
   discovery.report(report("c"));

@@ -1,5 +1,5 @@
 // A caller that breaks the contract of the monitor's lists and look-up ends the program: going on would write
-// to memory that is not theirs.
+// to memory that they do not own.
 #include <csignal>
 
 #include <doctest/doctest.h>
@@ -20,8 +20,8 @@ bool breaks(const auto& work) {
 TEST_CASE("targets by rank: only a target that is known can be erased") {
   TargetPages targets;
   (void)targets.get(3);
-  CHECK(breaks([&] { targets.erase(4); }));     // on the page of a known one
-  CHECK(breaks([&] { targets.erase(1000); }));  // on no page
+  CHECK(breaks([&] { targets.erase(4); }));     // unknown rank on the page of a known one
+  CHECK(breaks([&] { targets.erase(1000); }));  // unknown rank without a page
   CHECK(breaks([&] {
     targets.erase(3);
     targets.erase(3);

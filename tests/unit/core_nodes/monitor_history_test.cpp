@@ -32,7 +32,7 @@ struct WatchedTarget {
   bool told_online = false;
   bool told_torpid = false;
   bool changed = false;
-  // Torpid or offline since then.
+  // Torpid or offline since `absent_at`.
   bool absent = false;
   SteadyTime absent_at{};
   bool overdue = false;
@@ -197,7 +197,8 @@ class AgentHistory {
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
-      // Sometimes exactly at the deadline of the monitor, to check that events occur at once when due.
+      // The time is sometimes exactly the deadline of the monitor: events must occur at once when they are
+      // due.
       const auto next = monitor_.next_deadline();
       now_ = next && below(2) == 0 ? std::max(now_, *next) : now_ + Seconds(below(40) / 4.0);
       step();
@@ -220,7 +221,7 @@ class AgentHistory {
     monitor_.configure(model_.settings);
   }
 
-  // As a daemon that takes over does at its start.
+  // Keeps targets as present until a time, as a daemon does at its start after a takeover.
   void keep_some() {
     const SteadyTime until = now_ + Seconds(below(60));
     IdSet kept;

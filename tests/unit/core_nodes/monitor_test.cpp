@@ -28,7 +28,7 @@ std::string text_of(const std::optional<nodes::MonitorBatch>& batch) {
   return text;
 }
 
-// Simple times: each batch follows one second after its cause.
+// Settings with simple times: each batch follows one second after its cause.
 nodes::MonitorSettings settings() {
   nodes::MonitorSettings settings;
   settings.torpid_after = Seconds(30);
@@ -159,7 +159,7 @@ TEST_CASE("a node that flaps is to be drained, once") {
   CHECK(play(monitor, toggle(50)) == "51: online=3; 56: offline=3 flapping=3");
   CHECK(play(monitor, toggle(70)) == "71: online=3; 76: offline=3");
 
-  // Flapping again needs three falls within the window: at 580 the one at 75 is too old.
+  // To flap again, a node must go offline three times within the window: at 580 the time 75 is too old.
   CHECK(play(monitor, toggle(560)) == "561: online=3; 566: offline=3");
   CHECK(play(monitor, toggle(580)) == "581: online=3; 586: offline=3");
   CHECK(play(monitor, toggle(600)) == "601: online=3; 606: offline=3 flapping=3");
@@ -248,7 +248,8 @@ TEST_CASE("an offline time that is not the longer leaves torpid out") {
 TEST_CASE("a timer that comes late finds what is due, and nothing twice") {
   nodes::Monitor monitor(settings());
   monitor.hello(0, steady_time(1));
-  CHECK(text_of(monitor.tick(steady_time(500))).empty());  // online and offline again: no change
+  CHECK(text_of(monitor.tick(steady_time(500)))
+            .empty());  // a target that was online and offline again is no change
   CHECK_FALSE(monitor.tick(steady_time(1000)));
 }
 

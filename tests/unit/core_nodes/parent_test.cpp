@@ -1,4 +1,4 @@
-// An instance inside another: the inventory that it was allocated, and its reactions to changes of its
+// An instance inside another one: the inventory that it was allocated, and its reactions to changes of its
 // parent's hosts.
 #include "core/nodes/parent.hpp"
 
@@ -100,7 +100,7 @@ TEST_CASE("what happens to a host in the parent happens to its target here") {
   const struct {
     const char* name;
     std::vector<Event> events;
-    std::string expected;  // each change, with ; between
+    std::string expected;  // all changes, divided by ;
   } cases[] = {
       {"other hosts are no news", {drain("0-3", "n[0-3]"), offline("7-8"), torpid("2")}, ""},
       {"drained and back", {drain("5-7", "n[5-7]"), undrain("6", "n6")}, "down=1-2; up=2"},
@@ -224,14 +224,15 @@ TEST_CASE("a parent that restarts has time to find its nodes again") {
   nodes::ParentMirror mirror(handed, nodes::enclosed_inventory(handed), Seconds(10));
   mirror.apply(restart("0-9", "n[0-9]", "4-6"));
   mirror.synced(steady_time(100));
-  CHECK(text_of(mirror.take(steady_time(100))) == "down=3");  // nothing to wait for at the start
+  CHECK(text_of(mirror.take(steady_time(100))) == "down=3");  // no grace time at the start
   CHECK_FALSE(mirror.next_deadline());
 
   mirror.begin();
   mirror.apply(restart("0-9", "n[0-9]", ""));
   mirror.apply(drain("4", "n4"));
   mirror.synced(steady_time(200));
-  CHECK(text_of(mirror.take(steady_time(200))) == "down=0");  // a drain is deliberate, and n9 was down before
+  CHECK(text_of(mirror.take(steady_time(200))) ==
+        "down=0");  // a drain has no grace time, and n9 was down before
   CHECK(mirror.next_deadline() == steady_time(210));
   mirror.apply(online("5,9"));
   CHECK(text_of(mirror.take(steady_time(203))) == "up=3");
@@ -259,11 +260,11 @@ TEST_CASE(
   history.push_back(undrain("3", "h"));
   CHECK(follow(history) == "up=1");
 
-  // Another target of the host leaves for good, and the parent starts again: ordinals stay.
+  // Another target of the host leaves for good, and the parent restarts: ordinals do not change.
   history.push_back(shrink("1", "h"));
   history.push_back(restart("0,2-3", "h,h,h", "0,2-3", 3));
   CHECK(follow(history).empty());
-  // Another host comes first.
+  // The parent restarts with another host before this one.
   history.push_back(restart("0-1,3-4", "k,h,h,h", "0-1,3-4", 4));
   CHECK(follow(history).empty());
   history.push_back(drain("3", "h"));
@@ -339,7 +340,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
     mirror.apply(drain("1", "n1"));
     CHECK(text_of(mirror.take(steady_time(0))) == "down=0");
 
-    // A target that left this instance stays away, whatever happens to it in the parent.
+    // A target that left this instance does not return, whatever happens to it in the parent.
     mirror.apply(shrink("1", "n1"));
     CHECK(text_of(mirror.take(steady_time(0))) == "shrink=0");
     mirror.apply(again);
@@ -349,7 +350,7 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
     CHECK_FALSE(mirror.next_deadline());
   }
 
-  // Leaving undrained the target, so it is not drained after its return.
+  // A target that leaves is undrained, so it is not drained after its return.
   nodes::ParentMirror drained(handed, nodes::enclosed_inventory(handed));
   drained.apply(restart("0-2", "n[0-2]", "0-2"));
   drained.synced(steady_time(0));

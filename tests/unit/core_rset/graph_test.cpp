@@ -38,7 +38,7 @@ json edge(const std::string& source, const std::string& target, const std::strin
   return {{"source", source}, {"target", target}, {"metadata", metadata}};
 }
 
-/// cluster > node > socket > core, with gpus directly below the node of rank 1; rank 1 is first.
+/// A graph of cluster > node > socket > core, with gpus directly below the node of rank 1, which comes first.
 json graph(EdgeForm form) {
   json nodes = json::array();
   json edges = json::array();

@@ -46,7 +46,7 @@ struct Invalid {
   std::string error;
 };
 
-/// In tests/vectors, as the tests of python/ read them, too.
+/// The rows are in tests/vectors, as the tests in Python read them, too.
 std::vector<Invalid> table() {
   std::vector<Invalid> rows;
   for (const json& row : json::parse(test::read_vector("spec_20/invalid.json")))
@@ -149,7 +149,7 @@ TEST_CASE("text that is not JSON is refused with the number of the first wrong b
               {"{\"a\" \"\xff\"}", 6},
               {"{\"execution\":{\"R_lite\":[{\"rank\":\"\xc3\"}]}}", 34},
               {with("nslots", "1") + "\xff", static_cast<int>(with("nslots", "1").size()) + 1},
-              // Text after the end, a NUL among it, and a byte order mark before the start.
+              // Text after the end, including a NUL, and a byte order mark before the start.
               {with("nslots", "1") + "\0"s, static_cast<int>(with("nslots", "1").size()) + 1},
               {"\xef\xbb\xbf" + with("nslots", "1"), 1}};
   for (const auto& row : rows) {

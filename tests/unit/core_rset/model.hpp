@@ -1,4 +1,4 @@
-// A naive resource set, rank by rank, to compare the real one with, and random ones made from a seed.
+// A naive resource set, rank by rank, as a model for the real one, and random ones made from a seed.
 #pragma once
 
 #include <algorithm>

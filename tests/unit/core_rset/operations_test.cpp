@@ -206,7 +206,7 @@ TEST_CASE("laws of the algebra") {
     CHECK(append(whole, ResourceSet()) == whole);
     CHECK(append(ResourceSet(), whole) == whole);
 
-    // The parts of another split overlap with these.
+    // The parts of another split, which overlap with these.
     const auto [c_model, d_model] = split(model, random);
     const ResourceSet c = test::set_of(c_model, random);
     CHECK(intersect(a, c) == intersect(c, a));

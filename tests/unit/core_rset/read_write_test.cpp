@@ -24,7 +24,7 @@ std::string example() {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// An R whose execution section is this.
+/// An R with this execution section.
 std::string document(const std::string& execution, const std::string& more = "") {
   return R"({"version":1,"execution":)" + execution + more + "}";
 }

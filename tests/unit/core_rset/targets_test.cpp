@@ -89,7 +89,7 @@ TEST_CASE("hosts that are not in the set can be passed over") {
                        Error);
 }
 
-// Four thousand million hosts in 64 KiB, with a different prefix or suffix for each million: a loop over
+// The text names four thousand million hosts in 64 KiB, with a different suffix for each million: a loop over
 // single hosts would not end within the time of a test.
 TEST_CASE("the cost of a text follows the text and the set, not the hosts that it names") {
   std::string text = "n[0-1048575]";
@@ -150,7 +150,7 @@ TEST_CASE("a host is found whichever of its numbers stands in brackets") {
   CHECK(parse_targets("rack[1-2]n2,h", shared).encode() == "1,3-6");
 }
 
-// Regression: such a text of a hundred bytes took half a second on the daemon's loop.
+// Regression: such a text of a hundred bytes held the daemon's loop for half a second.
 TEST_CASE("what is named costs what the text and the inventory have, not what the text stands for") {
   const ResourceSet nodes = set_of("node[0-16383]");
   std::string four;
@@ -175,7 +175,7 @@ TEST_CASE("what is named costs what the text and the inventory have, not what th
         Row{"hosts of several ranks, many times", shared, repeated("h[0-4095]", 4000),
             "hosts are named more than once"}}) {
     CAPTURE(row.what);
-    CHECK(row.set.hosts_repeat() == (&row.set == &shared));  // Builds the index, which is made once.
+    CHECK(row.set.hosts_repeat() == (&row.set == &shared));  // builds the index, which is kept
     const double begun = processor_time();
     std::string refusal;
     try {
@@ -185,7 +185,7 @@ TEST_CASE("what is named costs what the text and the inventory have, not what th
       CHECK(error.errnum() == EINVAL);
       refusal = error.what();
     }
-    // A hundred times the time on an idle machine, and a hundredth of the time before the fix.
+    // The limit is a hundred times the usual time, and a hundredth of the time before the fix.
     CHECK(processor_time() - begun < 0.1);
     CHECK(refusal == row.refusal);
   }

@@ -37,7 +37,7 @@ TEST_CASE("RFC 45: what a count accepts") {
   struct Row {
     const char* text;
     Kind kind;
-    std::vector<std::uint64_t> accepted;  // up to 40
+    std::vector<std::uint64_t> accepted;  // numbers up to 40
     std::uint64_t min;
     const char* canonical;
   };

@@ -56,7 +56,7 @@ TEST_CASE("RFC 23: accepted durations in seconds") {
       {"0x1p-1ms", 0.0005},
       {"+0xAs", 10},
       {"0x1.", 1},
-      // In a hexadecimal number d is a digit, and no unit.
+      // In a hexadecimal number d is a digit, not a unit.
       {"0xd", 13},
       {"0x2p0d", 172800},
       {"inf", forever},

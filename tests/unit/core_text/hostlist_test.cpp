@@ -45,7 +45,7 @@ Hostlist appended(const Names& names) {
 
 }  // namespace
 
-// The texts are in tests/vectors, which the tests of python/ read, too.
+// The rows are in tests/vectors, as the tests in Python read them, too.
 TEST_CASE("RFC 29: expressions and the lists that they stand for") {
   const auto rows = json::parse(read_vector("spec_29/hostlist.json")).at("expanded");
   REQUIRE(rows.size() > 20);
@@ -161,9 +161,9 @@ TEST_CASE("ranges that fall into too many parts are refused before the parts fil
     CHECK_THROWS_WITH_AS(hosts.unique(), "too many hosts in ranges that overlap to sort them", Error);
     CHECK(hosts == Hostlist::parse(text));
   };
-  // Sorted, this has three million parts, as the numbers are between one prefix and different suffixes.
+  // In sorted order this has three million parts, as each number has three suffixes.
   refused("n[0-1048575]-a,n[0-1048575]-b,n[0-1048575]-c");
-  // Names of a thousand characters: 200,000 of them are 200 MB.
+  // Names of a thousand characters: 200,000 of them take 200 MB.
   const std::string prefix(1000, 'p');
   refused(prefix + "[0-99999]-a," + prefix + "[0-99999]-b");
 }
@@ -235,7 +235,7 @@ TEST_CASE("sort orders by prefix, then number, then suffix; unique drops repeats
       {"foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo[1-2]-eth2", "foo1-eth[1-2],foo2-eth2"},
       {"b,a,b,a", "a,a,b,b", "a,b"},
       {"b[1-5],a[1-5]", "a[1-5],b[1-5]", "a[1-5],b[1-5]"},
-      // The order compares more digits than fit in one number as one number.
+      // Digits that do not fit into one number are compared as one number nevertheless.
       {"x11100000000000000000[1-2],x1115", "x1115,x111[000000000000000001-000000000000000002]",
        "x1115,x111[000000000000000001-000000000000000002]"},
       {"x2y10,x2y9,x1y11", "x1y11,x2y[9-10]", "x1y11,x2y[9-10]"},
@@ -267,7 +267,8 @@ TEST_CASE("equality is about the hosts and not about the expressions") {
 TEST_CASE("random lists agree with vectors of strings") {
   struct Order {
     bool operator()(const std::string& a, const std::string& b) const { return key(a) < key(b); }
-    // Text before a number, the number, its length, and so on; the end comes first and text last.
+    // The sort key of a name: text before a number, the number, its length, and so on; the end sorts first,
+    // text last.
     static std::vector<std::tuple<int, std::string, std::uint64_t, std::size_t>> key(
         const std::string& name) {
       std::vector<std::tuple<int, std::string, std::uint64_t, std::size_t>> parts;

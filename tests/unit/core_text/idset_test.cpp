@@ -52,7 +52,7 @@ IdSet every_other(Id first, Id last) {
 
 }  // namespace
 
-// The texts are in tests/vectors, which the tests of python/ read, too.
+// The rows are in tests/vectors, as the tests in Python read them, too.
 TEST_CASE("RFC 22: accepted texts and their canonical form") {
   const auto rows = json::parse(read_vector("spec_22/idset.json")).at("accepted");
   REQUIRE(rows.size() > 10);
@@ -186,7 +186,7 @@ TEST_CASE("equality does not depend on how a set came to be") {
   shrunk.erase(8, 65535);
   CHECK(shrunk == sparse);
 
-  // Erases runs down to sizes where a set that was built upwards still has the other form.
+  // Sizes at which a set that lost runs still has another form than one that was built with this size.
   for (const Id runs : {400U, 513U, 700U, 1000U, 1024U, 1025U}) {
     IdSet down = every_other(0, 8000);
     for (Id id = 8000; id >= 2 * runs; id -= 2) down.erase(id);
@@ -206,8 +206,8 @@ TEST_CASE("equality does not depend on how a set came to be") {
 }
 
 TEST_CASE("ranges that touch become one in any order") {
-  // Pieces of one solid range that meet inside a block and at the edges of blocks, and a set with gaps beside
-  // it.
+  // Pieces of one range without gaps that meet inside a block and at the edges of blocks, and a set with gaps
+  // beside it.
   std::vector<IdSet::Range> pieces = {
       {0, 65535}, {65536, 65540}, {65541, 131071}, {131072, 131072}, {131073, 400000}};
   const auto by_first = [](IdSet::Range a, IdSet::Range b) { return a.first < b.first; };
@@ -301,8 +301,8 @@ TEST_CASE("one id or one range on either side of an operation") {
 }
 
 TEST_CASE("the laws of set algebra hold for sets of every shape") {
-  // Sets are unions of cells between cut points, so that the model is a set of cell numbers while the ranges
-  // reach over the whole space of ids.
+  // Sets are unions of cells between cut points, so the model is a set of cell numbers, although the ranges
+  // cover the whole space of ids.
   for (const unsigned seed : {11U, 12U, 13U}) {
     CAPTURE(seed);
     std::mt19937 random(seed);

@@ -1,4 +1,4 @@
-// The forms of RFC 19, with the numbers of its examples and those of Flux's own command `flux job id`.
+// Job ids in the forms of RFC 19: the numbers of its examples, and those that `flux job id` prints.
 #include "core/text/job_id.hpp"
 
 #include <limits>

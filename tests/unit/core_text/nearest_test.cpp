@@ -1,4 +1,4 @@
-// The known name that is most like another one.
+// The known name that is most similar to another one.
 #include "core/text/nearest.hpp"
 
 #include <array>

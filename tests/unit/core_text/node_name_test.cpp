@@ -1,4 +1,4 @@
-// Which hosts of RFC 29 can be nodes, and words in commands that are printed for copying.
+// Hostnames of RFC 29 that can be nodes, and words in commands that are printed for copying.
 #include "core/text/node_name.hpp"
 
 #include <string>

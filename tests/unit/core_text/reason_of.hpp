@@ -11,7 +11,7 @@
 
 namespace resourced::test {
 
-/// The text of the error of Parsed::parse for this text, or "accepted". Checks the errnum.
+/// Parses this text, checks the errnum, and returns the text of the error, or "accepted".
 template <class Parsed>
 std::string reason_of(std::string_view text, int errnum = EINVAL) {
   try {

@@ -1,4 +1,4 @@
-// Texts that are keys: the example of ZeroMQ RFC 32, and variations of it.
+// Texts that may be keys: the example of ZeroMQ RFC 32, and variations of it.
 #include "core/text/z85.hpp"
 
 #include <string>
@@ -19,6 +19,6 @@ TEST_CASE("40 characters of Z85 are a key, and nothing else is") {
     CAPTURE(c);
     CHECK_FALSE(is_z85_key(key.substr(0, 39) + c));
   }
-  // "%nSc0" is 2^32, the first number that four bytes do not hold; "%nSb#" would be the one before it.
+  // "%nSc0" is 2^32, the first number that does not fit into four bytes; "%nSb#" is the number before it.
   CHECK_FALSE(is_z85_key("#####" + key.substr(5)));
 }

@@ -1,4 +1,4 @@
-// Accounts of access rules that change while the daemon serves.
+// Accounts named by access rules that change while the daemon runs.
 #include "daemon/account_watch.hpp"
 
 #include <atomic>
@@ -58,7 +58,7 @@ TEST_CASE_FIXTURE(Watched, "members of a group that join and leave count after a
     std::atomic<std::uint32_t> member = 7;
     std::atomic<int> asked = 0;
   };
-  // Shared, as a thread may ask after the test.
+  // The database is shared, as a thread may ask it after the test.
   const auto database = std::make_shared<Database>();
   watch([database](const config::AccessRule& /*rule*/) {
     ++database->asked;
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(Watched, "the groups of a user who connects are looked up at o
     watch_->saw(8);
     run_until([&] { return changes == 1; });
     CHECK(groups == config::UserGroups{{8, {8, 100}}});
-    // One that comes while others are looked up.
+    // User 10 connects while the groups of user 9 are looked up.
     watch_->saw(9);
     watch_->saw(10);
     run_until([&] { return groups.size() == 3; });

@@ -1,5 +1,5 @@
-// Endpoints that are accepted, and those that are refused because they are reachable from the network, and
-// the HTTP status of an error of a topic.
+// Endpoints that are accepted, endpoints that are refused because they are reachable from the network, and
+// the HTTP status of a topic's error.
 #include <cerrno>
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// What a daemon that takes over finds in its store: which targets were online.
+// A daemon that takes over learns from its store which targets were online.
 #include "daemon/takeover.hpp"
 
 #include <memory>
@@ -17,7 +17,7 @@ using text::IdSet;
 
 namespace {
 
-// The store of a stand whose daemon has ended.
+// The store of a daemon that has ended, opened again.
 log::Store& reopened(Stand& stand) {
   stand.store->stop();
   stand.service.reset();

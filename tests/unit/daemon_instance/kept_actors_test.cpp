@@ -1,4 +1,4 @@
-// Who has drained, as an instance's KVS keeps it beside Flux's event log.
+// The actors of drains, which an instance's KVS keeps beside Flux's event log.
 #include "daemon/instance/kept_actors.hpp"
 
 #include <string>

@@ -1,4 +1,5 @@
-// What an instance's KVS says about drains, in the forms that Flux's own module writes and has written.
+// Drains as an instance's KVS keeps them, in the forms that present and earlier versions of Flux's module
+// write.
 #include "daemon/instance/kept_state.hpp"
 
 #include <doctest/doctest.h>
@@ -81,12 +82,12 @@ TEST_CASE("a recorded rank is found again by its host") {
   CHECK(drains(read(drain_b, "", turned)) == "2@10:disk;");
   const Brokers without(Hostlist::parse("a,c,d"), 3);
   CHECK(drains(read(drain_b, "", without)) == "");
-  // Several ranks on one host: each stays.
+  // Several ranks on one host keep their drains.
   const Brokers one_host(Hostlist::parse("vm,vm,vm"), 3);
   CHECK(drains(read(R"({"timestamp":1.5,"name":"drain","context":{"idset":"1-2","nodelist":"vm,vm"}})"
                     "\n",
                     "", one_host)) == "1-2@1.5:-;");
-  // A rank that R has beyond the brokers.
+  // A rank above those of the brokers, which only R has, is found by its host.
   CHECK(drains(read(R"({"timestamp":1.5,"name":"drain","context":{"idset":"5","nodelist":"a"}})"
                     "\n")) == "0@1.5:-;");
 }
@@ -96,7 +97,7 @@ TEST_CASE("the checkpoint takes the place of the events before it") {
       R"({"timestamp":15.0,"drain_state":{"2-3":{"timestamp":12.0,"reason":"","nodelist":"c,d"}}})";
   CHECK(drains(read(drain_b, checkpoint)) == "2-3@12:-;");
   CHECK(drains(read(std::string(drain_b) + undrain_b, checkpoint)) == "2-3@12:-;");
-  // The journal tells of the drains whose events are gone.
+  // The journal lists the drains whose events are gone.
   const KeptState kept = read("", checkpoint);
   REQUIRE(kept.history.size() == 1);
   CHECK(kept.history.front().text.find(R"("idset":"2-3")") != std::string::npos);
@@ -111,7 +112,7 @@ TEST_CASE("events that are both older than the history and than the checkpoint l
   REQUIRE(kept.rewritten);
   CHECK(kept.rewritten->find("undrain") != std::string::npos);
   CHECK(kept.rewritten->find("disk") == std::string::npos);
-  // Without a checkpoint the log is all there is.
+  // Without a checkpoint the log is the only record of the drains, so it keeps them.
   CHECK_FALSE(read(log, "", four, wall_time(30)).rewritten);
 }
 

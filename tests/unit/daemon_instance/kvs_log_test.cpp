@@ -1,5 +1,4 @@
-// The log in an instance's KVS: what is committed, when events are durable, and how far the journal goes
-// back.
+// The log in an instance's KVS: its commits, when events are durable, and how far the journal goes back.
 #include "daemon/instance/kvs_log.hpp"
 
 #include <deque>
@@ -16,7 +15,7 @@ using text::IdSet;
 
 namespace {
 
-/// A log with its surroundings: commits wait until the test answers them.
+/// A log whose commits wait until the test answers them.
 struct Stand {
   explicit Stand(std::vector<KeptState::Line> history = {}, std::size_t most = 100)
       : log(std::move(history), most, {.has_readers = true}) {
@@ -215,7 +214,7 @@ TEST_CASE("the journal begins with the lines of the KVS") {
   filter.since = wall_time(2);
   CHECK(stand.start(filter).first == 2);
   CHECK(stand.page(filter, 1, 4) == "old2;old3;old4;next 5");
-  // Of the two at that time one is known.
+  // The reader knows one of the two events at this time.
   filter.known = 1;
   CHECK(stand.start(filter).first == 3);
   filter.known = 2;
@@ -226,7 +225,7 @@ TEST_CASE("the journal begins with the lines of the KVS") {
 
 TEST_CASE("a reader of an earlier process learns that events which it has not seen are dropped") {
   Stand stand(lines({1, 2, 2, 2, 3, 4}), 3);
-  // The journal goes back to the event at 3.
+  // The journal goes back to the event at time 3.
   REQUIRE(stand.start().first == 5);
   const auto resumed = [&](std::optional<WallTime> since, std::size_t known, const char* ranks = nullptr) {
     log::EventFilter filter;
@@ -250,11 +249,11 @@ TEST_CASE("a reader of an earlier process learns that events which it has not se
   CHECK(resumed(wall_time(2), 2) == 0);
   CHECK(resumed(wall_time(2), 3) == 5);
   CHECK(resumed(wall_time(3), 1) == 6);
-  // The dropped events of the others do not concern it.
+  // Dropped events of ranks that the reader did not ask for do not concern it.
   CHECK(resumed(wall_time(1), 1, "1,5-6") == 5);
   CHECK(resumed(wall_time(2), 1, "3,5-6") == 5);
   CHECK(resumed(wall_time(2), 1, "3-4") == 0);
-  // It had been sent no event of the log.
+  // The reader has received no event of the log.
   CHECK(resumed(std::nullopt, 0) == 0);
   CHECK(resumed(wall_time(3), 0) == 5);
   CHECK(resumed(std::nullopt, 0, "5") == 5);
@@ -265,7 +264,7 @@ TEST_CASE("journal-max counts the event that tells of dropped ones") {
   CHECK_FALSE(stand.start({}, 4).truncated);
   stand.append("online");
   stand.run();
-  // Of five events the last three are left, after one that says so.
+  // The last three of five events are left, after one that reports the loss.
   auto start = stand.start({}, 4);
   CHECK(start.first == 3);
   CHECK(start.truncated == wall_time(2));

@@ -61,18 +61,18 @@ std::string status_of(const char* drained, const char* offline, const char* host
       .dump();
 }
 
-/// Three hosts of eight, n4 to n6 as ranks 0 to 2.
+/// A follower with n4 to n6 of the parent's eight hosts as ranks 0 to 2.
 struct Follower {
   Follower() { resourced::os::set_log_level(resourced::os::Level::off); }
 
-  /// The next request; skips cancels of earlier streams.
+  /// Returns the next request, which must be of this topic; skips cancellations of earlier streams.
   Frames expect(const char* topic) {
     Frames request = bus.receive(connection);
     while (request.topic() == "resource.journal-cancel") request = bus.receive(connection);
     CHECK(request.topic() == topic);
     return request;
   }
-  /// Returns the changes reported so far and forgets them. Messages sent before have arrived by then.
+  /// Returns the changes reported so far and forgets them, once the messages sent before have arrived.
   std::string told() {
     const auto marker = connection.send("marker", [this](const client::Response&) { answered = true; });
     static_cast<void>(marker);
@@ -86,7 +86,7 @@ struct Follower {
     pump(connection, [&] { return answered; });
     return std::exchange(text, "");
   }
-  /// Ends a history and answers the status request. Returns the changes reported for it.
+  /// Ends a history, answers the status request, and returns the changes reported for it.
   std::string is_through(const Frames& journal, const std::string& present = status_of("", "")) {
     bus.respond(journal, sentinel, true);
     bus.respond(expect("resource.status"), present);
@@ -100,7 +100,8 @@ struct Follower {
     CHECK(follower.synced());
     return request;
   }
-  /// Advances the time past the longest pause between two requests. Returns the next request for the journal.
+  /// Advances the time past the longest pause between two requests, and returns the next request for the
+  /// journal.
   Frames asked_again() {
     REQUIRE(follower.next_deadline());
     now += Seconds(10);
@@ -132,7 +133,7 @@ struct Follower {
                                     [this](const nodes::ParentChange& change) { note(change); }};
 };
 
-TEST_CASE_FIXTURE(Follower, "what the history amounts to is told when it is through, then what follows") {
+TEST_CASE_FIXTURE(Follower, "the result of the history is told at its end, and then each change") {
   const Frames request = expect("resource.journal");
   CHECK((request.flags() & 0x40U) != 0);
   bus.respond(request, batch({restart, drain("4-5", "n[4-5]"), offline("1,6")}), true);
@@ -145,7 +146,7 @@ TEST_CASE_FIXTURE(Follower, "what the history amounts to is told when it is thro
   CHECK(told() == "down=0,2");
   bus.respond(request, batch({online("0-7"), event("resource-update", {{"expiration", 5000}})}), true);
   CHECK(told() == "up=0,2 expiration=5000");
-  // First as an earlier daemon wrote it, then as this one does.
+  // A shrink as an earlier daemon wrote it, then as this one does.
   bus.respond(request, batch({event("resource-update", {{"shrink", "6"}, {"nodelist", "n6"}})}), true);
   CHECK(told() == "shrink=2");
   bus.respond(request, batch({event("shrink", {{"idset", "5"}, {"nodelist", "n5"}})}), true);
@@ -179,7 +180,7 @@ TEST_CASE_FIXTURE(Follower, "where the history is truncated, the status tells wh
   bus.respond(request, batch({offline("4")}), true);
   bus.respond(request, sentinel, true);
   const Frames status = expect("resource.status");
-  // It may have been written before or after the status.
+  // This event may have been written before or after the status.
   bus.respond(request, batch({online("5")}), true);
   CHECK(told().empty());
   bus.respond(status, json{{"R", json::parse(nodes("0-7", "n[0-7]").encode())},
@@ -203,7 +204,7 @@ TEST_CASE_FIXTURE(Follower, "what a lost parent said holds, and it is asked agai
     pump(connection, [&] { return !follower.synced(); });
     bus.open();
     const Frames again = asked_again();
-    // The same events in a journal that starts again are not reported.
+    // Events that were reported before are not reported again when the journal starts again.
     bus.respond(again, batch({restart, drain("5", "n5")}), true);
     CHECK(is_through(again, status_of("5", "")).empty());
     CHECK(follower.synced());
@@ -223,7 +224,7 @@ TEST_CASE_FIXTURE(Follower, "a parent that is back has time to find its nodes ag
   CHECK(is_through(again, status_of("6", "0-7")) == "down=2");
   bus.respond(again, batch({online("4")}), true);
   CHECK(told().empty());
-  // From now on, a loss is reported at once.
+  // The node was found again, so its loss is reported at once.
   bus.respond(again, batch({offline("4")}), true);
   CHECK(told() == "down=0");
   REQUIRE(follower.next_deadline());
@@ -234,7 +235,8 @@ TEST_CASE_FIXTURE(Follower, "a parent that is back has time to find its nodes ag
   CHECK(text == "down=1");
 }
 
-TEST_CASE_FIXTURE(Follower, "answers that are none make it ask again, ever more seldom, and change nothing") {
+TEST_CASE_FIXTURE(Follower,
+                  "after invalid answers it asks again, at growing intervals, and nothing changes") {
   const std::vector<std::string> bad{
       "no JSON",
       "[]",
@@ -296,7 +298,7 @@ TEST_CASE_FIXTURE(Follower, "an instance with none of the hosts is another one, 
   CHECK(is_through(again, status_of("", "4")) == "down=0");
 }
 
-TEST_CASE_FIXTURE(Follower, "a status that is none makes it ask again") {
+TEST_CASE_FIXTURE(Follower, "after an invalid status it asks again") {
   Frames request = expect("resource.journal");
   for (const char* answer : {"{}", R"({"R":{},"drain":{},"offline":"","torpid":""})"}) {
     bus.respond(request, batch({R"({"timestamp":1500,"name":"truncate"})"}), true);

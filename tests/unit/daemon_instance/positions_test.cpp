@@ -1,4 +1,4 @@
-// The marks of streams: what a process must know to go on with them.
+// Marks of streams: the state that a process needs to continue them.
 #include "daemon/instance/positions.hpp"
 
 #include <doctest/doctest.h>
@@ -90,7 +90,7 @@ TEST_CASE("a mute changes the positions of the schedulers that have resources") 
   CHECK(marks[0].first == proto::RequestKey{client, 7});
   CHECK(scheduler(marks[0].second).muted);
   CHECK(scheduler(marks[0].second).up == IdSet{0});
-  // A change that was on its way comes after it.
+  // A change that was sent before the mute follows it.
   CHECK(scheduler(positions.after(client, response("resource.acquire", R"({"down":"0"})"), eight)).muted);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a stream that was taken up goes on, and one that has ended is forgott
   CHECK(scheduler(mark).resources.encode() == "0-1");
   const proto::Message request = proto::make_request("resource.acquire", 7, nullptr, proto::flag::streaming);
   CHECK(positions.after(client, proto::make_error(request, ENODATA), eight).empty());
-  // The same matchtag again: a new acquire.
+  // Another acquire with the same matchtag.
   CHECK(scheduler(
             positions.after(
                 client, response("resource.acquire", proto::topics::encode_acquired("{}", IdSet{5})), eight))
@@ -128,7 +128,7 @@ TEST_CASE("the position of a journal counts the events that the log keeps, by th
   at = after(batch({{4, "drain"}, {5, "drain"}, {5, "online"}, {5, "undrain"}}));
   CHECK(at.last == wall_time(5));
   CHECK(at.at_last == 2);
-  // One more with the same timestamp.
+  // Another event with the same timestamp.
   at = after(batch({{5, "resource-update"}}));
   CHECK(at.at_last == 3);
   at = after(batch({{6, "drain"}}));
@@ -144,7 +144,7 @@ TEST_CASE("other responses have no mark") {
   CHECK(positions.after(client, proto::make_response(once, proto::make_payload("{}")), eight).empty());
 }
 
-TEST_CASE("a mark that is none is refused") {
+TEST_CASE("an invalid mark is refused") {
   for (const char* mark : {"", "{}", "[]", R"({"up":"0"})", R"({"up":7,"resources":"0","expiration":0})"}) {
     CAPTURE(mark);
     CHECK_THROWS_AS((void)parse_position(mark), Error);

@@ -1,4 +1,4 @@
-// From the credentials that a transport reports to the rights of a client.
+// The rights of a client by the credentials that its transport reports.
 #include "daemon/peers/access.hpp"
 
 #include <utility>
@@ -30,7 +30,7 @@ config::Access rules() {
   return rules;
 }
 
-// Rights as letters: read, operate, schedule, Report; "-" for none.
+// Rights as letters: read, operate, schedule, Report; "-" for none
 std::string letters(const Rights& rights) {
   std::string text;
   if (rights.has(Right::read)) text += 'r';

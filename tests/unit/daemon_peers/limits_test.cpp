@@ -13,7 +13,7 @@ TEST_CASE("one line a second, which says how many were left out") {
   CHECK_FALSE(limit.admit(steady_time(50.75)));
   CHECK(limit.admit(steady_time(51)) == 2);
   CHECK_FALSE(limit.admit(steady_time(51.75)));
-  // A pause allows one line afterwards, not several.
+  // After a pause one line is allowed, not several.
   CHECK(limit.admit(steady_time(60)) == 1);
   CHECK_FALSE(limit.admit(steady_time(60.5)));
 }

@@ -68,7 +68,7 @@ TEST_CASE("a check that fails drains the node, and status lists it as unchecked 
   CHECK(stand.status()["unchecked"] == "1");
   CHECK(stand.report(agent, {{"status", 0}}) == 0);
   CHECK(stand.reason("1") == "up");
-  // No event tells of this change, and the answer is encoded anew all the same.
+  // This change has no event, but the cached answer must be encoded again.
   CHECK(stand.report(agent, {{"status", 0}}) == 0);
   CHECK(stand.status()["unchecked"] == "");
 }

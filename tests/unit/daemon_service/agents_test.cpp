@@ -44,7 +44,7 @@ class AgentStand : public Stand {
     proto::ClientId client;
     std::uint32_t matchtag;
   };
-  // Connects and says hello. Does not receive the answer.
+  // Connects and says hello, without receiving the answer.
   Agent say_hello(const json& payload) {
     const proto::ClientId client = connect();
     return {client, request(client, "resource.agent", payload, streaming)};
@@ -57,7 +57,7 @@ class AgentStand : public Stand {
   }
   void beat(const Agent& agent) { request(agent.client, "resource.agent-beat", nullptr, noresponse); }
 
-  // Advances the time, with all timers that become due.
+  // Advances the time, and runs the timers that become due.
   void pass(double seconds) {
     const SteadyTime end = uptime + Seconds(seconds);
     while (wake && *wake <= end) {
@@ -68,7 +68,7 @@ class AgentStand : public Stand {
     settle();
   }
   json status() { return json::parse(call(reader_, "resource.status").text()); }
-  // The names of all events, divided by blanks.
+  // The names of all events, separated by spaces.
   std::string event_names() {
     const proto::ClientId client = connect();
     request(client, "resource.journal", json::object(), streaming);
@@ -361,7 +361,7 @@ TEST_CASE("the log says each minute what a discovery waits for, until it has end
   os::set_log_level(os::Level::off);
 }
 
-TEST_CASE("beats of clients that said no hello are nothing") {
+TEST_CASE("beats of clients without a hello are ignored") {
   AgentStand stand;
   const proto::ClientId stranger = stand.connect();
   stand.request(stranger, "resource.agent-beat", nullptr, noresponse);

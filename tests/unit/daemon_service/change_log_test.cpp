@@ -1,4 +1,4 @@
-// The lines of the daemon's log for changes: what they say, when they are written, and how many there may be.
+// Lines of the daemon's log for changes: their text, when they are written, and their limit.
 #include "daemon/service/change_log.hpp"
 
 #include <deque>
@@ -15,7 +15,7 @@
 namespace resourced::daemon::service {
 namespace {
 
-/// A user without a name.
+/// A user id without an account.
 const module::Actor nobody = module::ByUser{4000000000};
 
 engine::Record drained(engine::Sequence sequence, const std::string& hosts, std::optional<std::string> reason,
@@ -44,7 +44,7 @@ struct Written final : Deferral {
   void post(std::string_view /*name*/, std::function<void()> work) override {
     deferred.push_back(std::move(work));
   }
-  /// The time that lines wait for others has passed.
+  /// Lets the time pass for which lines wait to be combined with others.
   void pass() {
     const auto work = std::move(deferred.front());
     deferred.pop_front();
@@ -85,7 +85,7 @@ TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
       seen(3, "n2", module::ScheduleEvent{{}, {}, wall_time(1767225600), wall_time(1767229200), "power"},
            nobody),
       steady_time(1));
-  // A start is told elsewhere.
+  // The start of a daemon has no line here: other log lines tell of it.
   written.log.add(seen(4, "n[1-2]", module::RestartEvent{}), steady_time(1));
   written.log.on_committed(4);
   REQUIRE(written.lines.size() == 3);
@@ -149,7 +149,7 @@ TEST_CASE("lines are limited, the next one says how many are missing, and agents
   written.log.on_committed(last);
   CHECK(written.lines.size() == 1001);
   CHECK(text_of(written.lines.back()) == "drain n2 by uid 4000000000");
-  // Ten more in each second.
+  // Each further second allows ten more lines.
   written.lines.clear();
   for (int i = 0; i < 50; ++i)
     written.log.add(drained(++last, "n1", std::nullopt, module::ByHost{"n1"}), steady_time(2));

@@ -1,4 +1,4 @@
-// resource.leader, resource.cluster and resource.hand-over, with an etcd that answers when the test wants.
+// resource.leader, resource.cluster and resource.hand-over, with an etcd that answers when the test says so.
 #include <cerrno>
 #include <deque>
 #include <set>
@@ -60,7 +60,8 @@ struct LeaderStand : Stand, private service::Leadership {
 TEST_SUITE_BEGIN("topics of a cluster");
 
 TEST_CASE("clients of a cluster know which topics are changes, and which questions") {
-  // With another kind of answer, or about the daemon or the connection that is asked.
+  // Topics that are neither: they have another kind of answer, or concern the daemon or the connection that
+  // is asked.
   const std::set<std::string_view> others{
       "resource.acquire",        "resource.acquire-cancel", "resource.acquire-mute",   "resource.journal",
       "resource.journal-cancel", "resource.agent",          "resource.agent-cancel",   "resource.agent-beat",
@@ -222,7 +223,7 @@ TEST_CASE_FIXTURE(LeaderStand,
   for (const auto& [topic, payload] : changes) {
     CAPTURE(topic);
     request(client, topic, payload);
-    // Without a turn of the loop: it does not wait for the log.
+    // The change is refused within the call: it does not wait for the log.
     REQUIRE_FALSE(silent(client));
     const proto::Message refused = receive(client);
     CHECK(refused.errnum() == EAGAIN);
@@ -244,7 +245,7 @@ TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve answers nobody") {
   CHECK(silent(client));
 }
 
-// As after a pause in which the store has read a page of the log.
+// The daemon loses its lease while the store reads a page of the log for the request.
 TEST_CASE_FIXTURE(LeaderStand, "a leader that may not serve any more ends no question that it had") {
   const auto client = connect();
   request(client, "resource.journal", nullptr, streaming);
@@ -267,7 +268,7 @@ TEST_CASE_FIXTURE(LeaderStand,
   service->on_writable();
   std::size_t told = 0;
   for (; !silent(client); ++told) CHECK(receive_json(client)["events"].size() == 1);
-  // One event was encoded before, and leaves still.
+  // One event was encoded before, and may still leave.
   CHECK(told <= 1);
   is_serving = true;
   service->on_writable();

@@ -1,5 +1,5 @@
-// feasibility.check at the service: on another thread than the loop, within a budget, and a bounded number at
-// a time.
+// feasibility.check at the service: checked on another thread than the loop, within a budget, and a bounded
+// number at a time.
 #include <algorithm>
 #include <cerrno>
 
@@ -21,9 +21,10 @@ json nodes(int count, const json& constraints = nullptr) {
   return {{"jobspec", jobspec}};
 }
 
-/// A constraint with unknown hosts that are searched one by one, which takes some tenths of a second.
+/// A check that takes some tenths of a second: its constraint has unknown hosts, which are searched one by
+/// one.
 json slow() { return nodes(1, {{"hostlist", {"n0,x[1-250000]"}}}); }
-/// The same with more hosts than the budget allows.
+/// A check with more such hosts than the budget allows.
 json too_slow() { return nodes(1, {{"hostlist", {"n0,x[1-1000000]"}}}); }
 
 TEST_CASE("a check beyond its budget is answered 110 and says so") {
@@ -116,7 +117,7 @@ TEST_CASE("what waits is bounded, and others have their turn") {
   stand.service->set_access(peers::Access(rules, 0));
   const proto::ClientId hostile = stand.connect({1001, 1001, {}, {}});
   const proto::ClientId friendly = stand.connect({1002, 1002, {}, {}});
-  // As many as may wait, and those that are checked meanwhile.
+  // The hostile client fills the queue of waiting checks; more are taken while some are checked.
   const auto bytes = proto::make_payload(slow().dump());
   std::uint32_t asked = 0;
   while (stand.silent(hostile) && asked < 100'000) {
@@ -126,12 +127,12 @@ TEST_CASE("what waits is bounded, and others have their turn") {
   CHECK(stand.receive(hostile).errnum() == EBUSY);
   const std::size_t before = stand.transport.sent[hostile].size();
   stand.request(friendly, "feasibility.check", nodes(1));
-  // Before the friendly one: the checks that were done until then, and the one that was under way.
+  // Answered before the friendly client: the checks that were done by then, and the one that was running.
   const std::size_t most = stand.posted() + 1;
   while (stand.silent(friendly)) stand.step();
   CHECK(stand.receive(friendly).errnum() == 0);
   CHECK(stand.transport.sent[hostile].size() - before <= most);
-  // Of large requests fewer may wait.
+  // Fewer requests may wait if they are large.
   stand.disconnect(hostile);
   const proto::ClientId large = stand.connect({1003, 1003, {}, {}});
   json payload = slow();

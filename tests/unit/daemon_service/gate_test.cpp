@@ -91,7 +91,7 @@ TEST_CASE("each topic has its role, and everybody else is denied it and leaves n
       const proto::ClientId owner = stand.connect();
       const json before = json::parse(stand.call(owner, "resource.status").text());
       if (row.roles.find(letter) != std::string::npos) {
-        if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has no reload.
+        if (std::string_view(row.topic) == "resource.reload") continue;  // the stand has no reload
         stand.request(client, row.topic, row.payload, row.flags);
         stand.settle();
         if (!stand.silent(client)) CHECK(stand.receive(client).errnum() != EPERM);
@@ -195,15 +195,15 @@ TEST_CASE("every response carries the credentials of its connection, whatever is
     rows.push_back({"resource.acquire", nullptr, 0, ""});
     for (const TopicRow& row : rows) {
       CAPTURE(row.topic);
-      if (std::string_view(row.topic) == "resource.reload") continue;  // The stand has no reload.
+      if (std::string_view(row.topic) == "resource.reload") continue;  // the stand has no reload
       const std::size_t before = responses;
       stand.request(client, row.topic, row.payload, row.flags);
-      // Checked by another thread than the store's.
+      // Another thread than the store's makes this check.
       while (std::string_view(row.topic) == "feasibility.check" && stand.silent(client)) stand.step();
       hear();
       CHECK(responses > before);
     }
-    // Later responses of the streams that are open now, and their ends.
+    // Also checks later responses of the open streams, and their ends.
     const proto::ClientId owner = stand.connect();
     CHECK(stand.call(owner, "resource.drain", {{"targets", "3"}}).errnum() == 0);
     hear();
@@ -240,7 +240,7 @@ TEST_CASE("what an owner claims to be stands in all responses, those of a stream
     CHECK(response.rolemask == (is_stream ? proto::role::user : proto::role::owner | proto::role::local));
     if (is_stream) ++claimed;
   }
-  // History, sentinel, the drain and the end.
+  // The four responses are history, sentinel, the drain and the end.
   CHECK(claimed == 4);
 }
 
@@ -260,7 +260,7 @@ TEST_CASE("a key that is revoked or exchanged is cut off at once, with what it h
   CHECK(stand.transport.gone.contains(scheduler));
   stand.request(owner, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive(owner).errnum() == 0);
-  // Requests of its former connection are ignored.
+  // Requests from the connection that was cut off are ignored.
   stand.request(scheduler, "resource.status");
   CHECK(stand.silent(scheduler));
 }
@@ -373,7 +373,7 @@ TEST_CASE("what everybody may ask for is short, as it is read for everybody or s
   const auto ask = [&](const char* topic, std::size_t size) {
     const json empty{{"jobspec", {{"x", ""}}}};
     json payload = empty;
-    // The total size of the object and its NUL.
+    // The bound is on the size of the object with its NUL.
     payload["jobspec"]["x"] = std::string(size - empty.dump().size() - 1, 'x');
     return stand.call(guest, topic, payload).errnum();
   };

@@ -14,7 +14,7 @@ using module::ByUser;
 using module::PartitionHolder;
 using Holders = std::vector<PartitionHolder>;
 
-/// A leader of two partitions and the rest.
+/// A leader with two partitions and other targets.
 struct HoldersStand : Stand, private service::Leadership {
   [[nodiscard]] std::string name() const override { return "a"; }
   [[nodiscard]] proto::topics::Term term() const override { return {7, "cluster"}; }
@@ -30,7 +30,7 @@ struct HoldersStand : Stand, private service::Leadership {
     partitions.push_back({"night", text::IdSet{2, 3}, {}});
     restart();
   }
-  /// The answer to an acquire.
+  /// Sends an acquire and returns the answer.
   proto::Message acquire(proto::ClientId client, const char* partition) {
     nlohmann::json payload = nlohmann::json::object();
     if (*partition != 0) payload["partition"] = partition;

@@ -78,7 +78,7 @@ struct Instance final : service::Program {
   std::uint64_t last_client = 0;
 
   explicit Instance(const char* hosts = "h,h,a,b", const char* online = "0-3") {
-    // Many of these requests are refused.
+    // No log: many of these requests are refused.
     resourced::os::set_log_level(resourced::os::Level::off);
     service = std::make_unique<service::Service>(
         log, *this,
@@ -113,7 +113,7 @@ struct Instance final : service::Program {
     service->step(module::Command(command));
   }
 
-  /// Commits all events, one after the other, and does what is deferred.
+  /// Commits all events one after the other, and runs deferred work.
   void settle() {
     for (log::Sequence next = log.last_sequence() + 1; next <= log.last(); ++next) {
       log.commit(next);
@@ -133,7 +133,7 @@ struct Instance final : service::Program {
     service->on_client(transport, client, {0, 0, {}, {}, true});
     return client;
   }
-  /// A request with the credentials that the broker has put into it.
+  /// Sends a request with the credentials that the broker puts into it.
   std::uint32_t request(proto::ClientId client, const std::string& topic, const json& payload = nullptr,
                         std::uint8_t flags = 0, std::uint32_t rolemask = proto::role::owner) {
     const auto bytes = payload.is_null() ? nullptr : proto::make_payload(payload.dump());
@@ -184,7 +184,7 @@ TEST_CASE(
   const proto::Message next = it.call("resource.acquire", nullptr, streaming);
   CHECK(next.errnum() == 0);
   CHECK(next.has(streaming));
-  // No other stream.
+  // A journal without the streaming flag is refused.
   CHECK(it.call("resource.journal").errnum() == EPROTO);
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("rights are those of Flux's own module, and so are the refusals") {
                                   "resource.drain", "resource.undrain", "resource.get", "resource.reload",
                                   "resource.expiration-update", "resource.stats-clear",
                                   "resource.monitor-waitup", "resource.monitor-force-down",
-                                  // Of this project, and they change something:
+                                  // Topics of this project that change something:
                                   "resource.property", "resource.expiration"};
   const char* const of_users[] = {"resource.status", "resource.sched-status", "resource.ping"};
   Instance it;
@@ -234,7 +234,7 @@ TEST_CASE("rights are those of Flux's own module, and so are the refusals") {
     CAPTURE(topic);
     CHECK(refusal(topic, proto::role::user) == "Request requires owner credentials");
     CHECK(refusal(topic, proto::role::user | proto::role::local) == "Request requires owner credentials");
-    if (topic != std::string_view("resource.reload"))  // There is no way to reload here.
+    if (topic != std::string_view("resource.reload"))  // this service has no reload
       CHECK(refusal(topic, proto::role::owner).empty());
   }
   for (const char* topic : of_users) {
@@ -279,7 +279,7 @@ TEST_CASE("an acquire that an earlier process served ends if R is not known any 
   CHECK(end.errnum() == EAGAIN);
   CHECK(end.text() == "the inventory is not known yet");
   CHECK(it.silent(scheduler));
-  // It holds nothing.
+  // The scheduler whose acquire has ended holds nothing.
   it.define(module::DefineMethod::kvs, "0-3", "h,h,a,b");
   CHECK(it.silent(scheduler));
   CHECK(it.call("resource.acquire", nullptr, streaming).errnum() == 0);
@@ -299,7 +299,7 @@ TEST_CASE("before R is known there is none to show, and an acquire waits for it"
   it.request(scheduler, "resource.acquire", nullptr, streaming);
   CHECK(it.silent(scheduler));
 
-  // Drained meanwhile, by the name that two ranks have.
+  // The drain names two ranks by their host, before R is known.
   CHECK(it.call("resource.drain", {{"targets", "h"}, {"reason", "fan"}}).errnum() == 0);
   it.define(module::DefineMethod::dynamic_discovery, "0-2", "h,h,a");
   CHECK(it.receive_json(scheduler)["up"] == "2");
@@ -350,7 +350,7 @@ TEST_CASE("sched-status shows what is allocated, with the properties of its targ
   it.define(module::DefineMethod::configuration, "0-3", "h,h,a,b");
   CHECK(it.call("resource.property", {{"op", "add"}, {"name", "big"}, {"targets", "1-2"}}).errnum() == 0);
   const auto allocated = [&] { return json::parse(it.call("resource.sched-status").text())["allocated"]; };
-  // The job manager reports about all targets.
+  // The job manager reports about all targets, so the answer has no key `reported`.
   CHECK_FALSE(json::parse(it.call("resource.sched-status").text()).contains("reported"));
   CHECK(allocated()["execution"]["R_lite"].empty());
   it.service->set_allocated(ResourceSet({{IdSet::parse("2-3"), IdSet{1}, IdSet{}}}, Hostlist::parse("a,b")));
@@ -358,14 +358,14 @@ TEST_CASE("sched-status shows what is allocated, with the properties of its targ
   CHECK(shown["execution"]["R_lite"] == json::parse(R"([{"rank": "2-3", "children": {"core": "1"}}])"));
   CHECK(shown["execution"]["nodelist"] == json{"a,b"});
   CHECK(shown["execution"]["properties"] == json{{"big", "2"}});
-  // A later change of the properties is shown as well.
+  // A later change of properties is visible here, too.
   CHECK(it.call("resource.property", {{"op", "add"}, {"name", "big"}, {"targets", "3"}}).errnum() == 0);
   CHECK(allocated()["execution"]["properties"] == json{{"big", "2-3"}});
   it.service->set_allocated(std::nullopt);
   CHECK(allocated()["execution"]["R_lite"].empty());
 }
 
-/// Counts inquiries, which the test answers.
+/// A job manager that counts inquiries, which the test answers.
 class Jobs final : public service::JobManager {
  public:
   std::uint64_t follow() override {
@@ -395,14 +395,14 @@ TEST_CASE("resource.wait in an instance ends when the job manager says so, in an
   CHECK(jobs.inquiries == 2);
   CHECK(it.service->awaits_jobs(IdSet::parse("2-3")));
   CHECK_FALSE(it.service->awaits_jobs(IdSet{3}));
-  // An inquiry that began before the second request.
+  // The answer to an inquiry that began before the second request does not count for it.
   answer(1, IdSet{});
   CHECK(it.receive(first).errnum() == 0);
   CHECK(it.silent(second));
   CHECK_FALSE(it.service->awaits_jobs(IdSet{1}));
   answer(2, IdSet{2});
   CHECK(it.silent(second));
-  // Allocations that were reported once are waited for, even if the scheduler goes meanwhile.
+  // Once allocations were reported, the request waits for their end, even if the scheduler leaves.
   answer(3, std::nullopt);
   it.service->set_job_manager(nullptr);
   it.settle();
@@ -441,7 +441,7 @@ TEST_CASE("a lost rank is down and gone in one response, and neither log nor jou
 
   const json status = json::parse(it.call("resource.sched-status").text());
   CHECK(status["all"]["execution"]["nodelist"] == json{"h,h"});
-  // A new reader does not find it either.
+  // A new reader does not find the shrink, either.
   const proto::ClientId late = it.connect();
   it.request(late, "resource.journal", nullptr, streaming);
   std::vector<std::string> names;
@@ -451,7 +451,7 @@ TEST_CASE("a lost rank is down and gone in one response, and neither log nor jou
   CHECK(it.log.records.size() == names.size());
 }
 
-// The KVS does not number events, so one would have another number in the process that comes next.
+// The KVS does not number events, so an event would have another number in the next process.
 TEST_CASE("a journal has no numbers of events, and cannot go on after one") {
   Instance it;
   const proto::ClientId reader = it.connect();

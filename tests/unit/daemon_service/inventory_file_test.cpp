@@ -1,5 +1,5 @@
-// resource.reload of a file: read on another thread than the loop, one result at a time. Reading an endless
-// file does not prevent other clients from loading.
+// resource.reload of a file: read on another thread than the loop, one result at a time. A file that never
+// ends does not keep other clients from loading.
 #include "daemon/service/inventory_file.hpp"
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// resource.journal: the number of the last event in each response, and streams that go on after an event.
+// resource.journal: the number of the last event in each response, and streams that continue after an event.
 #include <cstdint>
 #include <limits>
 
@@ -103,14 +103,14 @@ TEST_CASE("after counts together with since and targets, and beyond journal-max"
   }
   for (const bool restarted : {false, true}) {
     if (restarted) stand.restart();
-    // The drain of n0 is event 3.
+    // The drain of n0 is event 3, so the first one after event 5 is that of target 3.
     const Names all = drained(responses(stand, {{"after", 5}}));
     REQUIRE(all.size() == (restarted ? 29 : 27));
     CHECK(all.front() == "3");
     CHECK(drained(responses(stand, {{"after", 5}, {"targets", "n[1-4]"}})).front() == "3");
     CHECK(drained(responses(stand, {{"after", 5}, {"since", 2020}})).front() == "20");
     CHECK(drained(responses(stand, {{"after", 25}, {"since", 2020}})).front() == "23");
-    // The number of the last event that was sent, although the history is longer.
+    // `last` is the number of the last event that was sent, although the history is longer.
     const auto few = responses(stand, {{"targets", "n7"}, {"since", 2000}});
     CHECK(few[few.size() - 2]["last"] == (restarted ? 33 : 10));
     CHECK(few.back()["last"] == (restarted ? 34 : 32));

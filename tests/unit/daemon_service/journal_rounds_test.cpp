@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Requests a drain that makes an event of this size.
+/// Requests a drain whose event has this size.
 void start_drain(Stand& stand, proto::ClientId admin, int target, std::size_t size = 0) {
   stand.request(admin, "resource.drain",
                 {{"targets", std::to_string(target)}, {"reason", std::string(size, 'x')}});
@@ -38,7 +38,7 @@ struct Crowd {
   std::vector<proto::ClientId> members;
 };
 
-/// The received and unread responses of a consumer: the events with their targets, and a final error.
+/// The received and unread responses of a consumer as text: events with their targets, and a final error.
 std::string read_all(Stand& stand, proto::ClientId client) {
   std::string read;
   while (!stand.silent(client)) {
@@ -56,7 +56,7 @@ std::string read_all(Stand& stand, proto::ClientId client) {
   return read;
 }
 
-/// The drains of targets 0, 1, ... as read_all() shows them.
+/// The drains of targets 0, 1, ... in the text of read_all().
 std::string drains(int count) {
   std::string read;
   for (int i = 0; i < count; ++i) read += fmt::format("drain {};", i);
@@ -76,7 +76,8 @@ std::size_t bytes_under_way(Stand& stand, proto::ClientId client) {
   });
 }
 
-/// A size of which a slice sends few, and forty consumers exceed the saved allowance.
+/// A size of events: a slice sends few of them, and one for each of forty consumers exceeds the saved
+/// allowance.
 constexpr std::size_t large = 100'000;
 
 TEST_CASE("after a slice the others have their turn") {
@@ -168,7 +169,7 @@ TEST_CASE("who does not read has little under way, and the rest when it reads") 
 
   std::string read = read_all(stand, slow);
   CHECK(read.size() < drains(count).size());
-  // The rest is more than one message holds.
+  // The rest takes more than one message.
   for (int message = 0; message < 2; ++message) {
     stand.settle();
     stand.catch_up();
@@ -177,7 +178,7 @@ TEST_CASE("who does not read has little under way, and the rest when it reads") 
   CHECK(read == drains(count));
 }
 
-TEST_CASE("one that does not read holds up nobody else") {
+TEST_CASE("a consumer that does not read delays no other client") {
   Stand stand("n[0-99]");
   const Crowd crowd(stand, 2);
   const proto::ClientId admin = stand.connect();
@@ -202,7 +203,7 @@ TEST_CASE("who was held back goes on from the store, beyond journal-max") {
   stand.settle();
   REQUIRE(crowd.served() < 40);
   stand.catch_up();
-  // Each page is read once for all of them.
+  // The payloads are shared: the store reads each page once for all consumers.
   const auto first = payloads(stand, crowd.members.front());
   for (const proto::ClientId member : crowd.members) {
     CHECK(payloads(stand, member) == first);
@@ -259,7 +260,7 @@ TEST_CASE("who reads nothing while more happens than journal-max is cut off") {
   CHECK(read_all(stand, slow) == drains(sent) + fmt::format("error {};", EOVERFLOW));
 }
 
-TEST_CASE("what is under way when the daemon ends bothers nobody") {
+TEST_CASE("bytes in flight at the end of the daemon do no harm") {
   Stand stand("n[0-99]");
   const Crowd crowd(stand, 1);
   const proto::ClientId admin = stand.connect();

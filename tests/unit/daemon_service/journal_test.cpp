@@ -19,11 +19,11 @@ std::vector<std::string> names(const json& events) {
   return result;
 }
 
-// The history that a new consumer reads, without the sentinel.
+// The history that a new consumer reads, without the sentinel
 json read_history(Stand& stand, proto::ClientId client) {
   json events = json::array();
   for (;;) {
-    // Responses that were not received yet use up the room of the consumer.
+    // Responses that were not received yet take up the consumer's credit.
     if (stand.silent(client)) {
       stand.settle();
       stand.catch_up();

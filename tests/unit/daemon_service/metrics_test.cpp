@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The samples of an answer: `name{labels}` to value.
+/// The samples of an answer, as a map from `name{labels}` to value
 std::map<std::string, std::string> samples(const std::string& text) {
   std::map<std::string, std::string> all;
   std::istringstream lines(text);
@@ -35,14 +35,14 @@ std::map<std::string, std::string> samples(const std::string& text) {
 
 std::map<std::string, std::string> metrics(Stand& stand, proto::ClientId client,
                                            const json& payload = nullptr) {
-  // Answers are kept for a while.
+  // An answer is cached for a second at most.
   stand.uptime += Seconds(2);
   const proto::Message answer = stand.call(client, "resource.metrics", payload);
   REQUIRE(answer.errnum() == 0);
   return samples(proto::topics::parse_metrics(answer.text()));
 }
 
-/// The expected counts, from the answer to resource.status.
+/// Compares the metrics with counts from the answer to resource.status.
 void check_counts(Stand& stand, proto::ClientId client) {
   const json status = json::parse(stand.call(client, "resource.status").text());
   const auto set = [&](const char* key) { return text::IdSet::parse(status.at(key).get<std::string>()); };
@@ -100,7 +100,7 @@ TEST_CASE("metrics: a log that is ahead of the clock says how far") {
   (void)stand.call(admin, "resource.drain", {{"targets", "1"}});
   stand.now -= 3600;
   CHECK(metrics(stand, admin).at("resourced_log_ahead_seconds") == "3600");
-  // A drain for an hour is one for an hour, and one that begins later does so.
+  // Times of drains are those of the clock, although the log is ahead of it.
   (void)stand.call(admin, "resource.drain", {{"targets", "2"}, {"from", stand.now + 600}});
   CHECK(stand.call(admin, "resource.drain", {{"targets", "3"}, {"until", stand.now + 600}}).errnum() == 0);
   const json status = json::parse(stand.call(admin, "resource.status").text());

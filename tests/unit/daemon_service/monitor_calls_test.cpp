@@ -38,7 +38,7 @@ class MonitoredStand : public Stand {
     CHECK(receive(client).errnum() == 0);
     return {client, matchtag};
   }
-  /// Advances the time until the events of agents are reported.
+  /// Advances the time until events of agents are reported.
   void notice() {
     uptime += Seconds(1);
     service->on_time();
@@ -52,7 +52,7 @@ TEST_CASE("waitup is answered when exactly so many targets are online, and that 
   const proto::ClientId client = stand.connect();
   stand.join("n0");
   stand.notice();
-  // Answered at once if the condition already holds.
+  // A waitup is answered at once if its condition holds.
   CHECK(stand.call(client, "resource.monitor-waitup", proto::topics::encode_waitup(1)).errnum() == 0);
   stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(3));
   stand.request(client, "resource.monitor-waitup", proto::topics::encode_waitup(2));
@@ -80,7 +80,7 @@ TEST_CASE("waitup: a number that cannot be is refused, as Flux does") {
   const proto::ClientId client = stand.connect();
   for (const json& up : {json(-1), json(9), json(18446744073709551615U)}) {
     CAPTURE(up);
-    // The last one does not fit what encode_waitup() takes.
+    // The payload is made here, as encode_waitup() cannot take the last number.
     const proto::Message refused = stand.call(client, "resource.monitor-waitup", {{"up", up}});
     CHECK(refused.errnum() == EPROTO);
     CHECK(refused.text() == "up value is out of range");
@@ -115,7 +115,7 @@ TEST_CASE("waitup: what waits is given up with its client, is counted, and is bo
   CHECK(stand.silent(client));
   stand.disconnect(client);
 
-  // The number over all clients is limited, and a disconnect makes room.
+  // The number of waitups of all clients is limited, and a disconnect makes room.
   stand.service->set_limits({});
   const proto::ClientId many = stand.connect();
   const proto::ClientId other = stand.connect();

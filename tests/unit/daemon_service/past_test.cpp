@@ -1,4 +1,5 @@
-// resource.status-at against resource.status: what is asked for later is what was told at the time.
+// resource.status-at against resource.status: asked later, it must tell what resource.status told at that
+// time.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -31,7 +32,7 @@ TEST_CASE("the state at a time is what resource.status told then, over random hi
     History history(seed);
     history.run(60);
     for (const Moment& moment : history.moments) history.check(moment);
-    // Between two events nothing changes, and after the last one neither.
+    // The state does not change between two events, nor after the last one.
     const Moment& last = history.moments.back();
     history.check({last.time + 60, last.status});
     CHECK(history.at(last.time + 1e6).second == EINVAL);
@@ -51,7 +52,7 @@ TEST_CASE("the past begins with the first event that is kept, and is whole from 
       if (moment.time >= horizon) history.check(moment);
     }
     CHECK(history.at(history.moments.front().time - 1).second == ENODATA);
-    // A second trim drops what the first one kept for the past before it.
+    // A second trim drops the snapshot that the first one has kept as the base of the past.
     history.stand.trim(history.moments.at(30).time);
     for (const Moment& moment : history.moments) {
       if (moment.time >= history.moments.at(30).time) history.check(moment);
@@ -60,7 +61,7 @@ TEST_CASE("the past begins with the first event that is kept, and is whole from 
   }
 }
 
-// Many drains and undrains, each with a text of this size; the status now and then.
+// Drains and undrains, whose reasons have this size; records the status after each 2,500 of them.
 void fill(History& history, int events, std::size_t size) {
   for (int i = 1; i <= events; ++i) {
     history.stand.now += 1;
@@ -78,7 +79,7 @@ void fill(History& history, int events, std::size_t size) {
   }
 }
 
-// The events between neighbours among the snapshots of a store, and after the last one.
+// The numbers of events between the snapshots of a store, and after the last one.
 std::vector<std::int64_t> gaps(const std::string& path) {
   log::Database database(path);
   log::Statement rows(database,
@@ -94,8 +95,7 @@ std::vector<std::int64_t> gaps(const std::string& path) {
 
 void await_snapshots(History& history, const std::string& path) {
   const auto is_far = [](std::int64_t gap) { return gap > std::int64_t{log::events_per_snapshot}; };
-  // Each commit looks whether one is due. The thread that makes them may be slow on a machine with much to
-  // do.
+  // Each commit checks whether a snapshot is due. The thread that makes them may be slow on a busy machine.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::ranges::any_of(gaps(path), is_far) && std::chrono::steady_clock::now() < end)
     fill(history, 2, 1);
@@ -110,7 +110,7 @@ TEST_CASE("a long log has snapshots along its way, whatever the size of its even
     fill(history, 12'500, size);
     await_snapshots(history, path);
     for (const Moment& moment : history.moments) history.check(moment);
-    // Those that are missing are made again, from the last one before them.
+    // Missing snapshots are made again, from the last one before the gap.
     history.stand.store->stop();
     log::Database(path).execute("DELETE FROM snapshot WHERE sequence > 100 AND sequence < 12000");
     history.stand.restart();
@@ -148,7 +148,7 @@ TEST_CASE("a part of the log that is damaged hides its states alone") {
   history.check(before);
   CHECK(history.at(damaged).second == EBADMSG);
   fill(history, 6000, 1);
-  // The log wants a snapshot of the present.
+  // Add events until the log has a snapshot after the damaged event, from which states are known again.
   for (int i = 0; i < 100 && history.at(history.stand.now).second != 0; ++i) fill(history, 2, 1);
   history.stand.now += 1;
   history.moments.push_back({history.stand.now, history.status()});
@@ -229,7 +229,7 @@ TEST_CASE("a client may ask a few questions about the past at a time") {
   const proto::ClientId other = history.stand.connect({77, 77, {}, {}});
   ask(other);
   CHECK(history.stand.silent(other));
-  // The questions of a client that is gone count until the log has passed over them.
+  // Questions of a client that is gone count until the log has dropped them.
   history.stand.disconnect(history.owner);
   history.owner = history.stand.connect();
   ask(history.owner);

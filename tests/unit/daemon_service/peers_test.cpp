@@ -22,10 +22,10 @@ TEST_CASE("a holder is listed with its targets, its actor and when it acquired, 
   const json expected = {
       {"targets", "0-7"}, {"since", 1234.5}, {"by", {{"userid", 0}}}, {"allocations", true}};
   CHECK(peers(stand)["holders"] == json::array({expected}));
-  // A target that has left is no longer among its targets.
+  // A target that has left is no longer among the holder's targets.
   CHECK(stand.call(stand.connect(), "resource.shrink", {{"targets", "7"}}).errnum() == 0);
   CHECK(peers(stand)["holders"][0]["targets"] == "0-6");
-  // A request that was refused holds nothing.
+  // A client whose acquire was refused is not a holder.
   const proto::ClientId second = stand.connect();
   stand.request(second, "resource.acquire", nullptr, streaming);
   CHECK(stand.receive(second).errnum() == EBUSY);
@@ -50,13 +50,13 @@ TEST_CASE("agents are the targets whose agents are connected") {
   const proto::ClientId third = join("n3");
   join("n5");
   CHECK(peers(stand)["agents"] == "3,5");
-  // Another agent takes its place.
+  // Another agent replaces that of n3, whose connection then ends.
   join("n3");
   CHECK(peers(stand)["agents"] == "3,5");
   stand.disconnect(third);
   CHECK(peers(stand)["agents"] == "3,5");
   const proto::ClientId again = join("n3");
-  // Its target is online for the time of grace, and has no agent.
+  // During the grace time the target is online, although it has no agent.
   stand.disconnect(again);
   CHECK(peers(stand)["agents"] == "5");
   CHECK(stand.call(stand.connect(), "resource.shrink", {{"targets", "5"}}).errnum() == 0);
@@ -84,7 +84,7 @@ TEST_CASE("boots are told as connected agents report them, for the targets of th
   CHECK(boots({{"targets", "3-6"}}) == json{{"3", "aa"}, {"5", "ab"}});
   CHECK(boots({{"targets", "n5"}}) == json{{"5", "ab"}});
   CHECK(boots(json::object()).is_null());
-  // After a reboot, and of an agent that is gone.
+  // The boot changes with a reboot of n3; the agent of n5 is gone.
   join("n3", "ba");
   stand.disconnect(fifth);
   CHECK(boots({{"targets", "3-6"}}) == json{{"3", "ba"}});
@@ -117,7 +117,7 @@ TEST_CASE("faults are told for the targets of the request, and only for those") 
   CHECK(faults({{"targets", "n[0-7]"}})["unfit-since"].size() == 1);
   const json since = faults({{"targets", "3-4"}})["unfit-since"]["3"];
   CHECK(since.is_number());
-  // Another check that fails is the same failure.
+  // A check that fails with another status is still the same failure.
   stand.request(sick, "resource.agent-health", {{"status", 2}});
   stand.settle();
   CHECK(faults({{"targets", "3"}})["unfit"] == json{{"3", "health: the check failed with status 2"}});

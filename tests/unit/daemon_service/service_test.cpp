@@ -20,7 +20,7 @@ TEST_CASE("nothing is told before it is on disk, a status answer included") {
   stand.request(admin, "resource.drain", {{"targets", "2"}});
   stand.request(reader, "resource.status");
   stand.request(reader, "resource.ping");
-  // The service learns of the commit only when the loop processes it.
+  // The service learns of the commit only when the loop handles it.
   CHECK(stand.silent(admin));
   CHECK(stand.silent(scheduler));
   CHECK(stand.silent(reader));

@@ -1,5 +1,5 @@
-// The service of a leader whose log commits nothing: nobody sees the events that wait, and whatever does not
-// depend on them is answered.
+// The service of a leader whose log commits nothing: nobody sees the events that wait, and requests that do
+// not depend on them are answered.
 #include <cerrno>
 #include <deque>
 #include <memory>
@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using text::IdSet;
 
-/// A store that gets the events only while the log commits, as that of a leader.
+/// A log that can hold events back; its store gets them only once they are committed, as that of a leader.
 class HeldLog final : public log::EventLog {
  public:
   explicit HeldLog(log::Store& store) : store_(store) {}
@@ -63,7 +63,8 @@ class HeldLog final : public log::EventLog {
   std::deque<log::Record> held_;
 };
 
-/// A leader with a drain of rank 1, and one of rank 2 that is not committed, whose client waits.
+/// A leader with a committed drain of rank 1, and a drain of rank 2 that is not committed, whose client
+/// waits.
 struct StalledStand : Stand, private service::Leadership {
   [[nodiscard]] std::string name() const override { return "a"; }
   [[nodiscard]] proto::topics::Term term() const override { return {7, "cluster"}; }
@@ -94,7 +95,7 @@ struct StalledStand : Stand, private service::Leadership {
     held->release();
     settle();
   }
-  /// The time passes at which the service looks for a stall.
+  /// Lets the time pass at which the service looks for a stall.
   void pass() {
     REQUIRE_FALSE(later.empty());
     const auto [when, work] = std::move(later.front());

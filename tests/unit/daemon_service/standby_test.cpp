@@ -1,4 +1,5 @@
-// The service of a standby: it serves what the log of the leader tells, and names the leader for all else.
+// The service of a standby: it serves the state of the leader's log, and refuses everything else with the
+// leader's name.
 #include <algorithm>
 #include <cerrno>
 #include <deque>
@@ -29,7 +30,7 @@ using text::Hostlist;
 using text::IdSet;
 using Roster = ::resourced::cluster::Roster;
 
-/// A daemon that led until event 3, a drain of rank 1, and follows another one since.
+/// A standby that led until event 3, a drain of rank 1, and follows another leader now.
 struct StandbyStand : Stand, private service::Following {
   [[nodiscard]] Standing standing() const override { return now_standing; }
   void ask_roster(TakeRoster take) override { questions.push_back(std::move(take)); }
@@ -48,7 +49,7 @@ struct StandbyStand : Stand, private service::Following {
     restart();
   }
 
-  /// The next event of the leader, durable at once.
+  /// Appends the next event of the leader, which is durable at once.
   log::Record follow(const module::EventBody& body, std::shared_ptr<const std::string> resources = nullptr,
                      std::shared_ptr<const module::State> snapshot = nullptr) {
     engine::Record event;
@@ -90,7 +91,7 @@ TEST_SUITE_BEGIN("standby");
 TEST_CASE_FIXTURE(StandbyStand, "the status is that of the leader, with the event at which it is true") {
   json expected = led;
   expected["sequence"] = at_first;
-  // Only the leader knows of checks.
+  // Only the leader has results of health checks.
   expected.erase("unchecked");
   CHECK(status() == expected);
 
@@ -122,7 +123,7 @@ TEST_CASE_FIXTURE(StandbyStand, "the view of schedulers has what the log tells o
   CHECK(after["sequence"] == at_first + 3);
   CHECK(after["all"] == led_view["all"]);
   CHECK(ResourceSet::from_json(after["down"]).ranks() == IdSet{1, 3, 5});
-  // The parts of a target are in the ledger of the leader alone.
+  // Only the leader's ledger has allocated cores, so the whole target is shown.
   CHECK(ResourceSet::from_json(after["allocated"]).counts().cores == 4);
   CHECK(ResourceSet::from_json(after["allocated"]).ranks() == IdSet{2});
 }
@@ -245,7 +246,7 @@ TEST_CASE_FIXTURE(StandbyStand,
                   "everything that needs the leader is refused with its name, and changes nothing") {
   const auto client = connect();
   const json before = status();
-  // As docs/cluster.md has them.
+  // The topics that docs/cluster.md lists.
   const std::set<std::string_view> served{"resource.status",
                                           "resource.journal",
                                           "resource.status-at",
@@ -301,7 +302,7 @@ TEST_CASE_FIXTURE(StandbyStand, "the past, reports, pings and the configuration 
 TEST_CASE_FIXTURE(StandbyStand, "readiness and metrics tell a standby from one that etcd does not answer") {
   const auto client = connect();
   const auto metrics = [&] {
-    // Kept for a tenth of a second.
+    // Metrics are cached for a tenth of a second.
     uptime += Seconds(1);
     return json::parse(call(client, "resource.metrics").text())["text"].get<std::string>();
   };
@@ -310,7 +311,7 @@ TEST_CASE_FIXTURE(StandbyStand, "readiness and metrics tell a standby from one t
   CHECK(text.find("resourced_cluster_role{role=\"standby\"} 1\n") != std::string::npos);
   CHECK(text.find("resourced_cluster_role{role=\"leader\"} 0\n") != std::string::npos);
   CHECK(text.find("resourced_log_events " + std::to_string(at_first) + "\n") != std::string::npos);
-  // They would count twice in a sum over all daemons.
+  // A sum over all daemons would count the nodes twice.
   CHECK(text.find("resourced_nodes") == std::string::npos);
   now_standing = {"standby, etcd does not answer (no route)", false};
   const proto::Message refused = call(client, "resource.ready");

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 class Watched : public Stand {
  public:
-  /// The counters with all events on disk.
+  /// The counters once all events are on disk.
   proto::topics::StatsAnswer stats() {
     if (reader_ == proto::ClientId{}) reader_ = connect();
     settle();
@@ -39,10 +39,10 @@ TEST_CASE("stats: requests by topic and outcome") {
   (void)stand.call(admin, "resource.status");
   (void)stand.call(admin, "no.such");
   (void)stand.call(admin, "no.such.either");
-  // Requests without a response are counted, too.
+  // Requests without a response count, too.
   stand.request(admin, "resource.drain", {{"targets", "3"}}, proto::flag::noresponse);
   stand.request(admin, "resource.drain", {{"targets", "99"}}, proto::flag::noresponse);
-  // One succeeds until it is cancelled, the other is refused.
+  // One acquire succeeds until it is cancelled, the other one is refused.
   const auto tag = stand.request(scheduler, "resource.acquire", nullptr, proto::flag::streaming);
   stand.request(admin, "resource.acquire", nullptr, proto::flag::streaming);
   stand.request(scheduler, "resource.acquire-cancel", {{"matchtag", tag}}, proto::flag::noresponse);
@@ -52,7 +52,7 @@ TEST_CASE("stats: requests by topic and outcome") {
                                                                   {"resource.status", {1, 0}},
                                                                   {"resource.acquire", {1, 2}},
                                                                   {"unknown", {0, 2}}});
-  // A request is counted after its own answer.
+  // resource.stats-get is counted after its own answer.
   CHECK(stand.stats().requests.at("resource.stats-get") == Outcomes{1, 0});
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
   Watched stand;
   const proto::ClientId admin = stand.connect();
   const proto::topics::StatsAnswer before = stand.stats();
-  // Each has its own commit, as the next request is sent after the last commit.
+  // Each drain has its own commit, as the next request is sent after that commit.
   for (const char* targets : {"1", "2-3", "4"}) {
     CHECK(stand.call(admin, "resource.drain", {{"targets", targets}}).errnum() == 0);
   }
@@ -68,13 +68,13 @@ TEST_CASE("stats: events, commits, and how many events a commit had") {
   CHECK(after.events - before.events == 3);
   CHECK(after.commits - before.commits == 3);
 
-  // A request that changes nothing makes no event, nor does a refused one.
+  // A request that changes nothing or is refused makes no event.
   (void)stand.call(admin, "resource.drain", {{"targets", "1"}, {"mode", "update"}});
   (void)stand.call(admin, "resource.drain", {{"targets", "99"}});
   CHECK(stand.stats().commits == after.commits);
   CHECK(stand.stats().events == after.events);
 
-  // Events that come while one commit is under way share the next.
+  // Events that arrive during a commit share the next one.
   for (int i = 0; i < 100; ++i) {
     stand.request(admin, i % 2 == 0 ? "resource.drain" : "resource.undrain", {{"targets", "6"}});
   }

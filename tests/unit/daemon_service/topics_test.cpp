@@ -17,10 +17,10 @@
 namespace resourced::daemon::service {
 namespace {
 
-/// A row of a table in Markdown: its cells.
+/// The cells of a row of a Markdown table.
 using Row = std::vector<std::string>;
 
-/// The rows of all tables of a page whose header is this.
+/// The rows of all tables of a page that have this header.
 std::vector<Row> rows_of(const std::string& page, std::string_view header) {
   constexpr std::size_t most = std::size_t{1} << 20;
   std::istringstream lines(os::read_file(RESOURCED_SOURCE "/docs/" + page, most));
@@ -28,7 +28,7 @@ std::vector<Row> rows_of(const std::string& page, std::string_view header) {
   bool is_inside = false;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("| ")) {
-      // The line of dashes below the header.
+      // Skips the line of dashes below the header.
       if (!line.starts_with("|---")) is_inside = false;
     } else if (is_inside) {
       Row row;
@@ -46,7 +46,7 @@ std::vector<Row> rows_of(const std::string& page, std::string_view header) {
   return rows;
 }
 
-/// The names in backticks, in order.
+/// The names in backticks, in their order.
 std::vector<std::string> names_in(const std::string& cell) {
   std::vector<std::string> names;
   for (std::size_t at = cell.find('`'); at != std::string::npos; at = cell.find('`', at)) {
@@ -112,7 +112,7 @@ TEST_CASE("docs/cluster.md has what becomes of requests while etcd does not conf
     const auto row = found.find(std::string(topic.name));
     const std::string told = row == found.end() ? "" : row->second;
     if (topic.name == "resource.ready" || topic.name == "resource.cluster") {
-      // Served at once, with this refusal.
+      // These topics are served: their own answer is this refusal.
       CHECK(topic.stalled == Stalled::served);
       CHECK(told.starts_with("EAGAIN"));
     } else if (topic.stalled == Stalled::refused) {
@@ -132,7 +132,7 @@ TEST_CASE("docs/security.md has the bounds of payloads") {
   std::string told;
   for (const Row& row : rows_of("security.md", "| limit | default | when exceeded |"))
     if (row.at(0) == "payload of a request") told = row.at(1);
-  // The names in each part between semicolons; all other topics have the bound of the first.
+  // The names in each part between semicolons; the first part is the bound of all other topics.
   std::vector<std::vector<std::string>> parts;
   std::istringstream text(told);
   for (std::string part; std::getline(text, part, ';');) parts.push_back(names_in(part));
@@ -146,7 +146,7 @@ TEST_CASE("docs/security.md has the bounds of payloads") {
     const bool is_of_operators = topic.right == peers::Right::operate || topic.right == peers::Right::own;
     std::size_t bytes = 16 * kib;
     if (is_in(1, topic.name) || is_in(2, topic.name)) bytes = 64 * kib;
-    // The last part names one topic, and the exceptions among those of operators.
+    // The last part names a topic with 1 MiB, and the operators' topics that do not have it.
     if (topic.name == parts[3].at(0) || (is_of_operators && !is_in(3, topic.name))) bytes = 1024 * kib;
     CHECK(topic.bound.bytes == bytes);
     CHECK(topic.bound.bytes_a_target == (is_in(2, topic.name) ? 8 : 0));

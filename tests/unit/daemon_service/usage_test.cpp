@@ -1,5 +1,5 @@
-// resource.report against an integral over what resource.status told at each time: exact, before and after
-// the log was trimmed.
+// resource.report against an integral over the answers of resource.status: exact, before and after the log is
+// trimmed.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -30,7 +30,7 @@ constexpr std::array<const char*, 7> time_keys{"time",    "up",       "allocated
 
 std::int64_t micros(double seconds) { return std::llround(seconds * 1e6); }
 
-// Microseconds in the order of time_keys, and the outages.
+// Microseconds in the order of time_keys, then the outages
 using Sums = std::array<std::int64_t, 8>;
 
 Sums sums_of(const json& group) {
@@ -70,11 +70,11 @@ std::string name_of_month(std::int64_t time) {
   return fmt::format("{:04}-{:02}", calendar(time).tm_year + 1900, calendar(time).tm_mon + 1);
 }
 
-// A target at one time, as resource.status tells it.
+// A target at one time, from the answer of resource.status.
 struct Seen {
   std::string host;
   std::set<std::string> properties;
-  // In the order of time_keys.
+  // The states in the order of time_keys
   std::array<bool, 7> is{};
   std::string cause;
   std::string reason;
@@ -116,7 +116,7 @@ struct Expected {
   std::map<std::string, Sums> groups;
 };
 
-// The integral over the moments from one time to another, for groups of one kind.
+// The integral of the states between two times, for groups of one kind.
 class Integral {
  public:
   explicit Integral(const History& history) {
@@ -184,8 +184,8 @@ json report(History& history, const json& request) {
   return history.stand.receive_json(history.owner);
 }
 
-// Asks for each kind of groups, and compares with the integral over the time that the answer names. Returns
-// the beginning of that time.
+// Asks for each kind of groups, and compares with the integral over the time of the answer. Returns the
+// beginning of that time.
 std::int64_t check_report(History& history, const Integral& integral, double since, double until) {
   std::int64_t from = 0;
   for (const std::string by : {"host", "reason", "property", "month"}) {
@@ -214,11 +214,11 @@ std::int64_t check_report(History& history, const Integral& integral, double sin
   return from;
 }
 
-// Until all that may go is gone.
+// Trims, and waits until all events that may be dropped are gone.
 void trim_all(History& history, double before) {
   const std::string path = log::store_path(history.stand.dir.file("state"));
   for (int call = 0; call < 2; ++call) history.stand.store->trim(wall_time(before));
-  // Events at the time of the newest one stay.
+  // Events at the time of the newest event are kept.
   const std::string left = fmt::format(
       "SELECT count(*) FROM event WHERE timestamp < {:.6f} AND timestamp < (SELECT max(timestamp) FROM "
       "event)",
@@ -237,7 +237,7 @@ TEST_CASE("a report is the integral of the states, over random histories, restar
     const double since = history.moments.at(10 + history.below(10)).time + 0.25;
     const double until = history.moments.at(30 + history.below(10)).time + 0.25;
     CHECK(check_report(history, integral, since, until) == micros(since));
-    // At the time of an event: what it changes counts from there on.
+    // A report that begins at the time of an event counts its change from there on.
     CHECK(check_report(history, integral, history.moments.at(20).time, history.moments.at(40).time) ==
           micros(history.moments.at(20).time));
   }
@@ -266,14 +266,14 @@ TEST_CASE("a report stays true when the log is trimmed, over months, trims and r
     CHECK(rolled_up->since == micros(1000));
     const Integral integral(history);
     CHECK(check_report(history, integral, 0, history.stand.now) == integral.first());
-    // Inside of what is rolled up, whole months are known.
+    // Rolled-up usage is known only for whole months.
     const double since = history.moments.at(5).time + 1;
     CHECK(check_report(history, integral, since, history.stand.now) ==
           std::max(this_month(micros(since)), integral.first()));
     const double until = static_cast<double>(rolled_up->until) / 1e6 - 1;
     const json part = report(history, {{"since", 0}, {"until", until}});
     CHECK(micros(part["until"].get<double>()) == std::min(next_month(micros(until)), rolled_up->until));
-    // After it, every time is.
+    // After the time that is rolled up, every time is known.
     const double later = static_cast<double>(rolled_up->until) / 1e6 + 1;
     if (later < history.stand.now)
       CHECK(check_report(history, integral, later, history.stand.now) == micros(later));
@@ -365,7 +365,7 @@ TEST_CASE("a damaged end of the roll-ups costs what they have, and no report of 
   history.stand.request(history.owner, "resource.report", {{"since", 0}});
   while (history.stand.silent(history.owner)) history.stand.step();
   CHECK(history.stand.receive(history.owner).errnum() == EBADMSG);
-  // The next roll-up begins anew.
+  // The next roll-up starts anew.
   change("resource.drain");
   change("resource.undrain");
   trim_all(history, history.stand.now);
@@ -386,10 +386,10 @@ TEST_CASE("reports are few at a time, and bounded") {
   ask(other);
   ask(third);
   CHECK(history.stand.receive(third).errnum() == EBUSY);
-  // Questions about a time are counted by themselves.
+  // Questions about the state at a time have their own limit.
   history.stand.request(third, "resource.status-at", {{"at", history.stand.now}});
   CHECK(history.stand.silent(third));
-  // The report of a client that is gone counts until the log has passed over it.
+  // The report of a client that is gone counts until the log has dropped it.
   history.stand.disconnect(history.owner);
   while (history.stand.silent(other) || history.stand.silent(third)) history.stand.step();
   CHECK(history.stand.receive(other).errnum() == 0);

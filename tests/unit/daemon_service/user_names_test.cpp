@@ -1,4 +1,4 @@
-// resource.user-names: names of users, which are asked for off the loop.
+// resource.user-names: names of users, which are looked up outside of the loop.
 #include "daemon/service/user_names.hpp"
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using text::IdSet;
 
-/// A user database that answers when it is told to.
+/// A user database that answers when the test says so.
 struct Database {
   std::mutex mutex;
   std::condition_variable opened;
@@ -56,7 +56,7 @@ TEST_CASE("a name is known once the user database has answered, for which nobody
   const auto found = until_known(names, ids, 2);
   CHECK(found.at(7) == "user7");
   CHECK(found.at(1000) == "user1000");
-  // Each was asked for once, also the one without a name.
+  // Each uid was looked up once, also the one without a name.
   while (database->asked < 3) std::this_thread::yield();
   (void)names.find(ids, steady_time(600));
   CHECK(database->asked == 3);

@@ -1,4 +1,4 @@
-// resource.wait: answered when its targets are idle or ready, at the change that makes them so.
+// resource.wait: answered by the change that makes its targets idle or ready.
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -33,7 +33,7 @@ class WaitStand : public Stand {
   explicit WaitStand(std::optional<nodes::Settings> agents = std::nullopt)
       : Stand("n[0-7]", 100000, std::move(agents)) {}
 
-  /// A scheduler that acquires everything; with `reports` it keeps the ledger.
+  /// Connects a scheduler that acquires everything; with `reports` it keeps the ledger.
   proto::ClientId acquire(bool reports = true) {
     const proto::ClientId scheduler = connect();
     request(scheduler, "resource.acquire", reports ? json{{"allocations", true}} : json(), streaming);
@@ -53,7 +53,7 @@ class WaitStand : public Stand {
     if (!ranks.empty()) payload["ranks"] = ranks;
     CHECK(call(scheduler, "resource.free", payload).errnum() == 0);
   }
-  /// The errno and the text of an answer that has come; "" if there is none.
+  /// The errno and the text of an answer that has arrived; "" if there is none.
   std::string answer(proto::ClientId client) {
     // The loop looks at the waiting requests in a later turn.
     settle();
@@ -94,7 +94,7 @@ TEST_CASE("wait: targets are idle when the last allocation is freed, and that is
   stand.request(scheduler, "resource.free", {{"id", "j1"}});
   CHECK(stand.silent(client));
   CHECK(stand.answer(client) == "done");
-  // Hosts name targets as well.
+  // Targets can be named by host.
   CHECK(stand.ask(client, idle("n[0-7]")) == "done");
 }
 
@@ -112,7 +112,8 @@ TEST_CASE("wait: nobody reports what runs on a target") {
   const proto::ClientId scheduler = stand.acquire();
   CHECK(stand.answer(client) == "done");
   CHECK(stand.ask(client, wait_for("reported", "n[0-7]")) == "done");
-  // Allocations outlive their scheduler. When they are gone, the next one has to say that all is idle.
+  // Allocations outlive their scheduler. Once they are freed, the next scheduler must report that all is
+  // idle.
   stand.alloc(scheduler, "j1", "0");
   CHECK(stand.ask(client, idle("0")).empty());
   stand.disconnect(scheduler);

@@ -1,4 +1,4 @@
-// The bytes of a stream in flight, tracked by the lifetime of its payloads in any thread.
+// The bytes of a stream in flight, counted by the lifetime of its payloads in any thread.
 #include "daemon/streams/journal_credit.hpp"
 
 #include <memory>

@@ -1,4 +1,5 @@
-// The share of the journal: everything while other clients are idle, and a share of time and bytes otherwise.
+// The share of the journal: unlimited while other clients are idle, otherwise a share of the time and of the
+// bytes.
 #include "daemon/streams/journal_pace.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ constexpr Seconds calm = streams::JournalPace::calm;
 
 constexpr std::size_t bytes_in(Seconds time) { return static_cast<std::size_t>(rate * time.count()); }
 
-TEST_CASE("nobody else is there: the journal never waits") {
+TEST_CASE("without other clients the journal never waits") {
   streams::JournalPace pace;
   for (int i = 0; i < 10; ++i) {
     pace.spent(steady_time(5), Seconds(1), bytes_in(Seconds(100)));
@@ -47,7 +48,7 @@ TEST_CASE("the longer of the two waits counts") {
   CHECK(pace.pause(steady_time(10)).count() == doctest::Approx(0.05));
 }
 
-TEST_CASE("what is saved up does not grow for ever") {
+TEST_CASE("the saved allowance is bounded") {
   streams::JournalPace pace;
   pace.served_another(steady_time(10));
   CHECK(pace.pause(steady_time(10)) == Seconds(0));

@@ -1,4 +1,4 @@
-// Targets named by consumers of the journal: equal ones are shared, and their memory is counted.
+// Targets that consumers of the journal name: equal ones are shared, and their memory is counted.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ struct Fixture {
   streams::Journal journal{outbox, registry, store, 100, [] {}};
 };
 
-/// Adds named targets until the follower has reached its limit. Returns the number of accepted requests.
+/// Adds named targets until the follower has reached its limit. Returns how many were accepted.
 std::size_t fill(streams::Journal& journal, const ResourceSet& inventory, const std::string& follower,
                  std::vector<std::shared_ptr<NamedTargets>>& named) {
   constexpr std::size_t length = 100000;
@@ -65,7 +65,7 @@ TEST_CASE("the same text of the same inventory is looked up once, for whoever it
     const auto other = fixture.journal.share("n[0-4]", inventory, "uid 1");
     CHECK(other != first);
     CHECK(other->inventory() == first->inventory());
-    // Only the latest text is remembered.
+    // Only the last text is remembered.
     CHECK(fixture.journal.share("n[0-3]", inventory, "uid 1") != first);
   }
   SUBCASE("so is the same text of an inventory with other targets, though they have the same hosts") {
@@ -96,10 +96,10 @@ TEST_CASE("the targets that one follower names take so much memory and no more")
   CHECK(most == streams::Journal::max_filter_bytes / (100000 + NamedTargets::envelope));
   // Other followers have their own limit.
   CHECK_NOTHROW((void)fixture.journal.share("n[0-3]", inventory, "uid 2"));
-  // Removing one makes room for one.
+  // Dropping one makes room for another one.
   named.erase(named.begin());
   CHECK(fill(fixture.journal, inventory, "uid 1", named) == 1);
-  // Ranks need little memory once they have been looked up, however they were named.
+  // Once they are looked up, named targets take little memory, however they were written.
   named.clear();
   std::string names = "n0";
   for (int i = 0; i < 16000; ++i) names += ",n1";
@@ -115,7 +115,7 @@ TEST_CASE("the targets that one follower names take so much memory and no more")
 TEST_CASE("followers whose targets outlived their journals are forgotten, however many addresses come") {
   Fixture fixture;
   const ResourceSet inventory = set_of(8);
-  // Like a look-up that is running when the client of its journal disconnects.
+  // The targets outlive the journal when its client disconnects during their look-up.
   for (int i = 0; i < 10000; ++i) (void)fixture.journal.share("n1", inventory, fmt::format("address {}", i));
   CHECK(fixture.journal.followers() <= 64);
   // Named targets in use remain counted.

@@ -24,7 +24,7 @@ proto::Message response_of(const std::string& text) {
   return proto::make_response(proto::make_request("resource.status", 1), proto::make_payload(text));
 }
 
-/// An outbox with two clients, and the messages that it has sent, in one list.
+/// An outbox with two clients, and the messages that it has sent, in their order.
 struct Box final : streams::Outbox::Listener {
   Box() {
     for (const proto::ClientId client : {reader, other}) clients.add(transport, client, {}, {});
@@ -75,7 +75,7 @@ TEST_CASE("outbox: the longest wait of a response for a commit is known, with it
   box.outbox.committed(3, steady_time(1001));
   CHECK(waits.longest().topic == "resource.drain");
 
-  // What Prometheus reads falls again, after a minute at the earliest.
+  // The recent longest wait, which Prometheus reads, falls again after a minute or more.
   CHECK(waits.recent(steady_time(1060)) == Seconds(1));
   respond(4, "resource.undrain", 1070);
   box.outbox.committed(4, steady_time(1070.5));

@@ -1,4 +1,4 @@
-// RFC 6 on the server: the pending requests of clients, their state, and their end by cancellation and
+// RFC 6 on the server: pending requests of clients, their state, and their end by cancellation and
 // disconnection, compared with a naive table under random operations.
 #include "daemon/streams/registry.hpp"
 
@@ -56,7 +56,7 @@ std::vector<std::string> names(const std::vector<Registry::Entry>& entries) {
   return result;
 }
 
-/// Parts as they are sent.
+/// The parts of a response to a kept request.
 std::vector<std::string> parts_of_response(const Message& kept) {
   const Message response = proto::make_response(kept);
   const proto::ProtoPart last = proto::encode_proto(response);
@@ -101,7 +101,7 @@ TEST_CASE("one client may not use a matchtag twice, for whatever topic") {
   CHECK(table.size() == 1);
   CHECK(table.request({alice, 1})->topic == "resource.acquire");
   CHECK(table.with_topic("resource.journal").empty());
-  // Free again after the last response.
+  // After the last response the matchtag may be used again.
   CHECK(table.take({alice, 1}));
   CHECK_FALSE(table.take({alice, 1}));
   CHECK(refusal(table, alice, request("resource.journal", 1)) == 0);

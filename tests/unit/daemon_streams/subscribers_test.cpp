@@ -1,4 +1,4 @@
-// The updates to a scheduler: every change once, merged into one net change while it does not read.
+// Updates to a scheduler: every change once, merged into one net change while it does not read.
 #include <string>
 #include <vector>
 
@@ -43,7 +43,7 @@ struct Streams {
     registry.set(key, streams::Scheduler{holder});
     return holder;
   }
-  /// The responses so far, with their matchtags.
+  /// The responses so far, each after its matchtag.
   std::vector<std::string> told() {
     std::vector<std::string> texts;
     for (const proto::Message& message : transport.sent[scheduler])
@@ -110,7 +110,7 @@ TEST_CASE("subscribers: a holder that is gone is told nothing, and what concerns
   CHECK(stand.subscribers.flush().empty());
   CHECK(stand.told().empty());
   stand.subscribers.remove(holder);
-  // Its number is not reused.
+  // The number of a holder is not reused.
   CHECK(stand.subscribe(2) != holder);
 }
 

@@ -20,7 +20,7 @@ TEST_CASE("each peer has its own limit") {
   CHECK_FALSE(count.add("uid 1"));
 }
 
-TEST_CASE("0 is no limit") {
+TEST_CASE("a limit of 0 means no limit") {
   ConnectionCount count({});
   for (int i = 0; i < 1000; ++i) CHECK(count.add("uid 1"));
   CHECK(count.of("uid 1") == 1000);
@@ -41,7 +41,7 @@ TEST_CASE("all peers together have a limit, and the owner is let in beyond it") 
   CHECK(count.add("uid 3"));
 }
 
-TEST_CASE("it tells that a crowd has left until no more leave, and once after that") {
+TEST_CASE("a crowd that leaves is reported until no more leave, and once after that") {
   ConnectionCount count({});
   const auto remove = [&](int connections) {
     for (int i = 0; i < connections; ++i) count.remove("uid 1");
@@ -61,7 +61,7 @@ TEST_CASE("it tells that a crowd has left until no more leave, and once after th
   CHECK_FALSE(count.has_emptied(4));
 }
 
-TEST_CASE("ends that no beginning belongs to change nothing") {
+TEST_CASE("the end of a connection that was not counted changes nothing") {
   ConnectionCount count({.per_peer = 1});
   count.remove("uid 1");
   CHECK(count.of("uid 1") == 0);

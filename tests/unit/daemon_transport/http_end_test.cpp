@@ -1,5 +1,5 @@
-// The end of an HTTP server whose clients use TLS, whatever they are doing. Memory that is used after its end
-// shows in the run with AddressSanitizer.
+// The end of an HTTP server with TLS, whatever its clients do. AddressSanitizer finds memory that is used
+// after the end.
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -33,7 +33,7 @@ struct HttpListener final : transport::Listener {
   }
   void on_message(proto::ClientId client, proto::Message message) override {
     ++messages;
-    // More than a socket takes at once. Other requests are never answered.
+    // This response is larger than a socket takes at once. Other requests are never answered.
     if (message.topic == "resource.get") {
       (void)transport->send(client, proto::make_response(message, proto::make_payload(large)));
     }
@@ -118,7 +118,7 @@ TEST_CASE("a server with TLS ends while clients greet, wait, read and stay silen
       loop.run_one_for(std::chrono::milliseconds(100));
     }
     other.join();
-    // What the loop has still to do may belong to the server.
+    // Work that the loop has not done yet may refer to the server.
     server.reset();
     if (loop_goes_on) loop.run_for(std::chrono::milliseconds(100));
   }

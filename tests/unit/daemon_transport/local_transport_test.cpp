@@ -70,7 +70,7 @@ class LocalClient {
  public:
   explicit LocalClient(const std::string& path) : socket_("local://" + path) {}
 
-  /// Discards the received bytes, and returns whether the stream has ended after them.
+  /// Discards received bytes, and returns whether the stream has ended.
   bool at_end() {
     const auto [bytes, end] = socket_.discard();
     received_ += bytes;
@@ -78,7 +78,7 @@ class LocalClient {
   }
   [[nodiscard]] std::size_t received() const { return received_; }
 
-  /// Returns 0, or the errno that stopped it.
+  /// Returns 0, or the errno with which send() failed.
   [[nodiscard]] int send(std::string_view bytes) const { return socket_.send(bytes); }
 
  private:
@@ -86,7 +86,7 @@ class LocalClient {
   wire::RawSocket socket_;
 };
 
-/// While an object lives, this process cannot open descriptors.
+/// While this object lives, the process cannot open descriptors.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -128,7 +128,7 @@ struct LocalStand {
     REQUIRE_FALSE(recorder.refused.empty());
   }
 
-  /// Connects a client, which becomes the last of the recorder.
+  /// Connects a client, which becomes the last client of the recorder.
   std::unique_ptr<LocalClient> connect() {
     auto client = std::make_unique<LocalClient>(path);
     const std::size_t before = recorder.clients.size();

@@ -15,7 +15,7 @@ TEST_CASE("what libzmq writes about the peer of an ipc connection") {
   CHECK(parse_ipc_peer("localhost:4294967294:4294967294:0") == IpcPeer{4294967294, 4294967294});
 }
 
-TEST_CASE("whatever else it is says nothing about anybody") {
+TEST_CASE("any other text names no peer") {
   for (const std::string_view text : {"",
                                       ":",
                                       "localhost",

@@ -1,4 +1,4 @@
-// The token bucket for the limits of requests, of the journal and of log lines.
+// The token bucket, which limits requests, the journal and log lines.
 #include "daemon/transport/token_bucket.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// ZeroMQ RFC 27 (ZAP) from the side of a handler.
+// ZeroMQ RFC 27 (ZAP), as its handler sees it.
 #include "daemon/transport/zap.hpp"
 
 #include <string>

@@ -89,7 +89,7 @@ struct WatchedEndpoint {
   std::size_t look() { return connections.end_overlong(most, most_in_all).size(); }
 };
 
-/// The first check only registers the connection.
+/// A watched connection; the first check only registers it.
 struct OneConnection : WatchedEndpoint {
   TcpConnection peer;
   OneConnection() {
@@ -107,16 +107,17 @@ TEST_CASE_FIXTURE(OneConnection, "a connection that sends more than a message ma
   CHECK(peer.ended());
 }
 
-TEST_CASE_FIXTURE(OneConnection, "all of it before the first look does not help") {
+TEST_CASE_FIXTURE(OneConnection,
+                  "a message that is too long is found if all of it has arrived before the first check") {
   peer.transfer(3 * most);
   CHECK(look() == 1);
   CHECK(peer.ended());
 }
 
-TEST_CASE_FIXTURE(OneConnection, "nor does a whole message right before the one that does not end") {
+TEST_CASE_FIXTURE(OneConnection, "a message that does not end is found right after a whole message") {
   peer.transfer(100 + 3 * most);
   connections.heard(peer.descriptor(), 100);
-  // The rest may be messages that libzmq has still to hand over.
+  // After one check, the other bytes may be messages that libzmq has not handed over yet.
   CHECK(look() == 0);
   CHECK_FALSE(peer.ended());
   CHECK(look() == 1);
@@ -134,7 +135,7 @@ TEST_CASE_FIXTURE(OneConnection, "whole messages may be sent for ever") {
 }
 
 TEST_CASE_FIXTURE(OneConnection,
-                  "messages that wait in libzmq are no reason, as long as some are handed over") {
+                  "messages that wait in libzmq end no connection, as long as some are handed over") {
   peer.transfer(6 * most);
   for (int i = 0; i < 6; ++i) {
     connections.heard(peer.descriptor(), most);
@@ -166,7 +167,7 @@ TEST_CASE_FIXTURE(WatchedEndpoint, "of all connections together, those are ended
   for (std::size_t i = 0; i < peers.size(); ++i) CHECK(peers[i]->ended() == (i >= 4));
 }
 
-/// Waits for a message from the other end.
+/// Waits for a message from the other end, and returns its bytes.
 std::uint64_t wait_for_bytes(zmq::socket_t& socket, proto::Multipart& message) {
   constexpr std::chrono::seconds patience{30};
   std::array<zmq::pollitem_t, 1> items{{{socket.handle(), 0, ZMQ_POLLIN, 0}}};
@@ -175,8 +176,8 @@ std::uint64_t wait_for_bytes(zmq::socket_t& socket, proto::Multipart& message) {
   return message.bytes;
 }
 
-// Compared with the count of the kernel: a client whose messages are counted too small would eventually be
-// cut off.
+// The reference is the kernel's count: if messages were counted too small, their client would be cut off in
+// the end.
 TEST_CASE("the bytes of a message are those that its TCP connection has carried, encrypted or not") {
   for (const bool is_encrypted : {false, true}) {
     CAPTURE(is_encrypted);

@@ -53,7 +53,7 @@ TEST_CASE("a late message never takes a live client's place for good") {
   peers.accepted(20);
   CHECK_FALSE(peers.disconnected(20));
   peers.accepted(20);
-  // A's message was in transit when the descriptor was reused for B, which has not sent anything yet.
+  // The message of A was in transit when its descriptor was reused for B, which has sent nothing yet.
   const auto late = peers.arrived("A", 20);
   CHECK(late.is_new);
   const auto live = peers.arrived("B", 20);
@@ -92,14 +92,14 @@ TEST_CASE("nothing is heard of a client that was dropped, nor of its end") {
   const auto client = peers.arrived("A", 20).client;
   CHECK(peers.drop(client) == 20);
   CHECK(peers.identity(client) == nullptr);
-  // Messages that were still queued, with any identity.
+  // Messages of the dropped client's connection are unwanted, whatever their identity.
   CHECK(peers.arrived("A", 20).is_unwanted);
   CHECK(peers.arrived("B", 20).is_unwanted);
   CHECK_FALSE(peers.disconnected(20));
   CHECK(peers.arrived("A", 20).is_unwanted);
   CHECK_FALSE(peers.drop(client));
 
-  // The next connection on the descriptor is another client.
+  // The next connection with this descriptor is another client.
   peers.accepted(20);
   const auto next = peers.arrived("A", 20);
   CHECK_FALSE(next.is_unwanted);
@@ -116,7 +116,7 @@ TEST_CASE("a client that is dropped takes no other connection along") {
   CHECK(peers.disconnected(20) == old.client);
   CHECK_FALSE(peers.drop(old.client));
 
-  // A message read after the end of its connection: its client has no connection that could be ended.
+  // This message is read after the end of its connection, so there is no connection to end.
   const auto late = peers.arrived("A", 20);
   CHECK(late.is_gone);
   CHECK_FALSE(peers.drop(late.client));

@@ -1,5 +1,4 @@
-// The ZeroMQ transport with real sockets: the credentials of a client, the clients that are accepted, and
-// those that are cut off.
+// The ZeroMQ transport with real sockets: credentials of clients, and which clients are accepted or cut off.
 #include "daemon/transport/zmq_transport.hpp"
 
 #include <algorithm>
@@ -59,7 +58,7 @@ class Client {
  public:
   explicit Client(const std::string& uri, const std::optional<KeyPair>& keys = {},
                   const std::string& server_key = {})
-      // The connection may end at once.
+      // The monitor is set up before the dealer connects, as the connection may end at once.
       : dealer_(uri,
                 {.keys = keys,
                  .server_key = server_key,
@@ -113,7 +112,7 @@ struct Stand {
     return listen("tcp://127.0.0.1:*", options);
   }
 
-  // Lets the daemon's side work until the condition holds.
+  // Runs the daemon's loop until the condition holds.
   void until(const std::function<bool()>& condition) {
     for (const wire::Deadline deadline; !condition();) {
       if (deadline.passed()) throw wire::Timeout("what was waited for did not happen");
@@ -216,7 +215,7 @@ TEST_CASE_FIXTURE(Stand, "with CURVE nobody else becomes a client") {
     client.send("a.b");
     until([&] { return client.ended(); });
   }
-  // A client with a known key connects afterwards, and is the only one.
+  // A client with a known key connects later, and is the only one.
   Client good(uri, known, server_keys.public_key);
   good.send("c.d");
   until_messages(1);

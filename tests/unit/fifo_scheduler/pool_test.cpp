@@ -1,6 +1,6 @@
-// The pool, compared with a naive model that records the holder of each core: random histories of requests,
-// releases, changes of the resources and restarts of the daemon. The model identifies hosts by name and looks
-// up their ranks.
+// The pool, compared with a naive model that knows the holder of each core: random histories of requests,
+// releases, changes of the resources and restarts of the daemon. The model identifies hosts by name, and
+// looks up their ranks.
 #include "docs/examples/fifo_scheduler/pool.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct Host {
   std::string name;
   Ids cores;
   Ids gpus;
-  /// Absent when the host is not in the inventory.
+  /// Empty while the host is not in the inventory.
   std::optional<IdSet::Id> rank;
   bool up = true;
   bool fast = false;
@@ -63,11 +63,11 @@ struct Host {
 struct Ask {
   const char* shape;
   std::uint64_t slots;
-  /// Whole nodes, or exactly these cores and gpus.
+  /// Whether nodes are allocated whole, or exactly these cores and gpus.
   bool whole;
   std::uint64_t cores;
   std::uint64_t gpus;
-  /// 0 for any number.
+  /// The number of nodes; 0 for any.
   std::uint64_t nodes;
   /// On every node the cores are a multiple of `cores_of_slot`, and the gpus the same multiple of
   /// `gpus_of_slot`.
@@ -145,7 +145,7 @@ class World {
     }
   }
 
-  /// Releases everything and checks that every node can be allocated.
+  /// Releases everything, and checks that every node can be allocated.
   void settle() {
     while (!jobs_.empty()) release_one();
     reacquire();
@@ -198,7 +198,7 @@ class World {
     return set;
   }
 
-  /// The resources that a request could get now: for whole nodes, only those of which nothing is held.
+  /// The resources that a request could get now; for whole nodes, only nodes of which nothing is held.
   ResourceSet free(bool whole) const {
     const auto unheld = [](const Ids& ids, const auto& holders) {
       Ids left;
@@ -320,7 +320,7 @@ class World {
     host.rank.reset();
   }
 
-  /// Acquires most hosts again, including some that had left, with new ranks.
+  /// Acquires again with new ranks: most hosts, including some that had left.
   void reacquire() {
     std::vector<IdSet::Id> ranks(hosts_.size());
     std::iota(ranks.begin(), ranks.end(), IdSet::Id{0});

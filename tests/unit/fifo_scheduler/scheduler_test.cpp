@@ -1,4 +1,4 @@
-// The scheduler with the input of its user and its acquisition: lines and callbacks in, JSON out.
+// The scheduler with the input of its user and its acquisition: lines and callbacks in, JSON out
 #include "docs/examples/fifo_scheduler/scheduler.hpp"
 
 #include <cerrno>
@@ -26,12 +26,12 @@ rset::ResourceSet four_nodes(const char* hosts = "n[0-3]") {
 struct Stand {
   Stand() { scheduler.on_resources(four_nodes(), IdSet::range(0, 3)), said.clear(); }
 
-  /// The output for these lines; an allocation is reduced to its hosts.
+  /// Gives the scheduler these lines, and returns its output; allocations are reduced to their hosts.
   std::vector<std::string> say(std::initializer_list<const char*> lines) {
     for (const char* line : lines) scheduler.command(line);
     return take();
   }
-  /// The same after callbacks.
+  /// Returns the output since the last call, such as that for callbacks.
   std::vector<std::string> take() {
     scheduler.schedule();
     std::vector<std::string> lines;

@@ -1,4 +1,4 @@
-// The frames of a broker's channel and the messages of the link, in any portions and of any length.
+// The frames of a broker's channel and the messages of the link, in portions of any size and of any length.
 #include "flux/link/frames.hpp"
 
 #include <cerrno>
@@ -165,7 +165,7 @@ TEST_CASE("what is no frame is an error, and no read beyond it") {
   CHECK_THROWS_AS((void)reader.next(), Error);
   const std::string whole = proto::encode_local_frame(request("resource.ping", 1));
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    // Like a frame of the wrong length, whose last bytes are not PROTO.
+    // A frame that is cut: its last bytes are not PROTO.
     const std::string cut(whole.substr(0, size));
     CHECK_THROWS_AS((void)read_head(cut), Error);
   }

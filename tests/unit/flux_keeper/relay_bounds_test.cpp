@@ -1,4 +1,4 @@
-// The bounds of what the keeper stores for the next service, and whose requests count as one client's.
+// Bounds of what the keeper stores for the next service, and which requests count as one client's.
 #include <cerrno>
 #include <string>
 
@@ -108,7 +108,7 @@ TEST_CASE("an origin has up to 1024 streams") {
   CHECK(refused[0].matchtag == most + 1);
   CHECK(refused[0].errnum() == EBUSY);
   CHECK(module.service_sees().empty());
-  // Others have their own number, and one that ends makes room.
+  // Another origin has its own limit, and the end of a stream makes room.
   module.from_broker(journal(1, "other"));
   module.from_service(proto::make_error(journal(7), ENODATA));
   module.from_broker(journal(most + 1));

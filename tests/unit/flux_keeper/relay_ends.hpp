@@ -1,4 +1,4 @@
-// A keeper's relay with both its ends: the messages that the broker and the service see.
+// A keeper's relay with both ends: the messages that the broker and the service see.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ inline std::vector<Told> told(std::string& bytes) {
   return all;
 }
 
-/// A request as the broker delivers it: its own route on top, the client's below.
+/// A request as the broker delivers it, with the broker's own route on top of the client's.
 inline Message request(const std::string& topic, std::uint32_t matchtag, const std::string& client = "client",
                        std::uint8_t flags = 0, std::string payload = "{}") {
   Message message = proto::make_request(topic, matchtag, proto::make_payload(std::move(payload)), flags);

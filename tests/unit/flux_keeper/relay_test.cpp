@@ -79,7 +79,7 @@ TEST_CASE("what comes before the next service is there waits for it, and is in i
   CHECK(handed[0].message.topic == "resource.status");
   CHECK(handed[1].message.topic == "resource.acquire");
   CHECK(handed[1].mark.empty());
-  // Whether this service has answered is unknown when it dies, so nobody else answers.
+  // It is unknown whether this service has answered before it died, so no other one answers.
   module.relay.service_ended();
   const auto seen = module.broker_sees();
   REQUIRE(seen.size() == 1);
@@ -97,13 +97,13 @@ TEST_CASE("only an owner's acquire or journal with the streaming flag is a strea
   };
   for (const Message& asked : plain) module.from_broker(asked);
   CHECK(module.relay.open() == plain.size());
-  // Each is over with its first response, which has the flag as the request has.
+  // Each of these requests ends with its first response, which has the flag of the request.
   module.from_service(proto::make_response(plain[0]));
   module.from_service(proto::make_response(plain[2]));
   CHECK(module.relay.open() == 2);
   (void)module.broker_sees();
   (void)module.service_sees();
-  // And the others are not passed to the next service.
+  // The other requests are not passed to the next service.
   module.relay.service_ended();
   CHECK(module.broker_sees().size() == 2);
   CHECK(module.relay.open() == 0);

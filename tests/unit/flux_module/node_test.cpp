@@ -1,4 +1,4 @@
-// The resources of a node, and why a rank drains itself.
+// The resources of a node, and the reasons for which a rank drains itself.
 #include "flux/module/node.hpp"
 
 #include <thread>
@@ -30,7 +30,7 @@ TEST_CASE("a file of Flux takes the place of the machine") {
     CHECK(node.resources.ranks() == IdSet{3});
     CHECK(node.resources.groups().front().cores == IdSet::range(0, 127));
   }
-  // The cores of this machine in it.
+  // The topology of Flux's file is restricted to the cores of this machine.
   CHECK(probe_node(3, false).resources.groups().front().cores.count() <= std::thread::hardware_concurrency());
   CHECK(probe_node(3, true).resources.groups().front().cores.count() == 128);
 }

@@ -1,4 +1,4 @@
-// The table [resource] of an instance's configuration: its meaning, and the texts that operators see.
+// The table [resource] of an instance's configuration: its meaning, and the error texts.
 #include "flux/module/settings.hpp"
 
 #include <limits>

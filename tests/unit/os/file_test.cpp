@@ -1,4 +1,4 @@
-// Whole files of bounded size, and the errors of those that cannot be read.
+// Whole files of bounded size, and errors of files that cannot be read.
 #include "os/file.hpp"
 
 #include <cerrno>
@@ -56,7 +56,7 @@ TEST_CASE("a file is read whole, up to a bound") {
     CHECK(read_file(path, size + 1) == content);
     if (size > 0)
       check_refused(path, size - 1, EFBIG, "is larger than " + std::to_string(size - 1) + " bytes");
-    // The same twice from one open file.
+    // An open file can be read twice.
     const InputFile file(path);
     CHECK(file.read(size) == content);
     CHECK(file.read(size) == content);

@@ -42,7 +42,7 @@ TEST_CASE("with JOURNAL_STREAM a line has the priority of syslog, and no time") 
 TEST_CASE("otherwise it has a time with its zone, and the level") {
   const resourced::test::Variable collected("JOURNAL_STREAM", std::nullopt);
   const std::string line = logged(Level::warning);
-  // 2026-01-31T12:00:00.000+01:00
+  // The length of a time such as 2026-01-31T12:00:00.000+01:00.
   constexpr std::size_t time = 29;
   REQUIRE(line.size() > time);
   CHECK(line.substr(time) == " warning: text\n");
@@ -87,14 +87,14 @@ TEST_CASE("lines that nobody reads wait up to a bound, and later ones are counte
     ::close(ends[1]);
     resourced::os::log_to_stderr("program");
     resourced::os::set_log_level(Level::info);
-    // 8 MiB, of which nothing is read meanwhile.
+    // 8 MiB of lines, while nobody reads.
     const std::string text(1024, 'x');
     for (int i = 0; i < 8192; ++i) resourced::os::log_info("{} {}", i, text);
     const bool has_dropped = resourced::os::log_lines_dropped() > 0;
     ::raise(SIGSTOP);
     for (int i = 0; i < 60; ++i) resourced::os::flush_log();
     resourced::os::log_info("the last of {}", has_dropped ? "many" : "all");
-    // Each waits for a second at most, and the reader may be slow.
+    // Each call waits for a second at most, but the reader may be slow.
     for (int i = 0; i < 60; ++i) resourced::os::flush_log();
     ::_exit(0);
   }

@@ -57,7 +57,7 @@ class EventDescriptor {
 }  // namespace
 
 TEST_SUITE("watch") {
-  TEST_CASE("it works each time that the descriptor is readable") {
+  TEST_CASE("a watch works each time that its descriptor is readable") {
     boost::asio::io_context loop;
     const EventDescriptor event;
     int times = 0;
@@ -103,7 +103,7 @@ TEST_SUITE("watch") {
     });
     loop.poll();
     there.send(zmq::str_buffer("news"));
-    // Processes the commands of the other socket, which consumes the edge.
+    // Reading the events handles a command of the other socket, which consumes the edge.
     here.send(zmq::str_buffer("other"));
     (void)here.get(zmq::sockopt::events);
     watch.look_again();
@@ -111,7 +111,7 @@ TEST_SUITE("watch") {
     CHECK(received == "news");
   }
 
-  TEST_CASE("after its end nothing works, and the descriptor is open") {
+  TEST_CASE("after the end of a watch nothing works, and its descriptor is open") {
     boost::asio::io_context loop;
     const EventDescriptor event;
     int times = 0;
@@ -178,7 +178,7 @@ TEST_SUITE("timers") {
 }
 
 TEST_SUITE("signal loop") {
-  TEST_CASE("it works until it is done") {
+  TEST_CASE("a signal loop works until the condition holds") {
     SignalLoop loop;
     const EventDescriptor event;
     event.set();
@@ -235,7 +235,7 @@ TEST_SUITE("signal loop") {
 }
 
 TEST_SUITE("boot clock") {
-  TEST_CASE("it is the one of the system that goes on while the machine sleeps") {
+  TEST_CASE("the boot clock is the system's clock that goes on while the machine sleeps") {
     const auto read = [] {
       timespec time{};
       REQUIRE(clock_gettime(CLOCK_BOOTTIME, &time) == 0);
@@ -248,7 +248,9 @@ TEST_SUITE("boot clock") {
   }
 
   // A time namespace shifts the clock as a sleep does: CLOCK_MONOTONIC stays.
-  TEST_CASE("it runs ahead of the steady clock by the time that the machine slept, and timers keep to it") {
+  TEST_CASE(
+      "the boot clock is ahead of the steady clock by the time that the machine slept, and timers follow "
+      "it") {
     constexpr double slept = 100000;
     enum Result { as_expected = 1, wrong_clock, no_timer, no_namespace, failed };
     const double distance = to_number(boot_clock()) - to_number(steady_clock());

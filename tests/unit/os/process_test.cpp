@@ -1,4 +1,4 @@
-// Programs that this one starts, with the shell as the program.
+// Programs that a program starts; the shell is the started program.
 #include "os/process.hpp"
 
 #include <array>

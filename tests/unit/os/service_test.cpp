@@ -1,4 +1,4 @@
-// Notifications of systemd (sd_notify(3)), also where nobody reads them.
+// Notifications of systemd (sd_notify(3)), also when nobody reads them.
 #include "os/service.hpp"
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace resourced;
 
-/// The socket of a manager of services.
+/// The notification socket of a service manager.
 class Manager {
  public:
   explicit Manager(const std::string& path) : descriptor_(::socket(AF_UNIX, SOCK_DGRAM, 0)) {
@@ -57,7 +57,7 @@ TEST_CASE("a socket that nobody reads holds up nothing, and what fits arrives la
   const test::Variable variable("NOTIFY_SOCKET", dir.file("notify"));
   const Manager manager(dir.file("notify"));
   os::notify_ready();
-  // Far more than any queue of the kernel holds.
+  // More messages than any queue of the kernel holds.
   for (int i = 0; i < 20'000; ++i) os::notify_status(std::to_string(i));
   CHECK(manager.read() == "READY=1");
   CHECK(manager.read() == "STATUS=0");

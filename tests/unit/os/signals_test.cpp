@@ -1,4 +1,4 @@
-// Signals, sent to the process itself.
+// Signals that the process sends to itself.
 #include "os/signals.hpp"
 
 #include <csignal>
@@ -13,7 +13,7 @@ using resourced::os::Signals;
 
 namespace {
 
-/// The other tests of this program need the signals as they were.
+/// Restores the signal mask for the other tests of this program.
 class KeptMask {
  public:
   KeptMask() { REQUIRE(pthread_sigmask(SIG_SETMASK, nullptr, &mask_) == 0); }
@@ -28,7 +28,7 @@ class KeptMask {
 }  // namespace
 
 TEST_SUITE("signals") {
-  TEST_CASE_FIXTURE(KeptMask, "each one is taken with its number") {
+  TEST_CASE_FIXTURE(KeptMask, "each signal is taken with its number") {
     boost::asio::io_context loop;
     std::vector<int> taken;
     const Signals signals(loop, [&](int number) { taken.push_back(number); });
@@ -53,8 +53,9 @@ TEST_SUITE("signals") {
     CHECK(taken == std::vector<int>{SIGTERM});
   }
 
-  TEST_CASE_FIXTURE(KeptMask,
-                    "one that was ignored is taken, as shells ignore SIGINT for programs in the background") {
+  TEST_CASE_FIXTURE(
+      KeptMask,
+      "a signal that was ignored is taken, as shells ignore SIGINT for programs in the background") {
     std::signal(SIGINT, SIG_IGN);
     boost::asio::io_context loop;
     std::vector<int> taken;

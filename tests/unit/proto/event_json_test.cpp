@@ -214,7 +214,7 @@ TEST_CASE("the one form that earlier daemons had for all changes of the inventor
   const UpdateEvent shrink = read(R"({"shrink":"1-2","nodelist":"n[1-2]"})");
   CHECK(shrink.shrink.encode() == "1-2");
   CHECK(shrink.shrink_nodelist.encode() == "n[1-2]");
-  // No version wrote several at once, but such a line is preserved.
+  // No version wrote several keys at once, but such a line is preserved.
   constexpr const char* all =
       R"({"expiration":5.0,"property-add":{"fast":"0-1"},"shrink":"1-2","nodelist":"n[1-2]"})";
   CHECK(json::parse(encode_event({wall_time(7), read(all)}))["context"] == json::parse(all));

@@ -16,7 +16,7 @@
 namespace resourced::proto {
 namespace {
 
-// The key pairs that ZeroMQ's own documentation prints.
+// Key pairs from ZeroMQ's own documentation.
 const std::string client_public = "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID";
 const std::string client_secret = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs";
 const std::string server_public = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7";
@@ -73,7 +73,7 @@ TEST_CASE("a key that others may read or change is refused") {
     CHECK(error.errnum() == EACCES);
     CHECK(std::string(error.what()) ==
           fmt::format("{0}: others may read or change it (mode {1:04o}): chmod 600 {0}", path, mode));
-    // The public key may still be read.
+    // The public key may be read by others.
     CHECK(load_public_key(path) == client_public);
   }
   for (const mode_t mode : {0600U, 0400U}) {

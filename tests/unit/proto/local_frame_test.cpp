@@ -136,7 +136,7 @@ TEST_CASE("part lengths: one byte up to 254, four more bytes from 255") {
     REQUIRE(parts);
     CHECK(describe(from_parts(*parts)) == describe(message));
   }
-  // The long form of a short length is accepted, though not needed.
+  // A short length in the long form is accepted, although it is not needed.
   LocalFrameDecoder decoder;
   decoder.feed(frame(from_hex("ff 00000014") + proto));
   CHECK(decoder.next() == Parts{proto});
@@ -179,7 +179,7 @@ TEST_CASE("malformed streams are EPROTO as soon as they show it, and stay so") {
     CAPTURE(text);
     CHECK(text.find(row.error) != std::string::npos);
     CHECK(errnum_of(next) == EPROTO);
-    // Later bytes do not repair it, and are not kept.
+    // Later bytes do not repair the stream, and are not kept.
     decoder.feed(frame(from_hex("14") + proto));
     CHECK(error_of(next) == text);
     CHECK(decoder.pending() == 0);
@@ -265,7 +265,7 @@ Expected judge(const Recorded& recorded, std::size_t at, unsigned char byte) {
       case 1:
         return Expected::error;
       case 2:
-        // A control message would have PROTO as its only part.
+        // Control messages are an error: they would have PROTO as their only part.
         return byte == 1 || byte == 2 || byte == 4 ? Expected::same_bytes : Expected::error;
       case 3:
         return (byte & parts) == (recorded.flags & parts) ? Expected::same_bytes : Expected::error;
@@ -283,8 +283,8 @@ Expected judge(const Recorded& recorded, std::size_t at, unsigned char byte) {
     return length > recorded.bytes.size() - 8 && length <= default_max_local_frame ? Expected::incomplete
                                                                                    : Expected::error;
   }
-  // Magic, and the lengths of parts: with any other length the parts do not fill the frame, or do not match
-  // the flags.
+  // The magic number, or a length: with any other length the parts do not fill the frame, or do not match the
+  // flags.
   return Expected::error;
 }
 
@@ -427,7 +427,7 @@ TEST_CASE("streams: damaged bytes fare the same at once and in pieces") {
     REQUIRE(outcome(split_at_random(stream, random), max_frame) == at_once);
     ++(at_once.back() == "0 bytes left" ? whole : broken);
   }
-  // Most bytes are data that the framing does not check; some are lengths and magic.
+  // Most bytes are data that the framing does not check; some are lengths or magic numbers.
   CHECK(broken > 20);
   CHECK(whole > 20);
 }
@@ -439,7 +439,7 @@ TEST_CASE("streams: noise is rejected, and from_parts copes with whatever a fram
   std::size_t messages = 0;
   for (int round = 0; round < 20000; ++round) {
     CAPTURE(round);
-    // Random parts before a PROTO with random flags, so that many frames pass the first checks.
+    // Random parts before a PROTO with random flags: many of these frames pass the first checks.
     std::vector<std::string> parts;
     const auto count = std::uniform_int_distribution<int>(0, 4)(random);
     for (int i = 0; i < count; ++i) {

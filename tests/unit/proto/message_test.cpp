@@ -10,7 +10,7 @@ using namespace resourced::proto::test;
 
 namespace {
 
-/// PROTO of a request with matchtag 1 to any node, without credentials: only the flags differ.
+/// PROTO of a request with matchtag 1 to any node, without credentials; only the flags vary.
 std::string request_proto(const std::string& flags) {
   return from_hex("8e 01 01" + flags + "ffffffff 00000000 ffffffff 00000001");
 }
@@ -141,7 +141,7 @@ TEST_CASE("parts: what does not parse is EPROTO and says why") {
       {{"a.b", from_hex("8e 01 08 01 ffffffff 00000000 00000000 00000000")}, "control message"},
       {{"{}", from_hex("8e 01 08 02 ffffffff 00000000 00000000 00000000")}, "control message"},
       {{"id", control}, "1 parts that its flags"},
-      // A part less, or more, than the flags require.
+      // One part fewer or more than the flags require.
       {{"", request_proto("09")}, "no part left for the topic"},
       {{"", "a.b", request_proto("0b")}, "no part left for the payload"},
       {{"id", "a.b", request_proto("09")}, "no part left for the delimiter"},

@@ -16,7 +16,7 @@ Message with_payload(const std::string& bytes, const std::string& topic = "resou
   return make_request(topic, 1, std::make_shared<const std::string>(bytes));
 }
 
-/// The arrays [[[...]]] in an object: `depth` levels in all.
+/// An object with nested arrays: `depth` levels in all.
 std::string nested(int depth) {
   const auto brackets = static_cast<std::size_t>(depth - 1);
   return R"({"a":)" + std::string(brackets, '[') + std::string(brackets, ']') + "}";

@@ -11,16 +11,16 @@
 
 namespace resourced::proto::test {
 
-/// The byte that ends a payload.
+/// A NUL, the byte that ends a payload.
 inline const std::string nul(1, '\0');
 
 /// Bytes from hexadecimal digits; blanks between them are ignored.
 std::string from_hex(std::string_view hex);
 
-/// All fields of a message in one line, to be compared and printed.
+/// All fields of a message on one line, for comparison and output.
 std::string describe(const Message& message);
 
-/// from_parts() of a list of parts.
+/// Calls from_parts() with a list of parts.
 Message parse(const std::vector<std::string>& parts);
 
 /// The parts of a message, copied.
@@ -53,7 +53,7 @@ struct Recorded {
   std::string command;
   std::string bytes;
   std::string topic;
-  /// The JSON text; empty if there is none.
+  /// The payload's JSON text; empty if there is none.
   std::string payload;
   std::uint8_t flags = 0;
   std::uint32_t nodeid = 0;

@@ -215,7 +215,7 @@ TEST_CASE("a client takes the socket that it may connect to") {
                          Row{{bus, local}, {local}, "local:///run/resourced/local"},
                          Row{{bus, local, own}, {local, own}, "local:///run/user/7/resourced/local"},
                          Row{{bus, local, own}, {local}, "local:///run/resourced/local"},
-                         // No access is permitted: the error names the existing endpoint.
+                         // Without a permitted socket, the error names an existing one.
                          Row{{bus, local}, {}, "ipc:///run/resourced/bus"},
                          Row{{local}, {}, "local:///run/resourced/local"}}) {
     CAPTURE(row.uri);

@@ -19,7 +19,7 @@ struct Ends {
   Multipart message;
 
   Ends() {
-    // Unlimited queues, or the sender would block.
+    // The queues are unlimited, as the sender would block otherwise.
     for (zmq::socket_t* end : {&sender, &receiver}) {
       end->set(zmq::sockopt::linger, 0);
       end->set(zmq::sockopt::sndhwm, 0);

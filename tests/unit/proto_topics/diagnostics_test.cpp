@@ -54,7 +54,7 @@ TEST_CASE("a ping without payload is answered, one that is no object is not") {
 TEST_CASE("a ping has so many values, however small they are, and strings as long as its size allows") {
   const auto values = [](std::size_t count) {
     std::string text = R"({"a":[0)";
-    // The object, the array and its values.
+    // The object, the array and its first value count as three values.
     for (std::size_t i = 3; i < count; ++i) text += ",0";
     return text + "]}";
   };

@@ -1,4 +1,4 @@
-// The payloads of node agents and of resource.monitor-*.
+// Payloads of node agents and of resource.monitor-*.
 #include "proto/topics/liveness.hpp"
 
 #include <doctest/doctest.h>
@@ -52,7 +52,7 @@ TEST_CASE("what is wrong with a hello is named") {
   }
   CHECK(refusal(parse_agent_hello, R"({"hostname": "a", "R": {}})").starts_with("22 "));
   json checking = encode_agent_hello("node7", one_node(), true);
-  // The name may become a word of an operator's command.
+  // A host name may become a word of an operator's command.
   for (const char* name : {"-oProxyCommand=x", "$(reboot)", "n;x", "a b", ""}) {
     CAPTURE(name);
     const json bad = encode_agent_hello(name, one_node(), true);

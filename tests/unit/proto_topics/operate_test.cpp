@@ -1,4 +1,4 @@
-// The payloads of operators' requests, encoded and decoded.
+// Payloads of operators' requests, encoded and decoded.
 #include "proto/topics/operate.hpp"
 
 #include <doctest/doctest.h>

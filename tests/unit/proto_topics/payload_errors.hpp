@@ -10,7 +10,7 @@
 
 namespace resourced::proto::test {
 
-/// `ERRNUM TEXT` of the Error that a decoder throws for this JSON text; `accepted` if it throws none.
+/// Decodes this JSON text, and returns `ERRNUM TEXT` of the Error, or `accepted` if there is none.
 template <class Parse>
 std::string refusal(Parse parse, const char* payload) {
   try {

@@ -1,4 +1,4 @@
-// Payloads of queries: resource.status as read by an inner instance, attr.get, feasibility.check.
+// Payloads of queries: resource.status as an inner instance reads it, attr.get, feasibility.check.
 #include "proto/topics/status.hpp"
 
 #include <doctest/doctest.h>
@@ -88,7 +88,7 @@ TEST_CASE("a tool names the key of an answer that it cannot read") {
   other = status();
   other["partitions"] = json::array();
   CHECK(refusal(parse_status, other.dump().c_str()) == "71 the daemon's answer: partitions: not an object");
-  // An R that is none, whatever is wrong with it.
+  // Values that are not an R
   for (const auto& [r, reason] : {std::pair(json(5), "R is not an object"),
                                   {json::object(), "version: is missing"},
                                   {json(nullptr), "R is not an object"}}) {

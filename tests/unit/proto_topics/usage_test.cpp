@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr module::Micros second = 1'000'000;
 
-// Ten hours of node-time: four up, three drained for a fan, two for a disk, one offline.
+// Ten hours of node-time: four up, three drained for a fan, two for no given reason, one offline.
 UsageTable ten_hours() {
   UsageTable table;
   const auto hours = [](int number) { return module::NodeTime{number} * 3600 * second; };
@@ -86,7 +86,7 @@ TEST_CASE("MTBF and MTTR are times by outages, and reasons come with the longest
   CHECK(reasons.groups[1].cause == "drain");
   CHECK(reasons.groups[1].name.empty());
   CHECK(reasons.groups[2].name == "offline");
-  // The time that all were up, by the outages of this reason.
+  // MTBF is the time that all were up, divided by the outages of this reason.
   CHECK(reasons.groups[1].mtbf == 2 * 3600);
   CHECK(reasons.groups[1].mttr == 3600);
 }

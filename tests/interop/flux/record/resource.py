@@ -16,7 +16,7 @@ sys.path[:0] = [os.environ["RESOURCED_RECORD_TESTS"] + folder for folder in ("/s
 from conversation import line_of
 from frames import decode
 
-# The rest of the attributes tells of the machine, and the module does not read it.
+# The other attributes describe the machine, and the module does not read them.
 ATTRIBUTES = ("rank", "size", "hostlist", "hostname", "security.owner")
 
 
@@ -31,7 +31,7 @@ def contents(descriptor):
 
 
 class Side:
-    """What one side has sent, as frames for the record."""
+    """The frames that one side has sent, for the record."""
 
     def __init__(self, direction, record):
         self.direction, self.record, self.bytes = direction, record, b""
@@ -63,7 +63,7 @@ def relay(words):
         theirs.close()
         while True:
             readable, _, _ = select.select([broker, ours], [], [])
-            # What the module says comes before the answers to it.
+            # The module's messages are recorded before the answers to them.
             for source, sink, side in ((ours, broker, from_module), (broker, ours, from_broker)):
                 if source not in readable:
                     continue

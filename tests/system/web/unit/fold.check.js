@@ -1,6 +1,6 @@
 // Plays random histories with the answers that a daemon gave after each of its changes. A page asks for what its model
-// wants; answers come late, the connection of the events lags behind, events are lost, questions fail, a standby answers
-// with an old state. Whenever the page has all events and wants nothing, its model is that of the daemon.
+// wants; answers are late, the connection of the events lags behind, events are lost, questions fail, and a standby
+// answers with an old state. Whenever the page has all events and wants nothing, its model must be that of the daemon.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fold, wants } from "./fold.js";
@@ -10,7 +10,7 @@ const steps = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const HISTORIES = 150;
 const numberOf = (step) => steps[step].batches.at(-1).last;
 
-// A small generator of random numbers with a seed (mulberry32), so that a failure can be repeated.
+// A random number generator with a seed (mulberry32), so that a failure can be repeated.
 const generator = (seed) => () => {
   seed = (seed + 0x6d2b79f5) | 0;
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
@@ -20,7 +20,7 @@ const generator = (seed) => () => {
 
 const compareText = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-// All that a person can see, with times in seconds: a status gives drains of one second in one entry.
+// The state that a person can see, with times in seconds, as a status combines drains of the same second.
 const seen = (model) => {
   const drainOf = (drain) => drain && [drain.reason || "", drain.until ?? null, drain.by ?? null, drain.from ?? null];
   return {
@@ -58,9 +58,9 @@ class Page {
   constructor(seed) {
     this.random = generator(seed);
     this.model = new Model();
-    this.now = 0; // The step of the daemon.
-    this.stream = 0; // The last step of which the page has the events.
-    this.question = null; // {topic, at, after}: `at` is the step when it was asked.
+    this.now = 0; // the present step of the daemon
+    this.stream = 0; // the last step whose events the page has
+    this.question = null; // {topic, at, after}: `at` is the step at which the page asked
     this.checks = 0;
     this.start();
   }
@@ -87,7 +87,7 @@ class Page {
     this.now = Math.min(this.now + 1 + this.whole(3), steps.length - 1);
   }
 
-  // Several changes may come in one batch, and events that the page has had may come again.
+  // A batch may have several changes, and may repeat events that the page has had.
   follow() {
     const from = this.random() < 0.2 ? Math.max(1, this.stream - this.whole(5)) : this.stream + 1;
     const to = Math.min(this.now, this.stream + 1 + this.whole(4));
@@ -98,7 +98,7 @@ class Page {
     this.stream = Math.max(this.stream, to);
   }
 
-  // The daemon does not keep the next events any more.
+  // The daemon has dropped the next events.
   truncate() {
     if (this.stream === this.now) return;
     this.stream += 1 + this.whole(this.now - this.stream);
@@ -113,7 +113,7 @@ class Page {
     this.question = { topic, at: this.now, after: undefined };
   }
 
-  // Answers with the state of any step between the question and now.
+  // Answers with the state of any step between the question and the present.
   answer() {
     if (!this.question) return;
     const { topic, at, after } = this.question;

@@ -1,4 +1,4 @@
-// resourcectl as the judge of text forms: the output of the daemon's own reader, or null if it refuses the text.
+// resourcectl as the reference for text forms: the output of the daemon's reader, or null if it refuses the text.
 import { execFileSync } from "node:child_process";
 
 export const resourcectl = (...args) => {
@@ -9,7 +9,7 @@ export const resourcectl = (...args) => {
   }
 };
 
-/** Numbers below 2^32 in a sequence that depends on the seed alone. */
+/** A generator of numbers below 2^32, whose sequence depends only on the seed. */
 export const random = (seed) => () => {
   seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
   return seed;

@@ -12,7 +12,7 @@ globalThis.fetch = (url, { signal } = {}) =>
     signal?.addEventListener("abort", () => refuse(new DOMException("aborted", "AbortError")));
     requests.push({ url, answer, signal });
   });
-// No timer of the store keeps the test from its end.
+// Timers of the store must not delay the end of the test.
 for (const name of ["setTimeout", "setInterval"]) {
   const start = globalThis[name];
   globalThis[name] = (f, ms, ...more) => {

@@ -1,4 +1,4 @@
-// Names of users: asked for once they are wanted, and shown once the daemon knows them.
+// Names of users: requested once they are needed, and shown once the daemon knows them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -14,7 +14,7 @@ const users = await import("./users.js");
 const { actorText } = await import("./model.js");
 
 test("an actor has the name of its user once it is known", async () => {
-  assert.equal(actorText({ userid: 7 }), "user 7"); // Nobody asks before the page has started.
+  assert.equal(actorText({ userid: 7 }), "user 7"); // the page asks for no names before it has started
   answers = [{ 7: "lp" }];
   await new Promise((changed) => {
     users.start(changed);
