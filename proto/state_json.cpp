@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -210,7 +212,7 @@ class StateReader {
  public:
   StateReader(const json& object, const FindDocument& find) : object_(object), find_(find) {}
 
-  [[nodiscard]] State read() const {
+  [[nodiscard]] State read() {
     State state;
     state.defined = flag(object_, "defined");
     state.method = method(object_);
@@ -263,9 +265,13 @@ class StateReader {
     const auto text = optional_string(object, key);
     return text ? IdSet::parse(*text) : IdSet();
   }
-  [[nodiscard]] ResourceSet set(const json& object, const char* key) const {
+  /// Each document is read once: as a rule the inventory is the configured one.
+  [[nodiscard]] ResourceSet set(const json& object, const char* key) {
     const auto name = optional_string(object, key);
-    return name ? ResourceSet::parse(*find_(*name)) : ResourceSet();
+    if (!name) return {};
+    const auto known = sets_.find(*name);
+    if (known != sets_.end()) return known->second;
+    return sets_.emplace(*name, ResourceSet::parse(*find_(*name))).first->second;
   }
   [[nodiscard]] const json& array(const char* key) const {
     static const json none = json::array();
@@ -333,6 +339,7 @@ class StateReader {
 
   const json& object_;
   const FindDocument& find_;
+  std::map<std::string, ResourceSet> sets_;
 };
 
 }  // namespace

@@ -29,6 +29,8 @@ RankMap::RankMap(const ResourceSet& from, const ResourceSet& to) {
     same_ = from.ranks();
     return;
   }
+  // As at the first start on an empty log.
+  if (from.empty() || to.empty()) return;
   const auto before = targets_of(from);
   const auto after = targets_of(to);
   // Both lists are in rank order.
