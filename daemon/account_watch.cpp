@@ -15,7 +15,7 @@
 
 namespace resourced::daemon {
 
-/// Shared by the loop and the thread: the thread may outlive the watch.
+/// A look-up of accounts. The loop and the thread share it, as the thread may outlive the watch.
 struct AccountWatch::LookUp {
   struct Found {
     Rules rules;
@@ -23,7 +23,7 @@ struct AccountWatch::LookUp {
   };
   Rules asked;
   std::set<std::uint32_t> users;
-  /// The last answers, which hold where there is none.
+  /// The answers before, which hold for a user whose look-up fails.
   config::UserGroups known;
   std::mutex mutex;
   std::optional<Found> found;
@@ -64,7 +64,7 @@ AccountWatch::AccountWatch(boost::asio::io_context& loop, Rules& rules,
 }
 
 void AccountWatch::wait() {
-  // A look-up takes milliseconds as a rule.
+  // A look-up under way takes milliseconds as a rule, so its result is asked for soon.
   constexpr Seconds moment{0.05};
   const Seconds time = look_up_ ? std::min(moment, pause_) : pause_;
   timer_.expires_after(std::chrono::ceil<std::chrono::milliseconds>(time));
@@ -89,7 +89,8 @@ void AccountWatch::saw(std::uint32_t uid) {
   if (seen_.contains(uid)) return;
   if (seen_.size() >= most) seen_ = connected_();
   seen_.insert(uid);
-  // A later reload may name groups: then the next look-up asks for all who were seen.
+  // Without groups in the rules no look-up begins. If a later reload names groups, the next one asks for all
+  // users in `seen_`.
   if (!names_groups()) return;
   has_new_ = true;
   if (look_up_) return;
@@ -119,7 +120,7 @@ void AccountWatch::take() {
 void AccountWatch::begin() {
   has_new_ = false;
   if (rules_.empty()) {
-    // Groups of now say nothing of the time when there are rules again.
+    // The present groups say nothing about the time when there are rules again.
     if (!std::exchange(groups_, {}).empty()) changed_(groups_);
     return;
   }
@@ -143,7 +144,7 @@ void AccountWatch::begin() {
     });
     look_up_ = std::move(look_up);
   } catch (const std::exception&) {
-    // The system has no thread now: the next try may find one.
+    // The system has no thread now. The next try may find one.
   }
 }
 

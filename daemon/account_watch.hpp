@@ -1,6 +1,6 @@
-// Looks the accounts of [[access.rule]] up again while the daemon serves: who joins or leaves a group, and an
-// account that is made later, counts without a reload. Of users who connect it looks up all groups, as the
-// entry of a group need not list all of its members.
+// Looks the accounts of [[access.rule]] up again while the daemon serves: a user that joins or leaves a
+// group, and an account that is made later, count without a reload. Looks up all groups of users who connect,
+// as the entry of a group need not list all of its members.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace resourced::daemon {
 
-/// The user database of this machine. Both are called on a thread of their own, as a server of accounts may
-/// not answer for long.
+/// The user database of this machine. Both functions are called on a thread of their own, as a server of
+/// accounts may take long to answer.
 struct UserDatabase {
   std::function<config::AccessRule(const config::AccessRule&)> rule = config::looked_up;
   std::function<std::optional<std::vector<std::uint32_t>>(std::uint32_t)> groups = config::groups_of_user;
@@ -35,7 +35,7 @@ class AccountWatch {
                std::function<void(const config::UserGroups&)> changed,
                std::function<std::set<std::uint32_t>()> connected, UserDatabase ask = {},
                Seconds pause = Seconds(15));
-  /// Does not wait for a look-up that is under way.
+  /// The destructor does not wait for a look-up that is under way.
   ~AccountWatch() = default;
   AccountWatch(const AccountWatch&) = delete;
   AccountWatch& operator=(const AccountWatch&) = delete;
@@ -59,12 +59,12 @@ class AccountWatch {
   std::function<std::set<std::uint32_t>()> connected_;
   UserDatabase ask_;
   Seconds pause_;
-  /// Those who have connected. Where they are many, only those of open connections stay.
+  /// Users who have connected. If they are many, only those with open connections stay.
   std::set<std::uint32_t> seen_;
-  /// A user was seen that the look-up under way does not know.
+  /// Whether a user was seen that the look-up under way does not know.
   bool has_new_ = false;
   config::UserGroups groups_;
-  /// The one that is under way, or whose result is not taken.
+  /// The look-up that is under way, or whose result was not taken yet.
   std::shared_ptr<LookUp> look_up_;
 };
 

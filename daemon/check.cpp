@@ -44,8 +44,8 @@ namespace {
 /// The directory of the service, whose unit sets $STATE_DIRECTORY for the daemon alone.
 constexpr const char* state_of_service = "/var/lib/resourced";
 
-/// The state directory of a start: that of the service, if its configuration is checked and nothing else
-/// names a directory.
+/// Returns the state directory of a start. If the configuration of the service is checked, and nothing else
+/// names a directory, it is that of the service.
 std::string checked_directory(const Options& options, const config::Config& config) {
   const bool is_named =
       !options.state.empty() || !config.store.directory.empty() || environment("STATE_DIRECTORY");
@@ -55,11 +55,11 @@ std::string checked_directory(const Options& options, const config::Config& conf
   return is_of_service && !is_named ? state_of_service : state_directory(options, config);
 }
 
-// Clocks of machines differ by less.
+// The clocks of machines differ by less than this.
 constexpr Seconds tolerated_ahead{60};
 
-/// The recorded state, and a line that tells which store was checked. Returns nothing, after a line on
-/// stderr, if the store is in use or not readable by this user.
+/// Reads the recorded state, and sets `told` to a line with the store that was checked. Returns nothing,
+/// after a line on stderr, if the store is in use or not readable by this user.
 std::optional<module::State> peek(const std::string& directory, std::string& told) {
   const std::string store = (std::filesystem::path(directory) / log::store_file).string();
   try {
@@ -81,7 +81,7 @@ std::optional<module::State> peek(const std::string& directory, std::string& tol
   }
 }
 
-/// The state after a start with this inventory.
+/// Returns the state after a start with this inventory.
 module::State started(const module::State& state, const config::Inventory& inventory) {
   module::Module module(state);
   module::StartCommand start;
@@ -91,7 +91,7 @@ module::State started(const module::State& state, const config::Inventory& inven
   return module.state();
 }
 
-// Tokens and key are secret, so the user that runs --check may not be able to read them.
+// Whether this user may read a file: tokens and keys are secret, so the user of --check may not.
 bool may_read(const std::string& path) {
   if (::access(path.c_str(), R_OK) == 0 || errno != EACCES) return true;
   fmt::print(stderr, "resourced: {}: {}: it is not checked\n", path, std::strerror(EACCES));
@@ -103,7 +103,7 @@ void check_http(const config::Http& http) {
   if (!http.key.empty() && may_read(http.key)) (void)http_site(http);
 }
 
-/// Refuses a configuration with which each start of a member of a cluster would end. Does not ask etcd.
+/// Refuses a configuration with which each start of a member of a cluster would fail. Does not ask etcd.
 void check_cluster(const Options& options, const config::Config& config) {
   const config::Cluster& cluster = config.cluster;
   if (!cluster.is_set()) return;

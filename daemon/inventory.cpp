@@ -97,7 +97,7 @@ std::string waiting_for_hosts(const module::AbsentStates& absent, const module::
   add(absent.scheduled, "scheduled drain");
   add(absent.properties, "change of properties");
   std::size_t allocations = 0;
-  // By host, of targets that are there.
+  // Cores and gpus that are absent on present targets, by host.
   std::map<std::string, std::pair<text::IdSet, text::IdSet>> parts;
   for (const auto& [id, allocation] : ledger.all()) {
     const text::HostIndex there(allocation->absent.empty() ? text::Hostlist()

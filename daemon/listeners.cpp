@@ -20,11 +20,11 @@
 namespace resourced::daemon {
 namespace {
 
-/// How long clients may take for their last answers before the loop ends.
+/// The time that clients may take for their last answers before the loop ends.
 constexpr std::chrono::seconds longest_flush{1};
 
-// One budget over all endpoints, so that neither one peer nor all peers can use up the file descriptors
-// (libzmq aborts without one), and other peers cannot keep the owner out.
+// Makes the budget of connections over all endpoints, so that neither one peer nor all peers can use up the
+// file descriptors (libzmq aborts without one), and other peers cannot keep the owner out.
 std::shared_ptr<transport::ConnectionCount> connection_budget(const config::Limits& limits) {
   const std::size_t files = raise_descriptor_limit();
   transport::ConnectionCount::Limits budget;
@@ -43,7 +43,8 @@ void make_folder_of(const std::string& socket) {
   std::filesystem::create_directories(std::filesystem::path(socket).parent_path(), ignored);
 }
 
-// Of HTTP alone: a page holds a connection for its events, so one address may not take all of them.
+// Makes the budget of HTTP: a page holds a connection for its events, so one address may not take all of
+// them.
 std::shared_ptr<transport::ConnectionCount> http_budget(const config::Http& http) {
   constexpr std::size_t least = 16;
   transport::ConnectionCount::Limits budget;

@@ -1,4 +1,4 @@
-// The listening sockets, those of HTTP included: one transport for each endpoint, with one budget of
+// The listening sockets, including those of HTTP: one transport for each endpoint, with one budget of
 // connections for all.
 #pragma once
 
@@ -30,28 +30,29 @@ namespace resourced::daemon {
 
 class Listeners {
  public:
-  /// Does not listen yet. Throws Error for a key file that cannot be used. `service` must outlive this.
+  /// Prepares the transports without listening. Throws Error for a key file that cannot be used. `service`
+  /// must outlive this object.
   Listeners(boost::asio::io_context& loop, service::Service& service, const config::Config& config);
 
-  /// Throws Error for an address that cannot be used, also one of [http].
+  /// Listens on the endpoints and for HTTP. Throws Error for an address that cannot be used.
   void listen(const std::vector<proto::Endpoint>& endpoints, const config::Config& config);
   /// Serves HTTP under these conditions from now on. Connections without tokens or TLS end where these are
   /// required from now on.
   void set_site(http::Site site);
   [[nodiscard]] transport::ClientIds& ids() noexcept { return ids_; }
-  /// The addresses that clients connect to.
+  /// Returns the addresses that clients connect to.
   [[nodiscard]] std::vector<std::string> addresses() const;
 
-  /// Throws transport::socket_is_gone() of the first address whose Unix socket is.
+  /// Throws transport::socket_is_gone() for the first address whose Unix socket is gone.
   void check_reachable() const;
 
-  /// After a key was revoked: ends connections whose key is not known yet (Transport::drop_silent).
+  /// Ends connections whose key is not known yet, after a key was revoked (Transport::drop_silent).
   void drop_silent();
   void stop_reading();
   void end_writing();
-  /// The end does not wait for clients that read slowly.
+  /// Lets the destructor not wait for clients that read slowly.
   void abandon();
-  /// The bytes that are not sent yet, and the clients that have not closed their connection yet.
+  /// The number of bytes that are not sent yet, and of clients that have not closed their connection yet.
   [[nodiscard]] std::size_t unsent() const;
   [[nodiscard]] std::size_t unclosed() const;
   /// Whether at least `crowd` connections, and at least half of all, have ended
@@ -61,7 +62,7 @@ class Listeners {
  private:
   void listen(const proto::Endpoint& endpoint, const config::Config& config);
   void listen(const config::HttpAddress& address, const config::Config& config);
-  /// Says in the log once of each address that nobody can connect there any more.
+  /// Logs once for each address that no client can connect to it any more.
   void watch_sockets();
   [[nodiscard]] transport::ZmqOptions zmq_options(const config::Config& config) const;
   [[nodiscard]] transport::LocalOptions local_options(const config::Config& config) const;
@@ -74,11 +75,12 @@ class Listeners {
   transport::ZapHandler zap_;
   std::optional<transport::CurveServer> curve_;
   http::Site site_;
-  /// Clients on TCP cannot take up the connections of Unix sockets.
+  /// Budgets of HTTP, one for TCP and one for Unix sockets: clients on TCP cannot use up the connections of
+  /// others.
   std::shared_ptr<transport::ConnectionCount> tcp_http_connections_;
   std::shared_ptr<transport::ConnectionCount> local_http_connections_;
   std::vector<std::unique_ptr<transport::Transport>> transports_;
-  /// Those of transports_ that serve HTTP.
+  /// The transports of `transports_` that serve HTTP.
   std::vector<http::HttpServer*> http_servers_;
   boost::asio::steady_timer socket_timer_;
   std::set<std::string> lost_;
@@ -105,7 +107,7 @@ class ResponseFlush {
   Listeners& listeners_;
   std::function<std::size_t()> waiting_;
   boost::asio::steady_timer timer_;
-  /// When the loop ends at the latest; set by begin().
+  /// The time at which the loop ends at the latest; set by begin().
   std::optional<Clock::time_point> end_;
 };
 

@@ -32,12 +32,12 @@ int main(int argc, char** argv) {
       resourced::daemon::begin_cluster(options);
       return 0;
     }
-    // A SIGHUP that comes before the daemon takes signals is a reload all the same: it waits until then.
+    // Blocks SIGHUP until the daemon takes signals: one that comes before is a reload all the same.
     sigset_t reload;
     sigemptyset(&reload);
     sigaddset(&reload, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &reload, nullptr);
-    // The daemon must survive when the reader of its stderr or stdout closes the pipe.
+    // Lets the daemon survive when the reader of its stderr or stdout closes the pipe.
     std::signal(SIGPIPE, SIG_IGN);
     return options.instance ? resourced::daemon::instance::run() : resourced::daemon::run(options);
   } catch (const resourced::config::Faults& faults) {

@@ -74,7 +74,7 @@ Json describe_settings() {
   for (const config::Section& section : config::sections()) {
     Json settings = Json::array();
     for (const config::Setting& setting : config::settings_of(section.name)) {
-      // A table has a section of its own.
+      // Tables and lists of tables have sections of their own.
       const auto type = setting.value.type;
       if (type == config::Type::table || type == config::Type::entries) continue;
       settings.push_back(describe_setting(setting));

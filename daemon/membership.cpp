@@ -43,7 +43,7 @@ std::string host_name() {
 
 constexpr std::chrono::seconds patience{10};
 
-// Before anything is written. Throws Error if etcd has a cluster already, or does not answer.
+// Throws Error if etcd has a cluster already, or does not answer. Called before anything is written.
 void refuse_other_cluster(asio::io_context& loop, const config::Cluster& settings,
                           const std::optional<std::string>& own) {
   namespace requests = ::resourced::cluster;
@@ -90,14 +90,15 @@ void begin_cluster(const Options& options) {
   if (!config.cluster.is_set()) throw Error(EINVAL, "cluster.etcd is not set");
   const std::string directory = state_directory(options, config);
   log::Store store(directory);
-  // Another cluster than before: the stores of its members may have events that this one has not.
+  // The replica gets a new name of a cluster: members of a former one may have events that this store does
+  // not have.
   ::resourced::cluster::Replica replica{log::etcd::random_name(), store.last_sequence(), true};
   asio::io_context loop{1};
   log::etcd::Member member(member_settings(options, config), replica);
   log::etcd::Coordinator coordinator(std::make_unique<log::etcd::LoopRuntime>(loop, config.cluster), member);
   const std::optional<std::string> before = log::etcd::read_identity(directory);
   refuse_other_cluster(loop, config.cluster, before);
-  // First: once etcd has the cluster, this store must be known to be its beginning.
+  // The identity is written first: once etcd has the cluster, this store must be known to be its beginning.
   log::etcd::write_identity(directory, *replica.cluster);
   std::optional<Error> failure;
   log::etcd::Coordinator::Callbacks callbacks;
@@ -114,7 +115,8 @@ void begin_cluster(const Options& options) {
     before ? log::etcd::write_identity(directory, *before) : (void)log::etcd::remove_identity(directory);
     throw Error(*failure);
   }
-  // The new name stays, as etcd may have it: then this store is a member, and another try says so.
+  // The identity stays after a failure, as etcd may have it: this store is a member then, and another try
+  // says so.
   if (!member.has_joined()) throw Error(ETIMEDOUT, "etcd does not answer: " + coordinator.trouble());
   std::printf("the cluster at %s begins with %llu events\n", config.cluster.prefix.c_str(),
               static_cast<unsigned long long>(replica.applied));

@@ -1,4 +1,4 @@
-// How a daemon becomes a member of a cluster, and how its store leaves one.
+// Makes a daemon a member of a cluster, and takes a store out of its cluster.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace resourced::daemon {
 
-/// What the member that this daemon is tells the others, and how it keeps their log.
+/// Returns what this daemon, as a member, tells the others, and how it keeps their log.
 [[nodiscard]] ::resourced::cluster::Settings member_settings(const Options& options,
                                                              const config::Config& config);
 
@@ -17,8 +17,8 @@ namespace resourced::daemon {
 /// not answer.
 void begin_cluster(const Options& options);
 
-/// For a daemon on its own, once it has the store of this directory, and before its first event: the store
-/// belongs to no cluster any more. Throws Error.
+/// Marks the store of this directory as one of no cluster, for a daemon on its own that has locked the store,
+/// before its first event. Throws Error.
 void leave_cluster(const std::string& directory);
 
 }  // namespace resourced::daemon

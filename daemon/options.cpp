@@ -47,7 +47,7 @@ ParsedOptions parse_options(int argc, char** argv) {
   auto* const cluster_init =
       app.add_flag("--cluster-init", options.cluster_init,
                    "Begin the cluster that the configuration names, with the events of the store, and exit");
-  // The broker configures an instance.
+  // An instance gets its configuration from the broker, so these options do not apply.
   for (cli::usage::Option* other : {check, import, recover, config, listen, state, cluster_init})
     instance->excludes(other);
   for (cli::usage::Option* other : {check, import, recover}) cluster_init->excludes(other);

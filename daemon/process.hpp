@@ -10,7 +10,7 @@
 
 namespace resourced::daemon {
 
-/// The value of an environment variable; nothing if it is not set.
+/// Returns the value of an environment variable; nothing if it is not set.
 [[nodiscard]] std::optional<std::string> environment(const std::string& name);
 
 /// Raises the soft limit of open descriptors to the hard one if the system permits, and returns the limit in
@@ -18,7 +18,7 @@ namespace resourced::daemon {
 /// and with the usual limit of 1024 any local user could cause that.
 std::size_t raise_descriptor_limit() noexcept;
 
-/// Writes the line of a change to the log, with its parts as fields where that is systemd's journal.
+/// Writes the line of a change to the log. In systemd's journal its parts are fields.
 void write_change(const service::ChangeLine& line);
 
 void set_up_logging(config::LogLevel level);

@@ -66,12 +66,12 @@ class Server final : private service::Program, private service::Leadership {
   /// A member of a cluster that leads.
   struct Leader {
     log::etcd::Member& member;
-    /// It takes over from another one, whose inventory stays.
+    /// Whether the member takes over from another leader, whose inventory stays.
     bool takes_over = false;
-    /// How long the targets that were online in the log stay so without their agents.
+    /// How long targets that were online in the log stay online without their agents.
     Seconds grace{};
   };
-  /// Without a `leader` for a daemon on its own.
+  /// Makes a server of a member that leads, or without `leader` of a daemon on its own.
   Server(const Options& options, config::Config config, std::optional<Leader> leader = std::nullopt)
       : options_(options),
         config_(std::move(config)),
@@ -122,7 +122,7 @@ class Server final : private service::Program, private service::Leadership {
       host_ = std::make_unique<instance::Host>(loop_, service_, listeners_.ids(), config_.flux,
                                                [this] { os::notify_status(status()); });
     start_module();
-    // Without an inventory there is no start event to wait for.
+    // Without an inventory there is no start event whose commit could announce the daemon.
     if (!service_.engine().module().defined()) {
       announced_ = true;
       asio::post(loop_, [this] { announce(); });
@@ -145,23 +145,23 @@ class Server final : private service::Program, private service::Leadership {
     return exit_status_;
   }
 
-  /// Another member may lead, or is to: to be followed by a start as a standby.
+  /// Whether another member leads or is to lead, so that this process goes on as a standby.
   [[nodiscard]] bool is_deposed() const noexcept { return is_deposed_; }
-  /// As of the last reload.
+  /// The configuration as of the last reload.
   [[nodiscard]] const config::Config& configuration() const noexcept { return config_; }
-  /// A SIGHUP has come too late for a reload.
+  /// Whether a SIGHUP has come too late for a reload.
   [[nodiscard]] bool wants_reload() const noexcept { return wants_reload_; }
 
  private:
   [[nodiscard]] bool watches_agents() const { return config_.monitor.mode == config::MonitorMode::agents; }
 
-  // The grace (Start::grace) of a daemon on its own.
+  // Returns the grace (Start::grace) of a daemon on its own.
   [[nodiscard]] Seconds grace_alone() const {
     return grace_at_restart(store_.watched(), os::wall_clock(), config_.cluster.takeover_grace,
                             Upkeep::watch_interval);
   }
 
-  // A full disk may have kept the last events of the log from the replica.
+  // Throws Error if the store lacks events of the log, as after a full disk.
   void require_all(const log::etcd::Member& member) const {
     if (store_.last_sequence() == member.applied()) return;
     throw Error(EIO, fmt::format("the store has events up to {}, and the log up to {}: see that the disk has "
@@ -169,8 +169,8 @@ class Server final : private service::Program, private service::Leadership {
                                  store_.last_sequence(), member.applied()));
   }
 
-  // Before the first event of a daemon on its own. Errors of the start come first, as the store cannot go
-  // back.
+  // Takes the store of a daemon on its own out of its cluster, before the first event. Errors of the start
+  // come first, as this cannot be undone.
   void leave() {
     const std::string directory = state_directory(options_, config_);
     if (!log::etcd::read_identity(directory)) return;
@@ -185,7 +185,7 @@ class Server final : private service::Program, private service::Leadership {
     replaced_ = configured_text(config_, inventory_);
     remember_size(inventory_.resources);
     config::Config start = config_;
-    // Only the start of a process discovers anew.
+    // Discover anew only at the start of a process, not when another leader is taken over from.
     if (takes_over_) start.resource.rediscover = false;
     loaded_ = is_loaded(start, inventory_, recorded_);
     if (!loaded_ && fault_) throw Error(*fault_);
@@ -232,7 +232,7 @@ class Server final : private service::Program, private service::Leadership {
     if (last >= start_ && !std::exchange(announced_, true)) announce();
   }
 
-  // As the program of the service.
+  // Functions of service::Program.
 
   [[nodiscard]] WallTime wall_now() const override { return os::wall_clock(); }
   [[nodiscard]] SteadyTime steady_now() const override { return os::steady_clock(); }
@@ -241,7 +241,7 @@ class Server final : private service::Program, private service::Leadership {
   }
   void on_user(std::uint32_t uid) override { accounts_.saw(uid); }
 
-  // As the leader of a cluster.
+  // Functions of service::Leadership.
 
   [[nodiscard]] std::string name() const override { return leader_->name(); }
   [[nodiscard]] proto::topics::Term term() const override {
@@ -261,7 +261,7 @@ class Server final : private service::Program, private service::Leadership {
     stop(successor);
   }
 
-  // Clients are disconnected without an answer: the log decides whether their changes were made.
+  // Ends the loop without answers to clients: the log decides whether their changes were made.
   void depose(const std::string& why) {
     os::log_error("does not lead any more: {}", why);
     is_deposed_ = true;
@@ -363,7 +363,7 @@ class Server final : private service::Program, private service::Leadership {
     if (number == SIGHUP) return reload();
     os::log_info("stopping on signal {}", number);
     if (is_deposed_) os::notify_stopping();
-    // It hands over: then it does not follow.
+    // A stop during a handover ends the process: it does not go on as a standby.
     if (std::exchange(is_deposed_, false)) return;
     // A second signal ends the loop without waiting for clients.
     if (stopping_) return loop_.stop();
@@ -452,8 +452,8 @@ class Server final : private service::Program, private service::Leadership {
       size_ = std::max<std::uint64_t>(size_, std::uint64_t{resources.ranks().last()} + 1);
   }
 
-  // Commits and answers all decided commands, then ends the streams, then the loop.
-  // Another member leads next: the `successor`, if one is named.
+  // Commits and answers all decided commands, then ends the streams, then the loop. In a cluster another
+  // member leads next: `successor`, if one is named.
   void stop(std::optional<std::string> successor = std::nullopt) {
     if (stopping_) return;
     if (!is_deposed_) os::notify_stopping();
@@ -475,7 +475,7 @@ class Server final : private service::Program, private service::Leadership {
     exit_status_ = 1;
     is_deposed_ = false;
     os::notify_stopping();
-    // In a cluster the log is in etcd, which may have a change whose client would be told otherwise.
+    // A leader ends without answers: etcd may have a change although its client would be told that it failed.
     if (leader_) return loop_.stop();
     take_nothing_in();
     service_.on_store_failed(error);
@@ -494,9 +494,9 @@ class Server final : private service::Program, private service::Leadership {
 
   const Options options_;
   config::Config config_;
-  /// Null for a daemon on its own.
+  /// The member of a cluster; null for a daemon on its own.
   log::etcd::Member* const member_;
-  /// It takes over from another leader of its cluster.
+  /// Whether this daemon takes over from another leader of its cluster.
   const bool takes_over_;
   /// The error if exclusions or queues of the configuration do not fit its inventory.
   std::optional<Error> fault_;
@@ -505,7 +505,7 @@ class Server final : private service::Program, private service::Leadership {
   module::State recorded_;
   /// The R that was configured at the start, encoded (configured_text).
   std::optional<std::string> replaced_;
-  /// Whether `inventory_` is an R that was loaded in its place.
+  /// Whether the R in force was loaded in place of that one.
   bool loaded_ = false;
   std::uint64_t size_ = 0;
   config::Absent absent_;
@@ -514,17 +514,17 @@ class Server final : private service::Program, private service::Leadership {
   std::unique_ptr<client::Connection> parent_connection_;
   asio::io_context loop_{1};
   log::Store store_;
-  /// Initialized before anything that starts threads, which inherit the blocked signals: one that began
+  /// Initialized before anything that starts threads. Threads inherit the blocked signals: one that begins
   /// without them would take a SIGTERM, and die of it with the process.
   os::Signals signals_;
-  /// How long those stay so without their agents.
+  /// How long targets that were online stay online without their agents.
   const Seconds grace_;
-  /// Present in a cluster.
+  /// The log of a leader; null for a daemon on its own.
   std::unique_ptr<log::etcd::LeaderLog> leader_;
   instance::CopiedLog log_;
   service::Service service_;
   Listeners listeners_;
-  /// Present if a Flux instance may attach.
+  /// The host of a Flux instance; null if none may attach.
   std::unique_ptr<instance::Host> host_;
   ResponseFlush flush_;
   std::unique_ptr<instance::ParentLink> parent_;
@@ -541,9 +541,10 @@ class Server final : private service::Program, private service::Leadership {
   int exit_status_ = 0;
 };
 
-// A member of a cluster follows until it leads, and serves until it does not lead any more.
+// Runs a member of a cluster: it follows as a standby until it leads, and serves until it has lost
+// leadership.
 int run_member(const Options& options, config::Config config) {
-  // When the cluster last had a leader, as far as this process knows.
+  // The time at which the cluster last had a leader, as far as this process knows.
   std::optional<BootTime> led;
   bool reloads = false;
   while (true) {
@@ -551,7 +552,7 @@ int run_member(const Options& options, config::Config config) {
         follow(options, config, led, std::exchange(reloads, false));
     if (!member) return 0;
     Server::Leader leader{*member, led.has_value()};
-    // What was online before a longer time without a leader says nothing of the present.
+    // After a longer time without a leader, the online states in the log say nothing about the present.
     const Seconds grace = config.cluster.takeover_grace;
     if (led && os::boot_clock() - *led <= grace) leader.grace = grace;
     std::unique_ptr<Server> server;
@@ -565,7 +566,7 @@ int run_member(const Options& options, config::Config config) {
     led = std::min(os::boot_clock(), member->may_serve_until());
     if (!server->is_deposed()) {
       server.reset();
-      // As after a failure of its store.
+      // Lets another member lead at once after a failure, as that of the store.
       if (status != 0 && member->leads()) log::etcd::resign(config.cluster, *member);
       return status;
     }

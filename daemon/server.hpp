@@ -1,4 +1,4 @@
-// The commands of the program (serve, --check and --import), and its command line.
+// The commands of the program (serving, --check, --import and --recover-to), and its command line.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 namespace resourced::daemon {
 
 struct Options {
-  /// A file or a directory.
+  /// A file or a directory with the configuration.
   std::string config;
-  /// Endpoints; those of the configuration, or the default one, if there are none.
+  /// Endpoints; if there are none, those of the configuration, or the default ones.
   std::vector<std::string> listen;
-  /// State directory; that of the configuration, or the default one, if it is empty.
+  /// State directory; if it is empty, that of the configuration, or the default one.
   std::string state;
   bool check = false;
-  /// With check: print the place of each value of the configuration, too.
+  /// With --check: print the place of each value of the configuration, too.
   bool verbose = false;
   /// Serve as the resource module of a Flux instance, for the keeper that started this program.
   bool instance = false;
@@ -42,10 +42,10 @@ struct ParsedOptions {
 /// The directory with the configuration of the service.
 inline constexpr const char* configuration_of_service = "/etc/resourced";
 
-/// That of the service if it is there, otherwise the packaged sample.
+/// Returns the configuration of the service if it exists, otherwise the packaged sample.
 [[nodiscard]] std::string default_configuration();
 
-/// Runs until SIGTERM or SIGINT (returns 0) or until the store fails (returns 1): configuration, store,
+/// Serves until SIGTERM or SIGINT (returns 0) or until the store fails (returns 1): configuration, store,
 /// transports and service around one loop. Throws Error if it cannot start.
 int run(const Options& options);
 

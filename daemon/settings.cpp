@@ -25,7 +25,8 @@ using module::PartitionRule;
 
 namespace {
 
-// Other names than localhost may resolve to any address, so they do not count as loopback.
+// Whether a host is a loopback address. Names other than localhost may resolve to any address, so they are
+// not.
 bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
   boost::system::error_code error;
@@ -33,7 +34,8 @@ bool is_loopback(const std::string& host) {
   return !error && address.is_loopback();
 }
 
-/// Refuses hosts and ranks that the inventory lacks. Node agents that report the inventory may come later.
+/// Refuses hosts and ranks that are not in the inventory. Node agents that report the inventory may come
+/// later.
 void check_named(const constraint::Constraint& constraint, const rset::ResourceSet& inventory,
                  config::Absent absent, bool is_configured) {
   if (!is_configured) absent.any_host = absent.any_rank = true;
@@ -42,7 +44,8 @@ void check_named(const constraint::Constraint& constraint, const rset::ResourceS
   if (!named.ranks.empty()) (void)config::parse_present_targets(named.ranks.encode(), inventory, absent);
 }
 
-/// With flux.socket the instance has the inventory, and its brokers are watched.
+/// Refuses settings that cannot be used with flux.socket: the instance has the inventory, and its brokers are
+/// watched.
 void check_flux(const config::Config& config) {
   if (config.flux.socket.empty()) return;
   const auto refuse = [&](std::string_view key, std::string_view what) {

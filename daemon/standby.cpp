@@ -52,8 +52,8 @@ using ::resourced::cluster::SnapshotHeader;
 
 namespace {
 
-// Throws what a start as the leader would, as far as the configuration alone decides. Returns the digests of
-// its files.
+// Throws the errors of a start as the leader that the configuration alone decides. Returns the digests of its
+// files.
 FileDigests check_configuration(const config::Config& config, const std::string& directory,
                                 const std::vector<proto::Endpoint>& at) {
   std::optional<Error> fault;
@@ -64,7 +64,8 @@ FileDigests check_configuration(const config::Config& config, const std::string&
   return log::etcd::file_digests(config, inventory);
 }
 
-// The same with the state of the replica. A member that knows a leader would take over its inventory.
+// Throws the errors of such a start with the state of the replica. A member that knows a leader would take
+// over its inventory.
 void check_with(const log::Store::Present& present, config::Config config, const std::string& directory,
                 bool takes_over) {
   if (const auto* error = std::get_if<Error>(&present)) throw Error(*error);
@@ -74,7 +75,7 @@ void check_with(const log::Store::Present& present, config::Config config, const
   (void)check_start(config, std::move(inventory), std::get<module::State>(present), fault);
 }
 
-// What two members must have alike of an event, as etcd has it.
+// Returns the parts of an event that must be the same in two members, as etcd has them.
 std::string compared(log::Sequence sequence, WallTime timestamp, const std::string& text) {
   log::Record record;
   record.sequence = sequence;
@@ -144,16 +145,16 @@ struct Standby::State final : service::Program, service::Following {
             .state = std::move(state)};
   }
 
-  // As the program of the service, and as a member that follows.
+  // Functions of service::Program and service::Following.
 
   [[nodiscard]] WallTime wall_now() const override { return os::wall_clock(); }
   [[nodiscard]] SteadyTime steady_now() const override { return os::steady_clock(); }
   void run_later(Seconds pause, std::function<void()> work) override {
     os::run_later(loop, pause, std::move(work));
   }
-  // Nothing is due: the engine takes no steps.
+  // Does nothing, as the engine of a standby takes no steps.
   void wake_at(SteadyTime /*when*/) override {}
-  // These need a leader.
+  // reload() and load() need a leader.
   void reload(const By& /*by*/) override { throw Error(EHOSTUNREACH, standing().line()); }
   void load(const rset::ResourceSet& /*resources*/, const std::string& /*path*/, bool /*force*/,
             const By& /*by*/) override {
@@ -191,7 +192,7 @@ struct Standby::State final : service::Program, service::Following {
       is_restored = true;
       loop.stop();
     };
-    // The lease is kept alive meanwhile, however far behind the store is.
+    // The lease is kept alive while the store catches up.
     callbacks.leads = [this] {
       intake.when_stored([this] {
         if (!stops) loop.stop();
@@ -213,7 +214,7 @@ struct Standby::State final : service::Program, service::Following {
     compare_files();
   }
 
-  // Again and again, as the leader may read its files again, too.
+  // Compares the files repeatedly, as the leader may read its files again, too.
   void compare_files() {
     static constexpr Seconds pause{1};
     coordinator->ask_roster([this](const auto& answer) {
@@ -258,7 +259,8 @@ struct Standby::State final : service::Program, service::Following {
 
   bool knows_leader() const { return leader_seen || member->follows(); }
 
-  // With the whole log, whose inventory may be another than the configured one.
+  // Checks the configuration once the replica is complete, as its inventory may be another than the
+  // configured one.
   void check_once() {
     if (is_checked || !member->is_abreast() || appended < member->applied()) return;
     is_checked = true;
@@ -295,7 +297,8 @@ struct Standby::State final : service::Program, service::Following {
             differing_files(files, leading).value_or(std::vector<std::string>())};
   }
 
-  // A line of the log for each change, and systemd's status. The endpoints in a cause may take turns.
+  // Logs a line for each change of status, and tells systemd. A change of the cause alone does not count, as
+  // its endpoints may take turns.
   void tell(BootTime time) {
     const Standing at_time = standing_at(time);
     const std::string now = at_time.line();
@@ -318,11 +321,11 @@ struct Standby::State final : service::Program, service::Following {
     listeners.stop_reading();
     service.shut_down();
     coordinator->resign();
-    // Without etcd the lease ends by itself.
+    // If etcd does not answer, the lease ends by itself.
     os::run_later(loop, config.cluster.lease_ttl / 2, [this] { flush.begin(); });
   }
 
-  // Checked with the replica, which the thread of the store reads.
+  // Reads the configuration again, and checks it with the replica, which the thread of the store reads.
   void reload() {
     try {
       listeners.check_reachable();
@@ -372,9 +375,9 @@ struct Standby::State final : service::Program, service::Following {
   log::Store store;
   /// Initialized before anything that starts threads, as in Server.
   os::Signals signals;
-  /// Its last event at the start.
+  /// The last event of the store at the start.
   const std::optional<log::LoggedEvent> last;
-  /// For the service.
+  /// The state at the start, for the service.
   module::State state;
   std::unique_ptr<log::etcd::Member> member;
   std::unique_ptr<log::etcd::Coordinator> coordinator;
@@ -384,21 +387,21 @@ struct Standby::State final : service::Program, service::Following {
   os::Watchdog watchdog;
   AccountWatch accounts;
   log::etcd::Intake intake;
-  /// Digests of the files of this daemon, and of those of the leader as far as it tells them.
+  /// Digests of the files of this daemon, and those of the leader, as far as it tells them.
   FileDigests files;
   FileDigests leading;
   std::optional<Error> failure;
   std::optional<BootTime> leader_seen;
-  /// The standing that was last told, without its cause.
+  /// The status that was last logged, without its cause.
   std::string told;
   bool is_ready = false;
-  /// A snapshot on its way, and its last event.
+  /// A snapshot that is being received, and its last event.
   std::optional<log::IncomingStore> incoming;
   log::Sequence incoming_last = 0;
   bool is_restored = false;
   /// The last event that the store has, or was given.
   log::Sequence appended = 0;
-  /// The configuration, with the replica.
+  /// Whether the configuration was checked with the replica.
   bool is_checked = false;
   bool stops = false;
 };
@@ -413,7 +416,7 @@ std::unique_ptr<log::etcd::Member> Standby::run(bool reloads) {
   if (reloads) state_->reload();
   state_->loop.run();
   if (state_->failure) {
-    // It may have won meanwhile.
+    // The member may have won the election meanwhile.
     state_->coordinator.reset();
     log::etcd::resign(state_->config.cluster, *state_->member);
     throw Error(*state_->failure);

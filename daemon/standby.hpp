@@ -1,5 +1,5 @@
-// A daemon of a cluster while another one leads: it follows the log in etcd with its store, and serves what
-// the log tells.
+// A daemon of a cluster while another one leads: its store follows the log in etcd, and it serves the state
+// and history that the log has.
 #pragma once
 
 #include <memory>
@@ -24,17 +24,17 @@ class Standby {
   Standby(Standby&&) = delete;
   Standby& operator=(Standby&&) = delete;
 
-  /// Follows until this daemon leads and has the whole log on disk, and returns the member; otherwise until
-  /// SIGTERM, SIGINT or follows_on(), and returns null. With `reloads` reads the configuration again first.
-  /// The store is closed when this object is destroyed. Throws Error if the store does not fit the cluster,
-  /// or fails, and for a configuration with which this daemon could not lead.
+  /// Follows until this daemon leads and has the whole log on disk, and returns the member. Returns null
+  /// after SIGTERM or SIGINT, or if follows_on(). With `reloads` reads the configuration again first. The
+  /// store is closed when this object is destroyed. Throws Error if the store does not fit the cluster, or
+  /// fails, and for a configuration with which this daemon could not lead.
   [[nodiscard]] std::unique_ptr<log::etcd::Member> run(bool reloads);
-  /// Another Standby is to take the place of this one: after restored(), or as this daemon has lost its lease
-  /// before it could lead.
+  /// Whether another Standby is to take the place of this one: after restored(), or as this daemon has lost
+  /// its lease before it could lead.
   [[nodiscard]] bool follows_on() const noexcept;
-  /// When this daemon last knew another one that led; nothing if there was none.
+  /// The time at which this daemon last knew another one that led; nothing if there was none.
   [[nodiscard]] std::optional<BootTime> leader_seen() const noexcept;
-  /// A snapshot has come that is to take the place of the store (install_store()): its last event.
+  /// The last event of a snapshot that has come and is to take the place of the store (install_store()).
   [[nodiscard]] std::optional<log::Sequence> restored() const noexcept;
   /// The configuration as of the last SIGHUP.
   [[nodiscard]] const config::Config& configuration() const noexcept;
@@ -44,8 +44,9 @@ class Standby {
   std::unique_ptr<State> state_;
 };
 
-/// Follows as Standby does, with a new one as long as the last one follows_on(). Updates `config`, and `led`
-/// to when this daemon last knew a leader. With `reloads` reads the configuration again first.
+/// Follows as Standby does, with a new Standby as long as the last one follows_on(). Updates `config`, and
+/// sets `led` to the time at which this daemon last knew a leader. With `reloads` reads the configuration
+/// again first.
 [[nodiscard]] std::unique_ptr<log::etcd::Member> follow(const Options& options, config::Config& config,
                                                         std::optional<BootTime>& led, bool reloads);
 

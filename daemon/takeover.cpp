@@ -7,7 +7,7 @@ namespace resourced::daemon {
 
 Seconds grace_at_restart(std::optional<WallTime> watched, WallTime now, Seconds grace, Seconds interval) {
   if (!watched) return Seconds(0);
-  // A clock that was set back tells nothing.
+  // After the clock was set back, `watched` says nothing about the time that has passed.
   const Seconds away = now - *watched;
   return away >= Seconds(0) && away <= grace + interval ? grace : Seconds(0);
 }

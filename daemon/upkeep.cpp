@@ -20,7 +20,7 @@ void Upkeep::set_history(Seconds history) {
   trim();
 }
 
-// Once a minute. The interval only affects the size on disk.
+// Trims the history once a minute. The interval only affects the size on disk.
 void Upkeep::trim() {
   constexpr std::chrono::minutes between{1};
   store_.trim(history_ < forever ? os::wall_clock() - history_ : WallTime());

@@ -1,5 +1,5 @@
 // Work that a daemon does from time to time while it serves: trims the history, returns memory to the system,
-// and writes that it watches node agents.
+// and records that it watches node agents.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ namespace resourced::daemon {
 
 class Upkeep {
  public:
-  /// How often the store is told that the daemon watches node agents.
+  /// Interval at which the store records that the daemon watches node agents.
   static constexpr Seconds watch_interval{5};
 
-  /// All must outlive this. `watches_from` is when the store may be told for the first time that the daemon
-  /// watches node agents: once the grace of the start has passed, so that restarts do not renew it. Nothing
-  /// for never.
+  /// All arguments must outlive this object. From `watches_from` on the store may record that the daemon
+  /// watches node agents: once the grace of the start has passed, so that restarts do not renew it. Unset for
+  /// never.
   Upkeep(boost::asio::io_context& loop, log::Store& store, Listeners& listeners, transport::LoopHolds& holds,
          Seconds history, std::optional<SteadyTime> watches_from)
       : store_(store),
@@ -36,9 +36,9 @@ class Upkeep {
         frequent_timer_(loop) {}
 
   void begin();
-  /// Events older than this are dropped.
+  /// Sets the age from which on events are dropped.
   void set_history(Seconds history);
-  /// Trims no more.
+  /// Ends the trimming of the history.
   void stop() { trim_timer_.cancel(); }
 
  private:

@@ -64,7 +64,7 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   event.by = now.by;
   event.timestamp = std::max(event.timestamp, last_timestamp_);
   const module::Outcome outcome = module_.apply(event);
-  // Holders are told that targets are up or down, so the available set must say the same.
+  // Holders are told that targets are up or down, so the available set must agree.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
   RESOURCED_INVARIANT(!module_.available().intersects(outcome.delta.down));
   // A target that left is not in the inventory any more; one that left for good has no drain either.
@@ -81,7 +81,7 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
 void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
   module::Module next(input.state);
   std::vector<Event> events = next.start(input.command, now.wall);
-  // Divided before any event is applied: overlapping partitions refuse the start.
+  // Partitions are divided before any event is applied, as overlapping ones refuse the start.
   for (const Event& event : events) {
     if (const auto* define = std::get_if<module::DefineEvent>(&event.body))
       acquisition_.divide(divide_at_start(input.partitions, *define), {}, teller(effects));
@@ -145,7 +145,7 @@ void Engine::execute(const Command& command, const Occasion& now, Effects& effec
     if (!undrain->keeps_scheduled) check_matching(events);
     return apply_ends(std::move(events), now, effects);
   }
-  // Before any event is applied, as partitions that would overlap refuse the command.
+  // Partitions are divided before any event is applied, as overlapping ones refuse the command.
   const auto divides = [](const Event& event) {
     return std::holds_alternative<module::DefineEvent>(event.body);
   };
@@ -201,7 +201,7 @@ void Engine::take(const Command& command, const Occasion& now, Effects& effects)
 
 void Engine::take(const Acquire& input, const Occasion& now, Effects& effects) {
   const std::string name = input.partition.value_or("");
-  // A partition that is gone meanwhile is unknown, and not kept.
+  // A partition that is gone meanwhile is unknown, and not kept for anybody.
   if (acquisition_.has(input.partition)) reservations_.check(name, now.by, now.steady);
   const auto [resources, kept] =
       acquisition_.acquire(input.holder, input.partition, module_.acquirable(), input.allocations);
@@ -245,7 +245,7 @@ std::vector<module::SharedAllocation> Engine::allocations_of(const IdSet& target
   const IdSet acquirable = module_.acquirable();
   for (const auto& [id, allocation] : module_.ledger().all()) {
     const IdSet& ranks = allocation->resources.ranks();
-    // Without partitions one scheduler has all of them.
+    // Without partitions one scheduler has all allocations.
     const bool is_own = acquisition_.partitions().empty() || !(ranks & targets).empty() ||
                         (allocation->partition == partition && (ranks & acquirable).empty());
     if (is_own) allocations.push_back(allocation);
@@ -290,7 +290,7 @@ void Engine::take(const Discover& input, const Occasion& now, Effects& /*effects
 
 void Engine::take(const DiscoverWithout& input, const Occasion& now, Effects& effects) {
   nodes_.exclude(input.hosts);
-  // Fewer agents may be enough now.
+  // The discovery may be complete now, as it waits for fewer agents.
   effects.discovered = nodes_.discovered(now.steady);
 }
 
@@ -299,7 +299,7 @@ void Engine::take(const AgentHello& input, const Occasion& now, Effects& effects
   hello.by = module::ByHost{input.report.hostname};
   carry_out(nodes_.hello(input.agent, {input.connection, input.origin}, input.report, module_, now.steady),
             hello, effects);
-  // This agent may complete the inventory.
+  // The inventory may be complete with the report of this agent.
   effects.discovered = nodes_.discovered(now.steady);
 }
 
@@ -340,7 +340,7 @@ void Engine::take(const Enclose& /*input*/, const Occasion& /*now*/, Effects& /*
 
 void Engine::take(const ParentSays& input, const Occasion& now, Effects& effects) {
   nodes::ParentChange change = input.change;
-  // A later expiration from a client of this instance overrides that of the enclosing instance.
+  // An expiration that a client of this instance has set later overrides that of the enclosing instance.
   if (change.expiration_set <= own_expiration_set_) change.expiration.reset();
   execute_all(nodes_.told(change, module_), now, effects);
 }
@@ -367,7 +367,7 @@ void Engine::check_matching(const std::vector<Event>& events) const {
   }
 }
 
-// So no scheduler sees such a target come up in between.
+// Drains unfit nodes before the drain of the others ends, so no scheduler sees them come up in between.
 void Engine::keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, Effects& effects) {
   std::vector<nodes::UnfitNode> unfit = nodes_.unfit_among(end.ranks, module_);
   for (const nodes::UnfitNode& node : unfit) {
@@ -402,7 +402,7 @@ std::optional<WallTime> Engine::next_due(WallTime now) const {
 void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) {
   effects.discovered = nodes_.discovered(now.steady);
   if (effects.discovered) return;
-  // A longer list waits for the next Tick, for which the time has come already.
+  // More drains than one step handles wait for the next Tick, for which the time has come already.
   module::DueDrains due = module_.due(now.wall);
   apply_ends(std::move(due.events), now, effects);
   module_.wait(due.waiting);

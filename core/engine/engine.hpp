@@ -24,13 +24,13 @@ using HolderId = module::Acquisition::HolderId;
 
 /// The time of a step.
 struct Now {
-  /// The timestamp of events. May be set back.
+  /// The timestamp of events, which may be set back.
   WallTime wall{};
-  /// For the deadlines of node agents and the enclosing instance.
+  /// The clock for the deadlines of node agents and the enclosing instance, which is never set.
   SteadyTime steady{};
 };
 
-/// The first step: defines the present inventory, moves the states of its targets to it, and divides it by
+/// Starts the module: defines the present inventory, moves the states of its targets to it, and divides it by
 /// these rules.
 struct Start {
   module::StartCommand command;
@@ -39,14 +39,14 @@ struct Start {
   std::vector<module::PartitionRule> partitions;
   /// How long targets that are online at the start stay so without a node agent, where agents are watched.
   Seconds grace{0};
-  /// The holders under the former leader of a cluster (module::Reservations).
+  /// The holders under the previous leader of a cluster (module::Reservations).
   std::vector<module::PartitionHolder> former_holders = {};
 };
 
-/// The module of a Flux instance begins: its targets are the ranks of brokers, from 0. Comes in the place of
-/// a Start and before any other command. The inventory may not be known yet. Comes again if the instance has
-/// other brokers than before: drains stay with their hosts, the inventory is not known until it is defined
-/// again, and there must be no holders.
+/// Begins the module of a Flux instance, whose targets are the ranks of brokers, from 0. Comes in place of a
+/// Start, before any other command. The inventory may not be known yet. Comes again if the instance has other
+/// brokers than before: drains stay with their hosts, the inventory is not known until it is defined again,
+/// and there must be no holders.
 struct Begin {
   /// The host of each rank, in the order of ranks. Not empty.
   text::Hostlist hosts;
@@ -54,14 +54,14 @@ struct Begin {
   text::IdSet online;
   /// Drains that the instance has recorded itself (RestartEvent). For the first Begin only.
   std::vector<module::DrainGroup> drains = {};
-  /// These are online for good, including ranks of R that have no broker: the instance makes its resources
+  /// Ranks that are online for good, also ranks of R that have no broker: the instance makes its resources
   /// up.
   text::IdSet forced_online = {};
   /// The state after the last event of the log. For the first Begin only.
   module::State state = {};
 };
 
-/// The inventory of the instance is known, or is replaced. Comes after a Begin. States stay with their ranks.
+/// Defines or replaces the inventory of the instance. Comes after a Begin. States stay with their ranks.
 using DefineInstance = module::DefineCommand;
 
 /// Replaces the inventory by another one, divided by these rules. Requires that there are no holders.
@@ -85,13 +85,13 @@ struct Acquire {
 /// has lost its broker meanwhile (Module::lose). Requires a defined inventory.
 struct Resume {
   HolderId holder = 0;
-  /// The targets that it acquired, without those that have left.
+  /// The targets that the scheduler acquired, without those that have left.
   text::IdSet resources;
   text::IdSet up;
   WallTime expiration{};
-  /// Of all targets.
+  /// Properties of all targets that differ from the configuration.
   module::PropertyChanges properties = {};
-  /// It gets no update.
+  /// The scheduler gets no update.
   bool muted = false;
 };
 
@@ -104,8 +104,8 @@ struct Release {
 /// Sends no further changes to the present holders.
 struct Mute {};
 
-/// A scheduler allocates resources that it holds. `holders` are all that it has; the engine fills in what
-/// they hold.
+/// A scheduler allocates resources that it holds. `holders` are all holders that the scheduler has; the
+/// engine fills in what they hold.
 struct Alloc {
   std::vector<HolderId> holders;
   module::AllocCommand command;
@@ -136,7 +136,7 @@ struct Discover {
   nodes::RecordedHosts recorded;
 };
 
-/// Hosts for which the discovery does not wait. Without effect after the discovery.
+/// Names hosts for which the discovery does not wait. Without effect after the discovery.
 struct DiscoverWithout {
   text::Hostlist hosts;
 };
@@ -146,7 +146,7 @@ struct AgentHello {
   nodes::AgentId agent = 0;
   nodes::ConnectionId connection = 0;
   nodes::NodeReport report;
-  /// nodes::Rivals::Speaker::origin.
+  /// The origin of the connection (nodes::Rivals::Speaker::origin).
   std::string origin = {};
 };
 
@@ -173,8 +173,8 @@ struct ForceDown {
   text::IdSet ranks;
 };
 
-/// This instance is inside another one: from now on a target is online only if it is available there, too.
-/// Comes after the Start.
+/// This instance is inside another one: from now on a target is online only if it is available in that one,
+/// too. Comes after the Start.
 struct Enclose {};
 
 /// A change in the enclosing instance.
@@ -182,7 +182,7 @@ struct ParentSays {
   nodes::ParentChange change;
 };
 
-/// The time of next_deadline() has come. An earlier or later Tick does no harm.
+/// Time has passed: a Tick is due at next_deadline() and at next_due(). An earlier or later one does no harm.
 struct Tick {};
 
 using Input =
@@ -192,7 +192,7 @@ using Input =
 
 /// A change for one holder.
 struct Update {
-  /// The last event whose changes it contains.
+  /// The last event whose changes the update contains.
   Sequence after = 0;
   HolderId holder = 0;
   module::Delta delta;
@@ -215,15 +215,16 @@ struct Effects {
   /// Hosts that stay down as the gate requires checks and their agents run none: one line of the daemon's log
   /// names all of them.
   text::Hostlist without_checks;
-  /// Targets whose agents have begun or ceased to take turns: each is worth a line.
+  /// Targets whose agents have begun or ceased to take turns: each is worth a line of the daemon's log.
   std::vector<nodes::Rivalry> rivalries;
-  /// Health::unchecked() has changed.
+  /// Whether Health::unchecked() has changed.
   bool health_changed = false;
-  /// Why commands that follow from nodes or the enclosing instance were refused: each is worth a line, too.
+  /// Errors of commands that follow from nodes or the enclosing instance and were refused, for the daemon's
+  /// log.
   std::vector<Error> refused;
   /// The inventory that the agents have reported. The owner sends a Start for it, after all other effects.
   std::optional<rset::ResourceSet> discovered;
-  /// For an Acquire: its targets, and those of them that no other holder keeps (Acquisition::Acquired). The
+  /// The targets of an Acquire, and those of them that no other holder keeps (Acquisition::Acquired). The
   /// response may leave once the log has the event applied().
   struct Acquired {
     text::IdSet resources;
@@ -250,17 +251,17 @@ class Engine {
   /// daemon itself. The events that follow from a report of a node agent are by its host.
   [[nodiscard]] Effects step(const Input& input, Now now, std::optional<module::Actor> by = std::nullopt);
 
-  /// Throws Error EAGAIN that says what is waited for, as long as the inventory is not known.
+  /// Throws Error EAGAIN as long as the inventory is not known, with the progress of the discovery.
   void require_inventory() const;
 
-  /// When a Tick has something to do if nothing else comes until then.
+  /// The time at which a Tick has something to do if no other input comes until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
-  /// The same for drains that begin or end by themselves, by the wall clock, which may be set meanwhile.
+  /// The time at which drains begin or end by themselves, by the wall clock, which may be set meanwhile.
   [[nodiscard]] std::optional<WallTime> next_due(WallTime now) const;
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
   [[nodiscard]] Sequence applied() const noexcept { return applied_; }
-  /// The timestamp of that event.
+  /// The timestamp of the last event that was applied.
   [[nodiscard]] WallTime applied_at() const noexcept { return last_timestamp_; }
 
   /// How far the log is ahead of the clock: events keep the timestamp of the last one until the clock is
@@ -314,7 +315,7 @@ class Engine {
   void apply(module::Event event, const Occasion& now, Effects& effects);
   /// Decides and applies a command.
   void execute(const module::Command& command, const Occasion& now, Effects& effects);
-  /// The same for several commands. One that is refused does not stop the others.
+  /// Decides and applies several commands. One that is refused does not stop the others.
   void execute_all(const std::vector<module::Command>& commands, const Occasion& now, Effects& effects);
   /// Throws Error EINVAL if an undrain of these events has nodes that do not match the inventory.
   void check_matching(const std::vector<module::Event>& events) const;
@@ -337,7 +338,7 @@ class Engine {
   /// when the clock is set back.
   WallTime last_timestamp_;
   module::Module module_;
-  /// There was a Begin.
+  /// Whether there was a Begin.
   bool has_begun_ = false;
   module::Acquisition acquisition_;
   module::Reservations reservations_;

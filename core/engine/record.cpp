@@ -28,7 +28,8 @@ struct Concerned {
   }
 };
 
-// The hosts in the event take precedence, since the inventory may not have them yet, or no longer.
+// Finds the hosts of an event. Hosts in the event take precedence, since the inventory may not have them yet,
+// or no longer.
 struct ConcernedHosts {
   Hostlist operator()(const module::RestartEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::DrainEvent& event) const { return event.nodelist; }

@@ -18,15 +18,15 @@
 
 namespace resourced::module {
 
-/// An allocation as a scheduler asks for it.
+/// An allocation that a scheduler asks for.
 struct AllocationRequest {
   /// 1 to 64 printable characters, unique among the present allocations.
   std::string id;
-  /// Targets of the inventory, with the cores and gpus that it takes of each.
+  /// Targets of the inventory, with the cores and gpus that the allocation takes of each.
   rset::ResourceSet resources;
-  /// When it should have been freed: an allocation that is still there then is reported as expired.
+  /// When the allocation should have been freed. If it still exists then, it is reported as expired.
   std::optional<WallTime> expiration = std::nullopt;
-  /// For people, at most 1024 bytes.
+  /// A text for people, at most 1024 bytes.
   std::optional<std::string> note = std::nullopt;
 };
 
@@ -36,7 +36,7 @@ struct AbsentResources {
   TargetName target;
   text::IdSet cores;
   text::IdSet gpus;
-  /// ResourceGroup::extra of the target.
+  /// The keys that the R has for the target beside its resources (ResourceGroup::extra).
   std::shared_ptr<const nlohmann::json> extra = nullptr;
   /// The properties that the R gives to the target.
   std::vector<std::string> properties = {};
@@ -44,20 +44,20 @@ struct AbsentResources {
   std::optional<text::IdSet::Id> part_of = std::nullopt;
 };
 
-/// Never changed once it is made, so the ledger, events and records share it.
+/// An allocation. It never changes once it is made, so the ledger, events and records share it.
 struct Allocation {
   std::string id;
-  /// By the present ranks, with the keys that the scheduler's R had beside the resources. Includes targets
-  /// that are down, drained, excluded, or removed for good.
+  /// The resources by the present ranks, with the keys that the scheduler's R had beside the resources.
+  /// Includes targets that are down, drained, excluded, or removed for good.
   rset::ResourceSet resources;
   /// `resources` as text, for the log and for responses.
   std::shared_ptr<const std::string> text;
   std::vector<AbsentResources> absent = {};
-  /// The slots of all targets, absent ones too.
+  /// The slots of all targets, including absent ones.
   std::optional<std::uint64_t> nslots = std::nullopt;
   std::optional<WallTime> expiration = std::nullopt;
   std::optional<std::string> note = std::nullopt;
-  /// The partition of the scheduler that made it; empty for the rest of the inventory.
+  /// The partition of the scheduler that made the allocation; empty for the rest of the inventory.
   std::string partition = {};
 };
 using SharedAllocation = std::shared_ptr<const Allocation>;
@@ -74,7 +74,7 @@ struct RecordedAllocation {
   std::string partition = {};
 };
 
-/// Resources were allocated. A record of the log of its own kind, not an event of RFC 44.
+/// Resources were allocated. A kind of record of this project, which is not an event of RFC 44.
 struct AllocEvent {
   std::vector<SharedAllocation> allocations;
 };
@@ -85,7 +85,7 @@ struct FreeEvent {
   /// The targets that were freed, and their hosts.
   text::IdSet ranks;
   text::Hostlist nodelist;
-  /// Only `ranks` of the one allocation were freed.
+  /// Set if only `ranks` of the single allocation were freed.
   bool partial = false;
 };
 

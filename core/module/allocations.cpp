@@ -17,7 +17,7 @@ using text::IdSet;
 
 namespace {
 
-// A change or look-up of a few runs of ranks searches the set, one of many runs goes through it once.
+// A set is searched for a few runs of ranks; for many runs, all of it is walked through once.
 constexpr std::size_t few_runs = 8;
 
 std::size_t runs_of(const IdSet& ranks) {
@@ -29,7 +29,7 @@ std::size_t runs_of(const IdSet& ranks) {
 struct Ranks {
   explicit Ranks(const IdSet& all) : all_(all), few_(runs_of(all) <= few_runs) {}
 
-  // The first of the ranks that is in the set.
+  // Returns the first of the ranks that is in the set.
   [[nodiscard]] std::optional<IdSet::Id> first_in(const IdSet& set) const {
     if (!few_) {
       const IdSet both = all_ & set;
@@ -82,7 +82,7 @@ const ResourceGroup& group_of(const ResourceSet& resources, IdSet::Id rank) {
   return *found;
 }
 
-/// The keys that belong to no target.
+/// Returns the keys that belong to no target.
 ResourceSet without_targets(const ResourceSet& resources) {
   ResourceSet result;
   result.inherit(resources);
@@ -99,7 +99,8 @@ AbsentResources absent_resources(const ResourceSet& resources, IdSet::Id rank, T
 
 using NewRank = std::function<std::optional<IdSet::Id>(IdSet::Id)>;
 
-// The same resources on the targets' ranks in another set. Targets without one are left out.
+// Returns the same resources on the ranks that their targets have in another set. Targets without one are
+// left out.
 ResourceSet in_other_ranks(const ResourceSet& resources, const ResourceSet& to, const NewRank& new_rank) {
   const auto there = [&](const IdSet& ranks) {
     IdSet renumbered;
@@ -140,8 +141,8 @@ std::vector<AbsentResources> absent_without(const IdSet& ranks, const Allocation
   return left;
 }
 
-// The whole allocation by the names of its targets. Those that are absent now have ranks above the others.
-// `configured` is the set that ordinals count in.
+// Makes a record of the whole allocation by the names of its targets. Targets that are absent now get ranks
+// above the others. `configured` is the set that ordinals count in.
 RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& configured) {
   RecordedAllocation row{allocation.id,         allocation.resources, {},
                          allocation.expiration, allocation.note,      allocation.partition};
@@ -150,11 +151,11 @@ RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& con
     ranks.for_each([&](IdSet::Id rank) { row.ordinals.push_back(configured.ordinal_of(rank)); });
   if (allocation.absent.empty()) return row;
   row.ordinals.resize(ranks.count());
-  // Parts of targets that are there, and then the others.
+  // Parts of targets that are present come first, then the others.
   ResourceSet whole = allocation.resources;
   std::vector<const AbsentResources*> elsewhere;
   for (const AbsentResources& absent : allocation.absent) {
-    // Its whole target may be absent by now, or have left the allocation.
+    // The whole target of the part may be absent by now, or have left the allocation.
     if (absent.part_of && ranks.contains(*absent.part_of)) {
       const IdSet rank{*absent.part_of};
       whole = rset::append(
@@ -226,7 +227,7 @@ const Allocation* Ledger::find(std::string_view id) const {
 ResourceSet HeldResources::within(const ResourceSet& all) const {
   std::vector<ResourceGroup> groups;
   const auto add = [&](const HeldAt& index, bool is_gpu) {
-    // As a rule neighbouring numbers are held on the same ranks.
+    // As a rule neighbouring core or gpu numbers are held on the same ranks.
     const IdSet* last = nullptr;
     for (const auto& [number, holding] : index) {
       if (last != nullptr && holding == *last) {
@@ -391,7 +392,7 @@ const SharedAllocation& Ledger::take_part(std::string_view id, const ResourceSet
   const auto found = allocations_.find(id);
   RESOURCED_INVARIANT(found != allocations_.end());
   SharedAllocation& place = found->second;
-  // The slots are those of all targets.
+  // The slots are those of all targets, and do not hold for a part of them.
   Allocation rest = *place;
   rest.nslots.reset();
   work_of_held_ -= runs_held(place->resources);
@@ -435,7 +436,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
   Ledger moved;
   struct Changing {
     SharedAllocation allocation;
-    /// Targets that leave now, after those that were absent before.
+    /// Targets that leave now. They follow those that were absent before.
     std::vector<AbsentResources> gone;
   };
   std::vector<Changing> changing;
@@ -453,7 +454,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
       if (map.rank_of(rank)) return;
       each.gone.push_back(
           absent_resources(allocation->resources, rank, {from.host(rank), from.ordinal_of(rank)}));
-      // Cores and gpus of it that were absent before leave with it.
+      // Cores and gpus of the target that were absent before leave with it.
       for (const AbsentResources& absent : allocation->absent) {
         if (absent.part_of != rank) continue;
         each.gone.back().cores |= absent.cores;
@@ -481,8 +482,8 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
     allocation = with(*allocation, std::move(there), std::move(absent));
     moved.put(allocation);
   }
-  // Absent targets come back last: where resources are allocated to a target that is there, those stay. Those
-  // that leave now do not: where hosts repeat, another target has their name.
+  // Absent targets come back last, so that resources which are allocated to a present target stay there.
+  // Targets that leave now do not come back: if hosts repeat, another target has their name.
   for (auto& [allocation, gone] : changing) {
     SharedAllocation restored = moved.take(allocation->id);
     if (!restored->absent.empty() || !places.lacking(restored->resources).empty())
@@ -503,14 +504,14 @@ SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const Alloc
   const ResourceSet& resources = recorded.resources;
   Allocation allocation{recorded.id,        resources,           nullptr,       {},
                         resources.nslots(), recorded.expiration, recorded.note, recorded.partition};
-  // As a rule all targets are where they were.
+  // The usual case: all targets are where they were.
   if (recorded.ordinals.empty() && !present.hosts_repeat() && present.ranks().includes(resources.ranks()) &&
       present.hosts(resources.ranks()) == resources.nodelist() && places.lacking(resources).empty() &&
       !first_held(resources)) {
     allocation.text = std::make_shared<const std::string>(resources.encode());
     return std::make_shared<const Allocation>(std::move(allocation));
   }
-  // The name of each target, and its rank now.
+  // The name of a target, and its present rank.
   struct Target {
     TargetName name;
     std::optional<IdSet::Id> rank;

@@ -26,41 +26,43 @@
 
 namespace resourced::module {
 
-/// Changes of an event in the ledger, for the table of allocations in the store and for counts.
+/// Changes of an event in the ledger.
 struct LedgerChanges {
   /// Allocations that are new or have changed.
   std::vector<SharedAllocation> allocated;
   std::vector<std::string> freed;
-  /// The resources that are held no longer: of allocations that are freed, and of the targets that others
-  /// lose.
+  /// The resources that are held no longer: those of freed allocations, and of targets that were freed of
+  /// others.
   std::vector<std::shared_ptr<const rset::ResourceSet>> released;
 };
 
-/// The cores and gpus that are allocated, without their holders. The cost of a copy grows with the number of
-/// different core and gpu numbers, and with the runs of ranks that hold each.
+/// The allocated cores and gpus, without their holders. The cost of a copy grows with the number of different
+/// core and gpu numbers, and with the runs of ranks that hold each.
 struct HeldResources {
-  /// The ranks where each number is held.
+  /// The ranks where each core or gpu number is held.
   using HeldAt = std::map<text::IdSet::Id, text::IdSet>;
   HeldAt cores;
   HeldAt gpus;
   /// Ranks with a core or gpu that is held.
   text::IdSet ranks;
 
-  /// As a set of `all`, the set that the ranks and hosts are from. Ranks that are not in it are left out.
+  /// Returns the held resources as a set of `all`, which their ranks and hosts are from. Other ranks are left
+  /// out.
   [[nodiscard]] rset::ResourceSet within(const rset::ResourceSet& all) const;
 };
 
-/// An inventory, for the question what it lacks of many allocations.
+/// An inventory, prepared to find for many allocations which of their resources it lacks.
 class AllocatedPlaces {
  public:
   explicit AllocatedPlaces(const rset::ResourceSet& inventory);
   [[nodiscard]] const rset::ResourceSet& inventory() const noexcept { return inventory_; }
-  /// Those of these resources, of targets of the inventory, that their targets do not have.
+  /// Returns those of these resources that their targets in the inventory do not have. Targets that are not
+  /// in the inventory are left out.
   [[nodiscard]] rset::ResourceSet lacking(const rset::ResourceSet& resources) const;
 
  private:
   const rset::ResourceSet& inventory_;
-  /// What every target has.
+  /// The cores and gpus that every target has.
   text::IdSet cores_;
   text::IdSet gpus_;
 };
@@ -70,20 +72,20 @@ class Ledger {
   using Allocations = std::map<std::string, SharedAllocation, std::less<>>;
 
   Ledger() = default;
-  /// Entries are referred to by their addresses, so a copy makes its own. A move keeps them.
+  /// The index refers to entries by their addresses, so a copy makes its own index. A move keeps the entries.
   Ledger(const Ledger& other);
   Ledger& operator=(const Ledger& other);
   Ledger(Ledger&&) = default;
   Ledger& operator=(Ledger&&) = default;
   ~Ledger() = default;
 
-  /// By id.
+  /// The allocations by id.
   [[nodiscard]] const Allocations& all() const noexcept { return allocations_; }
   [[nodiscard]] bool empty() const noexcept { return allocations_.empty(); }
-  /// Null if there is none.
+  /// Finds an allocation; null if there is none.
   [[nodiscard]] const Allocation* find(std::string_view id) const;
-  /// The allocations on these targets, by id; nothing if they have more than `most` together, where one on
-  /// several targets counts for each.
+  /// Returns the allocations on these targets, by id; nothing if there are more than `most`, where an
+  /// allocation on several targets counts for each.
   [[nodiscard]] std::optional<Allocations> on(const text::IdSet& ranks, std::size_t most) const;
   /// Ranks with a core or gpu that is allocated.
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return held_.ranks; }
@@ -104,23 +106,23 @@ class Ledger {
   /// An estimate of the work of allocating or freeing these resources, in units of some 20 ns.
   [[nodiscard]] static std::size_t work_of(const rset::ResourceSet& resources);
 
-  /// Requires new ids, and resources that nobody holds.
+  /// Requires ids that are new, and resources that no allocation holds.
   LedgerChanges apply(const AllocEvent& event);
   /// Requires known ids.
   LedgerChanges apply(const FreeEvent& event);
 
-  /// The inventory has been replaced: the allocations follow their targets from one set to the other by
+  /// Follows a replaced inventory: the allocations move with their targets from one set to the other by
   /// `map`. Targets that it lacks become absent, absent ones that are in `to` come back.
   void move(const rset::ResourceSet& from, const rset::ResourceSet& to, const RankMap& map);
 
-  /// An allocation that is known by the names of its targets, with the ranks that they have in an inventory. A
-  /// target that is not in it is absent, and so are cores and gpus that their target does not have, and a
-  /// target whose resources another allocation holds: after an odd change of hosts that repeat, two recorded
-  /// targets may be the same.
+  /// Makes an allocation of one whose targets are known by name, with the ranks that they have in an
+  /// inventory. Absent are then: targets that are not in the inventory, cores and gpus that their target does
+  /// not have, and targets whose resources another allocation holds. After an odd change of hosts that
+  /// repeat, two recorded targets may be the same.
   [[nodiscard]] SharedAllocation restore(const RecordedAllocation& recorded,
                                          const AllocatedPlaces& places) const;
 
-  /// Version of the ledger: grows with each change.
+  /// Version of the ledger, which grows with each change.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
  private:

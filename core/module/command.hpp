@@ -16,33 +16,33 @@
 
 namespace resourced::module {
 
-/// Treatment of targets that are already drained, or already undrained.
+/// How a drain or undrain treats targets that are already drained, or already undrained.
 enum class DrainMode { none, update, overwrite, force_overwrite };
 
 struct DrainCommand {
   std::string targets;
   std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
-  /// A later time schedules the drain. For a target that an operator has drained by then, it begins when that
-  /// drain ends by itself or by an undrain that keeps what is scheduled.
+  /// When the drain begins; a later time schedules it. For a target that an operator has drained by then, it
+  /// begins when that drain ends by itself or by an undrain that keeps scheduled drains.
   std::optional<WallTime> from = std::nullopt;
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
-  /// Refused unless all targets are drained for this reason, or without one if it is empty.
+  /// Refuses the command unless all targets are drained for this reason, or without one if it is empty.
   std::optional<std::string> if_reason = std::nullopt;
-  /// Refused if one of the targets is drained, also without a reason.
+  /// Refuses the command if one of the targets is drained, even without a reason.
   bool if_not_drained = false;
 };
 
-/// Also cancels the scheduled drains of the targets.
+/// Ends drains, and cancels the scheduled drains of the targets.
 struct UndrainCommand {
   std::string targets;
   std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
-  /// Scheduled drains stay, and those whose time has come begin in place of the drains that end. Unhealthy
+  /// Keeps scheduled drains: those whose time has come begin in place of the drains that end. Unhealthy
   /// targets stay drained for their health.
   bool keeps_scheduled = false;
-  /// Refused unless all targets are drained for this reason, or without one if it is empty.
+  /// Refuses the command unless all targets are drained for this reason, or without one if it is empty.
   std::optional<std::string> if_reason = std::nullopt;
 };
 
@@ -54,10 +54,10 @@ struct PropertyCommand {
 };
 
 struct ExpirationCommand {
-  /// The epoch removes the expiration.
+  /// The new expiration; the epoch removes it.
   WallTime expiration{};
-  /// An enclosing instance says so: its resources may have expired before the word of it came. Otherwise a
-  /// time that has passed is refused.
+  /// Set if an enclosing instance sets the expiration: its resources may have expired before its message
+  /// came. Otherwise a time that has passed is refused.
   bool may_have_passed = false;
 };
 
@@ -65,12 +65,12 @@ struct ShrinkCommand {
   std::string targets;
 };
 
-/// Takes back a shrink (UnshrinkEvent).
+/// Lets targets return that left for good (UnshrinkEvent).
 struct UnshrinkCommand {
   std::string targets;
 };
 
-/// The targets that a scheduler holds in one partition; without a name, in the rest of the inventory.
+/// The targets that a scheduler holds in one partition. An empty name stands for the rest of the inventory.
 struct Holding {
   std::string partition;
   text::IdSet targets;
@@ -85,9 +85,9 @@ struct AllocCommand {
 /// Frees allocations, all of them or none.
 struct FreeCommand {
   std::vector<std::string> ids;
-  /// Only these targets of the allocation. Requires that it is one.
+  /// Frees only these targets of the allocation. Requires a single id.
   std::optional<text::IdSet> ranks = std::nullopt;
-  /// The holdings of the scheduler that frees them; nothing for an operator, who may free any.
+  /// The holdings of the scheduler that frees the allocations; unset for an operator, who may free any.
   std::optional<std::vector<Holding>> holdings = std::nullopt;
 };
 
@@ -96,16 +96,16 @@ struct ReloadCommand {
   text::IdSet exclude;
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
-  /// Targets that are no longer excluded and that this command drains, unless they are drained with a reason.
-  /// No scheduler sees them up in between.
+  /// Targets that are no longer excluded and that this command drains, unless they are drained with a reason:
+  /// no scheduler sees them up in between.
   struct Drain {
     text::IdSet ranks;
     std::string reason;
   };
   std::vector<Drain> drains = {};
-  /// Targets of an UnshrinkEvent return now.
+  /// Whether targets of an UnshrinkEvent return now.
   bool returns = false;
-  /// The targets among them that are online.
+  /// The returning targets that are online.
   text::IdSet online = {};
 };
 
@@ -115,7 +115,7 @@ struct LoadCommand {
   text::IdSet exclude;
   /// Targets that count as online, in addition to those that already are.
   text::IdSet online;
-  /// As KeptInventory has it.
+  /// KeptInventory::replaced.
   std::optional<std::string> replaced;
 };
 
@@ -126,7 +126,7 @@ struct MonitorCommand {
   text::IdSet online;
   text::IdSet torpid;
   text::IdSet lively;
-  /// The brokers have gone with their instance, so none of them is lost.
+  /// Set if the brokers have gone with their instance, so that none of them is lost.
   bool instance_left = false;
 
   [[nodiscard]] bool empty() const noexcept {
@@ -141,24 +141,24 @@ using Command =
 /// Defines the inventory of a module that has brokers, or replaces it.
 struct DefineCommand {
   DefineMethod method = DefineMethod::configuration;
-  /// As configured, found or loaded.
+  /// The inventory as configured, found or loaded.
   std::shared_ptr<const rset::ResourceSet> inventory;
-  /// Ranks that are no targets are ignored.
+  /// Ranks to exclude; ranks that are not targets are ignored.
   text::IdSet exclude;
-  /// Changes of run time. Ranks that the inventory does not have are ignored.
+  /// Changes of properties at run time. Ranks that the inventory does not have are ignored.
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
 };
 
-/// The state with which a module with brokers begins, where an earlier process on the same store has ended.
+/// The state with which a module with brokers begins if an earlier process on the same store has ended.
 struct RecalledInstance {
   std::vector<DrainGroup> drains;
   /// The drains of targets that the instance does not have now.
   std::vector<RecordedDrain> absent;
-  /// Present if the inventory was known.
+  /// The definition of the inventory, if it was known.
   std::optional<DefineCommand> definition;
 };
-/// Finds the targets of `states` by name among these brokers.
+/// Finds the targets of `states` by name among these brokers and the ranks of `kept`.
 [[nodiscard]] RecalledInstance recall_instance(const text::Hostlist& brokers, const AbsentStates& states,
                                                const KeptInventory& kept,
                                                const std::optional<RunTimeExpiration>& expiration);
@@ -168,7 +168,7 @@ struct StartCommand {
   DefineMethod method = DefineMethod::configuration;
   std::shared_ptr<const rset::ResourceSet> inventory;
   text::IdSet exclude;
-  /// Targets known to be online.
+  /// Targets that are known to be online.
   text::IdSet online;
 };
 

@@ -71,7 +71,7 @@ Hostlist Module::hosts_named(std::string_view targets) const {
 void Module::check_times(const DrainCommand& command, WallTime now) const {
   if (!command.from && !command.until) return;
   if (has_brokers()) throw Error(ENOSYS, "a drain in a Flux instance begins at once and has no end");
-  // A clock that differs a little makes a drain begin at once; with a wrong year it would begin unasked.
+  // With a clock that differs a little, a drain begins at once; with a wrong year it would begin unasked.
   constexpr Seconds most_ago{60};
   if (command.from && *command.from < now - most_ago)
     throw Error(EINVAL, "the drain would begin in the past: leave the begin out to drain at once");
@@ -177,7 +177,8 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
     changing -= next.begun;
     changing -= next.later;
     events = std::move(next.events);
-    // They stay drained until due() begins what is scheduled: no scheduler sees them come up in between.
+    // These targets stay drained until due() begins their scheduled drains: no scheduler sees them come up in
+    // between.
     if (!next.later.empty()) {
       Hostlist hosts = addressable().hosts(next.later);
       std::string reason = command.if_reason.value_or("");
@@ -200,7 +201,7 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
 }
 
 Module::Replacements Module::begin_in_place(const IdSet& ending, WallTime now, std::size_t most) const {
-  // A target whose time has not come is only looked at.
+  // Bounds the look-ups, as a target whose time has not come is only looked at.
   const std::size_t most_looks = 4 * most;
   Replacements next;
   next.later = (ending & state_.targets.scheduled.ranks()) - excluded();
@@ -262,7 +263,7 @@ void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDr
   most += due.events.size();
   for (const auto& [key, group] : pending_.groups()) {
     if (key.timestamp > now || due.events.size() >= most || looks-- == 0) break;
-    // Cancelled above, or by the next.
+    // A drain that is over is cancelled by cancel_due(), now or in the next step.
     if (key.until && *key.until <= now) continue;
     const IdSet ranks = group - begun;
     if (IdSet left_out = ranks & excluded(); !left_out.empty()) {
@@ -271,7 +272,7 @@ void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDr
     }
     const IdSet startable = ranks - excluded();
     const IdSet drained = startable & state_.targets.drains.ranks();
-    // Those of the daemon become this one, as it would end them.
+    // Drains of the daemon become this drain, as the daemon would end them.
     const IdSet taken_over = drained_by_daemon(drained);
     due.waiting |= drained - taken_over;
     DrainEvent drain{{}, {}, key.reason, Overwrite::nothing, key.until, true};

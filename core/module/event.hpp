@@ -26,15 +26,15 @@ struct DrainGroup {
   std::optional<WallTime> until = std::nullopt;
 };
 
-/// The instance has started. `nodelist` holds the hosts of `ranks`, in rank order.
+/// The instance or the daemon has started. `nodelist` has the hosts of `ranks`, in rank order.
 struct RestartEvent {
   text::IdSet ranks;
   text::IdSet online;
   text::Hostlist nodelist;
-  /// `nodelist` has the hosts of the brokers of a Flux instance, from rank 0. `ranks` are theirs, and those
-  /// that are online without a broker.
+  /// Set if `nodelist` has the hosts of the brokers of a Flux instance, from rank 0. `ranks` has the ranks of
+  /// these brokers, and ranks that are online without a broker.
   bool of_brokers = false;
-  /// Drains that the instance has recorded itself, for targets without a drain of an earlier time.
+  /// Drains that the instance has recorded itself. A target that has a drain already keeps that one.
   std::vector<DrainGroup> drains = {};
 };
 
@@ -46,13 +46,13 @@ struct DefineEvent {
   DefineMethod method = DefineMethod::configuration;
   std::shared_ptr<const rset::ResourceSet> inventory;
   text::IdSet exclude;
-  /// The inventory as it was configured, discovered or loaded, before changes of run time and with the
-  /// targets that left for good. Null in an event that was read from a log, which does not have it.
+  /// The inventory as it was configured, discovered or loaded, before changes at run time and with the
+  /// targets that left for good. Null if it is the same as `inventory`.
   std::shared_ptr<const rset::ResourceSet> configured = nullptr;
-  /// Properties that were added at run time where they were not configured. A change of the configuration
-  /// does not remove them; a command at run time does.
+  /// Properties that were added at run time and that the configuration did not have. A change of the
+  /// configuration does not remove them; a command at run time does.
   rset::ResourceSet::Properties kept_properties = {};
-  /// Present if the inventory was loaded in the place of another one: states move with their targets, and
+  /// Present if the inventory was loaded in place of another one: states move with their targets, and
   /// `replaced` is that of KeptInventory.
   struct Loaded {
     std::optional<std::string> replaced;
@@ -61,23 +61,24 @@ struct DefineEvent {
 };
 
 /// The inventory has changed in place. Each key has only differences. A decision changes one of three: the
-/// expiration (resource-update of RFC 44), properties, or the set of targets (events of this project's own).
-/// A log of an earlier daemon has all of them under one name.
+/// expiration (resource-update of RFC 44), properties, or the set of targets (events of this project). The
+/// log of another program may have all of them under one name.
 struct UpdateEvent {
   std::optional<WallTime> expiration;
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
-  /// The hosts of all targets whose properties change, in rank order; logs of earlier daemons have none.
+  /// The hosts of all targets whose properties change, in rank order; the log of another program may lack
+  /// them.
   text::Hostlist property_nodelist;
   /// Targets that left for good, and their hosts.
   text::IdSet shrink;
   text::Hostlist shrink_nodelist;
-  /// `shrink` has ranks whose brokers are lost: they leave this inventory only, their drains and other states
-  /// stay, and the next definition may have them again. No log has such an event.
+  /// Set if `shrink` has ranks whose brokers are lost: they leave this inventory only, their drains and other
+  /// states stay, and the next definition may have them again. No journal shows such an event.
   bool lost = false;
 };
 
-/// Targets that had left for good will be in the inventory again from the next start, or from a reload of the
+/// Targets that left for good will be in the inventory again from the next start, or from a reload of the
 /// configuration while no scheduler has acquired resources: RFC 28 has no response that adds targets.
 struct UnshrinkEvent {
   /// Ranks of the configured inventory, and their hosts.
@@ -85,7 +86,7 @@ struct UnshrinkEvent {
   text::Hostlist nodelist;
 };
 
-/// All targets whose properties an update changes.
+/// Returns all targets whose properties an update changes.
 [[nodiscard]] inline text::IdSet property_targets(const UpdateEvent& event) {
   text::IdSet targets;
   for (const auto& [name, ranks] : event.property_add) targets |= ranks;
@@ -93,7 +94,7 @@ struct UnshrinkEvent {
   return targets;
 }
 
-/// Effect of a drain on a target that is already drained (RFC 44, `overwrite`).
+/// The effect of a drain on a target that is already drained (RFC 44, `overwrite`).
 enum class Overwrite { nothing = 0, reason = 1, reason_and_timestamp = 2 };
 
 struct DrainEvent {
@@ -103,7 +104,7 @@ struct DrainEvent {
   Overwrite overwrite = Overwrite::nothing;
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
-  /// A scheduled drain begins.
+  /// Set if a scheduled drain begins.
   bool scheduled = false;
 };
 
@@ -113,8 +114,8 @@ struct UndrainEvent {
   std::optional<std::string> reason;
   /// The mode of the request, as Flux records it.
   Overwrite overwrite = Overwrite::nothing;
-  /// Drains that are scheduled for the targets stay: the drain ends by itself, or not by an operator.
-  /// Otherwise they are cancelled.
+  /// Whether scheduled drains of the targets stay, as after a drain that ends by itself or that the daemon
+  /// ends. Otherwise they are cancelled.
   bool keeps_scheduled = false;
 };
 
@@ -150,16 +151,16 @@ using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, UnshrinkE
                                UndrainEvent, ScheduleEvent, CancelEvent, OnlineEvent, OfflineEvent,
                                TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
 
-/// Whether it is a record of the ledger, which is in the log and not among the events of RFC 44.
+/// Whether an event is a record of the ledger, which is in the log and not among the events of RFC 44.
 [[nodiscard]] inline bool is_of_ledger(const EventBody& body) noexcept {
   return std::holds_alternative<AllocEvent>(body) || std::holds_alternative<FreeEvent>(body);
 }
 
 struct Event {
-  /// After the epoch.
+  /// The time of the event, after the epoch.
   WallTime timestamp{};
   EventBody body;
-  /// Nothing for an event that the daemon causes itself, as at its start or as time passes.
+  /// The actor; unset for an event that the daemon causes itself, as at its start or when a time has come.
   std::optional<Actor> by = std::nullopt;
 };
 

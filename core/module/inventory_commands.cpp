@@ -76,7 +76,7 @@ std::vector<Event> Module::decide_on(const UnshrinkCommand& command, WallTime no
   IdSet targets = parse_targets(command.targets, configured());
   IdSet others = targets - shrunk();
   targets &= shrunk();
-  // A host that several targets share stands for those of them that were removed.
+  // A host that several targets share stands for those of its targets that were removed.
   if (rset::hosts_of_targets(command.targets))
     others -= rset::known_ranks_of_hosts(configured().hosts(targets), configured());
   if (!others.empty())
@@ -116,7 +116,8 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now)
       next_configured.properties() == configured().properties()) {
     return {};
   }
-  // Drained before included, excluded before undrained: no scheduler sees such a target come up in between.
+  // Targets are drained before they are included, and excluded before they are undrained, so that no
+  // scheduler sees them come up in between.
   std::vector<Event> events;
   for (const ReloadCommand::Drain& drain : command.drains) {
     IdSet ranks = (drain.ranks & excluded()) - exclude - state_.targets.drains.with_reason();

@@ -1,6 +1,6 @@
-// Decisions on allocations: what refuses them, in this order: the work of an alloc, the form, an id that is
-// taken or unknown, targets and resources that the inventory does not have, targets that the scheduler does
-// not hold, targets that are drained or excluded, resources that are held.
+// Decisions on allocations. The reasons to refuse one are checked in this order: the work of an alloc, the
+// form, an id that is taken or unknown, targets and resources that the inventory does not have, targets that
+// the scheduler does not hold, targets that are drained or excluded, resources that are held.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t most_id_characters = 64;
 constexpr std::size_t most_note_bytes = 1024;
 
-// The ids come from JSON, which is valid UTF-8.
+// Whether a text may be the id of an allocation. It comes from JSON, so it is valid UTF-8.
 bool is_id(std::string_view id) {
   constexpr unsigned char first_printable = 0x20;
   constexpr unsigned char del = 0x7f;
@@ -56,7 +56,7 @@ void check_form(const AllocationRequest& wanted) {
     throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
 }
 
-// The work of one request is bounded, so that it holds up no other one. An allocation of all resources of all
+// Bounds the work of one request, so that it does not delay others. An allocation of all resources of all
 // targets is within the bound, as an inventory of many targets has runs of them.
 class Work {
  public:
@@ -75,7 +75,7 @@ class Work {
   std::size_t sum_ = 0;
 };
 
-// The rank at a position among the sorted ranks.
+// Returns the rank at a position among the sorted ranks.
 IdSet::Id nth(const IdSet& ranks, std::size_t position) {
   std::size_t before = 0;
   IdSet::Id found = ranks.first();
@@ -137,9 +137,9 @@ IdSet all_of(const std::vector<Holding>& holdings) {
   return all;
 }
 
-// An operator that has drained a target and sees it idle relies on it to stay idle, so an alloc that a
-// scheduler sent before it read of the drain is refused. A target that is merely offline or torpid may be up
-// again at any time.
+// Refuses an alloc of targets that are drained or excluded: an operator relies on a drained, idle target to
+// stay idle, and a scheduler may send an alloc before it reads of the drain. A target that is merely offline
+// or torpid may be up again at any time.
 void check_usable(const IdSet& wanted, const IdSet& drained, const IdSet& excluded,
                   const ResourceSet& inventory) {
   const auto check = [&](const IdSet& unusable, std::string_view state) {
@@ -175,12 +175,12 @@ SharedAllocation make_allocation(const AllocationRequest& wanted, const std::vec
 
 std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) const {
   Work work(inventory().ranks().count());
-  // Several are compared with each other as well.
+  // Several allocations are compared with each other as well.
   const std::size_t times = command.allocations.size() > 1 ? 2 : 1;
   for (const AllocationRequest& wanted : command.allocations)
     work.add(times * Ledger::work_of(wanted.resources));
   const IdSet acquired = all_of(command.holdings);
-  // Those of this request, which must not overlap each other either.
+  // The allocations of this request, which must not overlap each other either.
   Ledger together;
   AllocEvent event;
   for (const AllocationRequest& wanted : command.allocations) {
@@ -200,8 +200,8 @@ std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) 
   return {{now, std::move(event)}};
 }
 
-// The partition that has allocated the targets may be without some of them by now: another scheduler has
-// them, or nobody, as they are excluded or have left.
+// The partition that has allocated the targets may have lost some of them: another scheduler has them, or
+// none, as they are excluded or have left.
 void Module::check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
                          const IdSet& ranks) const {
   const bool is_own = std::ranges::any_of(
@@ -228,7 +228,7 @@ std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) c
       if (const IdSet unknown = *command.ranks - all; !unknown.empty())
         throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), id));
     }
-    // A single one may be larger than the bound: freed parts have divided its runs of targets.
+    // A single allocation may be larger than the bound, as freed parts have divided its runs of targets.
     if (command.ids.size() > 1) work.add(Ledger::work_of(allocation->resources));
     const IdSet& ranks = command.ranks ? *command.ranks : all;
     if (command.holdings) check_frees(*command.holdings, *allocation, ranks);

@@ -44,7 +44,7 @@ std::uint32_t LoggedTargets::count_of(const std::string& host) const {
 std::uint32_t LoggedTargets::ordinal_of(const std::string& host, std::uint32_t nth) const {
   const auto gone = gone_.find(host);
   if (gone == gone_.end()) return nth;
-  // In ascending order: each target that left raises the ordinal by one.
+  // The ordinals are in ascending order: each target that left raises the ordinal by one.
   for (const std::uint32_t ordinal : gone->second.ordinals) {
     if (ordinal > nth) break;
     ++nth;

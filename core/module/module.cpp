@@ -16,8 +16,6 @@ using rset::ResourceSet;
 using text::Hostlist;
 using text::IdSet;
 
-namespace {}  // namespace
-
 std::vector<Event> Module::decide(const Command& command, WallTime now) const {
   const bool concerns_states = std::holds_alternative<DrainCommand>(command) ||
                                std::holds_alternative<UndrainCommand>(command) ||
@@ -38,7 +36,7 @@ std::vector<Event> Module::lose(const IdSet& targets, WallTime now) const {
 
 std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now) const {
   IdSet offline = command.offline & state_.targets.online;
-  // Lost before offline, so that schedulers get one change that has both.
+  // Targets are lost before they go offline, so that schedulers get one change with both.
   std::vector<Event> events;
   if (!command.instance_left) events = lose(offline, now);
   IdSet online = (command.online & addressable().ranks()) - (state_.targets.online - offline);
@@ -46,7 +44,7 @@ std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now
   IdSet torpid = (command.torpid & ((state_.targets.online - offline) | online)) - torpid_before;
   IdSet lively = command.lively & (torpid_before | torpid);
   if (!offline.empty()) events.push_back({now, OfflineEvent{std::move(offline)}});
-  // Torpid before online, so that no scheduler sees such a target come up in between.
+  // Targets become torpid before they come online, so that no scheduler sees them come up in between.
   if (!torpid.empty()) events.push_back({now, TorpidEvent{std::move(torpid)}});
   if (!online.empty()) events.push_back({now, OnlineEvent{std::move(online)}});
   if (!lively.empty()) events.push_back({now, LivelyEvent{std::move(lively)}});

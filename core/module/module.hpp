@@ -28,7 +28,7 @@ struct PropertyState {
   Difference difference = Difference::same;
 };
 
-/// Drains that end now, and scheduled ones that begin.
+/// Drains that end now, and scheduled drains that begin now.
 struct DueDrains {
   std::vector<Event> events;
   /// Targets whose scheduled drain waits from now on: an operator has drained them.
@@ -37,37 +37,37 @@ struct DueDrains {
 
 class Module {
  public:
-  /// How many groups of targets begin or end at once.
+  /// Upper bound of the groups of targets whose drains begin or end in one step.
   static constexpr std::size_t most_at_once = 16;
 
-  /// Without an inventory.
+  /// A module whose inventory is not known.
   Module() = default;
-  /// With the state that the events of a log have led to.
+  /// A module with the State to which the events of a log have led.
   explicit Module(State state);
 
   /// The events that a command causes, in order; none if it changes nothing.
   /// Throws Error with the errno and text that operators know; the state is unchanged either way.
   [[nodiscard]] std::vector<Event> decide(const Command& command, WallTime now) const;
 
-  /// The events of a start. State goes to the present rank of its target, or waits for its host; an excluded
-  /// target is undrained.
+  /// Returns the events of a start. The state of a target goes to its present rank, or waits for its host. An
+  /// excluded target is undrained.
   [[nodiscard]] std::vector<Event> start(const StartCommand& command, WallTime now) const;
 
-  /// The events of a definition, in order. Requires brokers. Throws Error EINVAL for the name of a property
-  /// that RFC 20 does not allow.
+  /// Returns the events of a definition, in order. Requires brokers. Throws Error EINVAL for the name of a
+  /// property that RFC 20 does not allow.
   [[nodiscard]] std::vector<Event> define(const DefineCommand& command, WallTime now) const;
 
-  /// The event of targets that leave the inventory because they have lost their brokers, none where
-  /// the inventory keeps such targets.
+  /// Returns the event by which targets leave the inventory because they have lost their brokers; none if the
+  /// inventory keeps such targets.
   [[nodiscard]] std::vector<Event> lose(const text::IdSet& targets, WallTime now) const;
 
-  /// The events of drains that end by now and, after them, of scheduled drains that begin by now. A scheduled
-  /// drain waits where an operator has drained the target. There may be `most` events for each of both and
-  /// for the scheduled drains that begin as others end; the rest is due next.
+  /// Returns the events of drains that end by now and, after them, of scheduled drains that begin by now. A
+  /// scheduled drain waits while an operator has drained the target. There may be `most` events for each of
+  /// these two, and for the scheduled drains that begin as others end; the rest is due next.
   [[nodiscard]] DueDrains due(WallTime now, std::size_t most = most_at_once) const;
-  /// Scheduled drains of these targets are not due any more, until an operator's drain ends.
+  /// Lets the scheduled drains of these targets wait until an operator's drain of the target ends.
   void wait(const text::IdSet& targets);
-  /// When due() has something next, as long as no state changes: now, if that time has come.
+  /// The next time at which due() returns events if no state changes: now, if that time has come.
   [[nodiscard]] std::optional<WallTime> next_due() const;
 
   Outcome apply(const Event& event);
@@ -97,14 +97,15 @@ class Module {
   [[nodiscard]] PropertyChanges property_changes() const { return state_.property_changes(); }
   [[nodiscard]] TargetNames names(const text::IdSet& ranks) const { return state_.names(ranks); }
 
-  /// The targets that a scheduler may be given, up or not.
+  /// The targets that may be given to schedulers, up or not.
   [[nodiscard]] text::IdSet acquirable() const { return inventory().ranks() - excluded(); }
-  /// The targets among these that are drained for silence, or for their health by the agent of their host.
+  /// Returns those of these targets that are drained for silence, or for their health by the agent of their
+  /// host.
   [[nodiscard]] text::IdSet drained_by_daemon(const text::IdSet& targets) const;
-  /// The hosts of the targets that a command names, those that left for good included. Throws Error EINVAL as
-  /// the command does for unknown targets.
+  /// Returns the hosts of the targets that a command names, including those that left for good. Throws Error
+  /// EINVAL as the command does for unknown targets.
   [[nodiscard]] text::Hostlist hosts_named(std::string_view targets) const;
-  /// A property of these targets compared with the configuration, for the store.
+  /// Compares a property of these targets with the configuration.
   [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name,
                                                            const text::IdSet& ranks) const;
 
@@ -115,59 +116,60 @@ class Module {
   [[nodiscard]] std::uint64_t state_version() const noexcept { return state_version_; }
 
  private:
-  // In drain_commands.cpp.
+  // Decisions that are in drain_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const DrainCommand& command, WallTime now) const;
-  /// The drains by which an operator takes over those of these targets that are drained for ill health or
-  /// silence: without them the daemon could end these drains by itself. Such a drain gets the reason of the
-  /// command, or keeps its own if there is none. There may be more such drains than these events.
+  /// Returns the drains by which an operator takes over drains of these targets for ill health or silence:
+  /// without them the daemon could end these drains by itself. Such a drain gets the reason of the command,
+  /// or keeps its own if there is none. More such drains than `most` may be left.
   [[nodiscard]] std::vector<Event> take_over(const text::IdSet& targets, const DrainEvent& drain,
                                              WallTime now, std::size_t most) const;
-  /// Those of these targets that an operator has drained.
+  /// Returns those of these targets that an operator has drained.
   [[nodiscard]] text::IdSet drained_by_operators(const text::IdSet& targets) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
   void check_times(const DrainCommand& command, WallTime now) const;
   void check_reason(const text::IdSet& targets, const std::optional<std::string>& reason) const;
-  /// The scheduled drains whose time has come and that begin as the drains of these targets end.
+  /// Scheduled drains whose time has come and that begin as the drains of these targets end.
   struct Replacements {
     std::vector<Event> events;
     text::IdSet begun;
-    /// Targets that have to wait: there may be more such drains than these events.
+    /// Targets that have to wait, as there may be more such drains than these events.
     text::IdSet later;
   };
   [[nodiscard]] Replacements begin_in_place(const text::IdSet& ending, WallTime now, std::size_t most) const;
-  /// The parts of due(): ends, with the drains that begin in their place, whose targets it returns; scheduled
-  /// drains that are over before they could begin; and those that begin.
+  /// The parts of due(). end_due() ends drains, begins others in their place, and returns the targets of
+  /// these. cancel_due() cancels scheduled drains that are over before they could begin. begin_due() begins
+  /// the others.
   [[nodiscard]] text::IdSet end_due(WallTime now, std::size_t most, std::vector<Event>& events) const;
   void cancel_due(WallTime now, std::size_t most, std::vector<Event>& events) const;
   void begin_due(WallTime now, std::size_t most, const text::IdSet& begun, DueDrains& due) const;
   /// Updates `pending_` and `waiting_` by the changes of an event.
   void follow_schedules(const DrainChanges& changes);
-  /// The scheduled drains of these targets, which wait no longer.
+  /// Lets the scheduled drains of these targets wait no longer.
   void look_again(const text::IdSet& targets);
   [[nodiscard]] std::vector<Event> schedule(const DrainCommand& command, const text::IdSet& targets,
                                             WallTime now) const;
-  // In start.cpp and module.cpp.
+  // Decisions that are in start.cpp and module.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
-  // In inventory_commands.cpp.
+  // Decisions that are in inventory_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const PropertyCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ShrinkCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const UnshrinkCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, WallTime now) const;
-  // In ledger_commands.cpp.
+  // Decisions that are in ledger_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const AllocCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const FreeCommand& command, WallTime now) const;
 
   /// Throws Error EPERM if a scheduler may not free these targets of an allocation: the scheduler of its
-  /// partition may, and one that holds all of them.
+  /// partition may, and so may one that holds all of the targets.
   void check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
                    const text::IdSet& ranks) const;
 
-  /// The inventory with the targets that will return.
+  /// Returns the inventory with the targets that will return.
   [[nodiscard]] rset::ResourceSet with_returned() const;
-  /// The targets of a drain or undrain. With brokers, ranks are those of addressable(), and hosts those of
-  /// the recorded inventory once it is known, as in Flux.
+  /// Finds the targets of a drain or undrain. With brokers, ranks are those of addressable(), and hosts those
+  /// of the recorded inventory once it is known, as in Flux.
   [[nodiscard]] text::IdSet drain_targets(std::string_view text) const;
   /// Whether a target leaves the inventory when its broker is lost.
   [[nodiscard]] bool loses_targets() const noexcept {
@@ -175,7 +177,7 @@ class Module {
   }
 
   State state_;
-  /// Scheduled drains without those that wait, so that a wait costs nothing while it lasts.
+  /// Scheduled drains without those of `waiting_`, so that a wait costs nothing while it lasts.
   DrainTable pending_;
   text::IdSet waiting_;
   std::uint64_t inventory_version_ = 0;

@@ -1,5 +1,5 @@
-// Applies the recorded state at a start. Ranks may be renumbered and hosts gone, so targets are found by name
-// (RFC 44: drain and undrain have the nodelist for this).
+// Decides the events of a start, a definition and a load. Ranks may be renumbered and hosts gone, so targets
+// are found by name (RFC 44: drain and undrain have the nodelist for this).
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -27,8 +27,8 @@ std::map<DrainTable::Key, IdSet> present_drains(const IdSet& ranks, const Resour
   return drains;
 }
 
-/// The properties that differ from the configured ones in an inventory that follows the one of `state`, by
-/// its ranks.
+/// Returns the properties that differ from the configured ones in an inventory that follows that of `state`,
+/// by the ranks of the new inventory.
 PropertyChanges properties_in(const State& state, const RankMap& map, const ResourceSet& configured,
                               const IdSet& ranks) {
   PropertyChanges changes = state.run_time_properties();
@@ -84,7 +84,8 @@ RecalledInstance recall_instance(const Hostlist& hosts, const AbsentStates& stat
   RecalledInstance recalled;
   ResourceSet inventory = kept.resources ? *kept.resources : ResourceSet();
   const ResourceSet brokers = targets_of_brokers(hosts, {});
-  // A process may have ended when the store had the brokers in their present order, and R in the former one.
+  // The store may have the brokers in their present order and R in the former one, if a process ended in
+  // between.
   const IdSet common = inventory.ranks() & brokers.ranks();
   if (inventory.hosts(common) != brokers.hosts(common))
     inventory = renumbered(inventory, RankMap(inventory, brokers), brokers);
@@ -136,7 +137,7 @@ std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) c
   const rset::ResourceSet& next = *command.inventory;
   const RankMap map(inventory(), next);
   std::vector<Event> events;
-  // Agents have to say hello again, so silence is measured anew.
+  // Agents have to say hello again, so silence is measured anew and no target is torpid.
   if (!state_.targets.torpid.empty()) events.push_back({now, LivelyEvent{state_.targets.torpid}});
   DefineEvent define;
   define.method = DefineMethod::reload;

@@ -1,4 +1,5 @@
-// The application of an event cannot fail: it was checked when it was decided.
+// Applying an event cannot fail: the event was checked when it was decided, or by require_next() when it was
+// read.
 #include "core/module/state.hpp"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ struct FoldStates {
   }
   void operator()(const TorpidEvent& event) const { states.torpid |= event.ranks; }
   void operator()(const LivelyEvent& event) const { states.torpid -= event.ranks; }
-  // The ledger is no state of targets.
+  // Events of the ledger change no states of targets.
   void operator()(const AllocEvent& /*event*/) const {}
   void operator()(const FreeEvent& /*event*/) const {}
 
@@ -73,12 +74,13 @@ struct FoldStates {
   DrainChanges& changes;
 };
 
-// These look up a single rank; IdSet::includes() and intersects() go through the whole set.
+// Set operations that look up a single rank; IdSet::includes() and intersects() go through the whole set.
 bool all_in(const IdSet& ranks, const IdSet& set) { return (ranks - set).empty(); }
 bool none_in(const IdSet& ranks, const IdSet& set) { return (ranks & set).empty(); }
 
-// Whether an event can be the next one: an event of states names only targets whose state it changes, as
-// holders and the journal are told of each, and one of the ledger only what is free, or is held.
+// Whether an event can be the next one. An event of states names only targets whose state it changes, as
+// holders and the journal are told of each; an event of the ledger allocates only free resources, and frees
+// known ids.
 struct CanFollow {
   bool operator()(const UndrainEvent& event) const {
     return all_in(event.ranks, state.targets.drains.ranks());
@@ -124,10 +126,10 @@ IdSet broker_ranks(const text::Hostlist& brokers) {
   return brokers.empty() ? IdSet{} : IdSet::range(0, static_cast<IdSet::Id>(brokers.size() - 1));
 }
 
-// Absent states: they are set aside by name as another inventory takes the place of theirs, since ranks may
-// mean other targets next, and come back with the hosts.
+// Absent states. They are set aside by name when another inventory replaces theirs, since ranks may mean
+// other targets then, and come back with the hosts.
 
-/// Adds the entries of these targets in a table to `rows`.
+/// Adds the entries that a table has of these targets to `rows`.
 void set_aside(const State& state, const DrainTable& table, const IdSet& targets,
                std::vector<RecordedDrain>& rows) {
   for (const auto& group : table.groups()) {
@@ -138,14 +140,14 @@ void set_aside(const State& state, const DrainTable& table, const IdSet& targets
   }
 }
 
-/// Calls f with the target of each row.
+/// Calls `f` with the target of each row.
 void for_each_row(auto& states, auto&& f) {
   for (auto& row : states.drains) f(row.target);
   for (auto& row : states.scheduled) f(row.target);
   for (auto& row : states.properties) f(row.target);
 }
 
-/// The states of these targets by their names.
+/// Returns the states of these targets by name.
 AbsentStates states_of(const State& state, const IdSet& lacking) {
   AbsentStates waiting;
   set_aside(state, state.targets.drains, lacking, waiting.drains);
@@ -163,8 +165,8 @@ AbsentStates states_of(const State& state, const IdSet& lacking) {
   return waiting;
 }
 
-/// The same under names that no target of `next` has: where targets share a host, it may give the name of one
-/// that leaves to another one.
+/// Returns the states of these targets under names that no target of `next` has: if targets share a host,
+/// `next` may give the name of one that leaves to another one.
 AbsentStates states_of(const State& state, const IdSet& lacking, const ResourceSet& next) {
   AbsentStates waiting = states_of(state, lacking);
   std::set<TargetName> taken;
@@ -187,8 +189,8 @@ void add(AbsentStates& states, AbsentStates more) {
   std::ranges::move(more.shrunk, std::back_inserter(states.shrunk));
 }
 
-/// Takes the drains of targets that are here out of these rows. In an instance a target that is excluded is
-/// drained again when it is no longer excluded.
+/// Takes the drains of targets that are present out of `rows`. In an instance, the drain of an excluded
+/// target waits until the target is no longer excluded.
 std::map<DrainTable::Key, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows) {
   std::map<DrainTable::Key, IdSet> found;
   std::erase_if(rows, [&](const RecordedDrain& drain) {
@@ -200,14 +202,14 @@ std::map<DrainTable::Key, IdSet> returned(const State& state, std::vector<Record
   return found;
 }
 
-/// Applies the states that waited for targets which are here now, but no drains to `undrained`. Where targets
-/// share a host, the one that comes with a name may be another one, with a drain of its own.
+/// Applies the states that waited for targets which are present now. Targets of `undrained` get no drains. If
+/// targets share a host, the one that comes with a name may be another one, with a drain of its own.
 void take_back(State& state, const IdSet& undrained) {
   const IdSet& here = state.addressable().ranks();
   DrainTable& drains = state.targets.drains;
   for (const auto& [found_key, found] : returned(state, state.absent.drains)) {
     DrainTable::Key key = found_key;
-    // In an instance drains have no end, and none is scheduled.
+    // In an instance drains have no end, and there are no scheduled ones.
     if (state.has_brokers()) key.until.reset();
     (void)drains.drain((found & here) - undrained - drains.ranks(), key, Overwrite::nothing);
   }
@@ -217,7 +219,7 @@ void take_back(State& state, const IdSet& undrained) {
       (void)scheduled.drain((found & here) - scheduled.ranks(), key, Overwrite::nothing);
   }
   const ResourceSet& targets = state.has_brokers() ? state.of_brokers : state.configured;
-  // The definition has the properties of its targets, and tells which of them left for good.
+  // The definition has the properties of its targets, and says which of them left for good.
   std::erase_if(state.absent.properties, [&](const RecordedProperty& property) {
     return rank_of(property.target, targets).has_value();
   });
@@ -234,27 +236,27 @@ class Application {
   void operator()(const DefineEvent& event);
   void operator()(const UpdateEvent& event);
   void operator()(const UnshrinkEvent& event) { state_.returning |= event.ranks; }
-  // A schedule changes no state of targets yet.
+  // Schedules and cancellations change no state of targets yet.
   void operator()(const ScheduleEvent& /*event*/) {}
   void operator()(const CancelEvent& /*event*/) {}
   void operator()(const AllocEvent& event) { outcome_.ledger = state_.ledger.apply(event); }
   void operator()(const FreeEvent& event) { outcome_.ledger = state_.ledger.apply(event); }
-  /// Events of states alone.
+  /// Applies events that only change states of targets.
   template <class OfRanks>
   void operator()(const OfRanks& event) {
     settle(event.ranks);
   }
 
  private:
-  /// Sets the states of all targets aside, as their ranks mean other targets from now on.
+  /// Sets the states of all targets aside, as ranks mean other targets from now on.
   void leave_ranks(bool keeps_properties);
   /// Moves the states of targets to another inventory. Returns those of targets that it lacks.
   [[nodiscard]] AbsentStates move_states(const DefineEvent& event, const ResourceSet& configured);
-  /// Keeps an inventory that no configuration names, for a restart.
+  /// Keeps an inventory that no configuration names, for a later restart.
   void remember(const DefineEvent& event, const ResourceSet& configured);
-  /// Drops the states of ranks that are no targets of the instance.
+  /// Drops the states of ranks that are not targets of the instance.
   void drop_states_of_others();
-  /// Updates `available` for targets whose state has changed, and tells the differences.
+  /// Updates `available` for targets whose state has changed, and adds the differences to the outcome.
   void settle(const IdSet& touched);
   /// Asserts that each target that is up can be acquired. Goes through the whole inventory, so only events
   /// that replace it or remove targets call it.
@@ -284,7 +286,7 @@ void Application::check_available() const {
   RESOURCED_INVARIANT(!state_.available.intersects(state_.exclude));
 }
 
-// The definition that follows knows which properties of an instance are kept.
+// Properties of an instance are dropped, as the definition that follows knows which of them are kept.
 void Application::leave_ranks(bool keeps_properties) {
   TargetStates& targets = state_.targets;
   AbsentStates waiting =
@@ -307,8 +309,8 @@ void Application::leave_ranks(bool keeps_properties) {
   state_.returning.clear();
 }
 
-// Where no brokers are concerned, the other states stay with the targets of the former inventory until the
-// definition, which moves them. The ranks of brokers mean other targets at once.
+// Without brokers, the other states stay with the targets of the former inventory until the definition, which
+// moves them. The ranks of brokers mean other targets at once.
 void Application::operator()(const RestartEvent& event) {
   TargetStates& targets = state_.targets;
   if (event.of_brokers || state_.has_brokers()) leave_ranks(!event.of_brokers || !state_.has_brokers());
@@ -378,7 +380,7 @@ void Application::operator()(const DefineEvent& event) {
   if (state_.has_brokers()) {
     const ResourceSet targets = targets_of_brokers(state_.brokers, next);
     const DrainTable& drains = state_.targets.drains;
-    // Before the others come back, as the next inventory may have such a target at another rank.
+    // Set drains aside before others come back, as the next inventory may have such a target at another rank.
     set_aside(state_, drains, drains.ranks() - targets.ranks(), state_.absent.drains);
   } else if (event.loaded || !state_.defined) {
     lacking = move_states(event, configured);
@@ -529,7 +531,7 @@ void require_next(const State& state, const EventBody& event) {
 }
 
 Outcome apply(State& state, const Event& event) {
-  // The ledger checks its own events.
+  // The ledger checks its own events when it applies them.
   RESOURCED_INVARIANT(is_of_ledger(event.body) || std::visit(CanFollow{state}, event.body));
   Outcome outcome;
   // A restart is applied as a whole below: its ranks are those of the inventory that follows it.

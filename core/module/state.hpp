@@ -1,12 +1,12 @@
 // The State: all that the events of a log say about the targets of a cluster, as one value, and apply(), the
-// only function that changes it. Module decides on a State. A start, a standby and the past of a log fold the
-// events of the log, from an empty State or from one that the log has as a snapshot.
+// only function that changes it. Module decides on a State. A start, a standby and reads of the past apply
+// the events of the log, from an empty State or from one that the log has as a snapshot.
 //
-// State belongs to an execution target of a host. In a Flux instance a target is the rank of a broker, may be
-// drained or online without being in the inventory, and keeps its state whatever inventory is defined. A rank
-// that has no broker has its state only as long as it is in the inventory.
+// A State has the states of execution targets of hosts. In a Flux instance a target is the rank of a broker,
+// may be drained or online without being in the inventory, and keeps its state whatever inventory is defined.
+// A rank that has no broker has its state only as long as it is in the inventory.
 //
-// An import and the mirror of an enclosing instance have fold_inventory() and fold_states() alone, as their
+// An import and the mirror of an enclosing instance use fold_inventory() and fold_states() alone, as their
 // ranks are those of another log.
 #pragma once
 
@@ -33,12 +33,12 @@ struct TargetStates {
   DrainTable drains;
   text::IdSet online;
   text::IdSet torpid;
-  /// Drains that begin later; the timestamp is their beginning.
+  /// Drains that begin later; the timestamp of an entry is the beginning.
   DrainTable scheduled = {};
 };
 
-/// The changes of an event in the table of drains: targets whose entry has changed, and targets that are no
-/// longer drained; and the same in the table of scheduled drains.
+/// Changes of an event in the drains: targets whose entry has changed, and targets that are no longer
+/// drained. The same for the scheduled drains.
 struct DrainChanges {
   std::vector<DrainGroup> drained;
   text::IdSet undrained;
@@ -49,7 +49,7 @@ struct DrainChanges {
 /// A drain of a target that is known by its name alone.
 struct RecordedDrain {
   TargetName target;
-  /// For a scheduled drain, when it begins.
+  /// The time of the drain; for a scheduled drain, the time when it begins.
   WallTime timestamp{};
   std::optional<std::string> reason;
   std::optional<Actor> by = std::nullopt;
@@ -63,12 +63,12 @@ struct RecordedProperty {
   bool present = true;
 };
 
-/// States of targets that the inventory lacks, or the instance: they wait for their hosts.
+/// States of targets that are not in the inventory, or not in the instance: they wait for their hosts.
 struct AbsentStates {
   std::vector<RecordedDrain> drains = {};
   std::vector<RecordedDrain> scheduled = {};
   std::vector<RecordedProperty> properties = {};
-  /// Targets that left for good.
+  /// Targets that left for good, and must not come back with their hosts.
   std::vector<TargetName> shrunk = {};
 };
 
@@ -76,32 +76,32 @@ struct AbsentStates {
 struct RunTimeExpiration {
   WallTime value{};
   WallTime configured{};
-  /// The timestamp of the event that set it.
+  /// The timestamp of the event that set the expiration.
   WallTime timestamp{};
 };
 
 /// An inventory that no configuration names, as it was discovered or loaded (resource.reload with a path),
-/// without changes of run time. For targets of brokers any inventory.
+/// without changes at run time. For targets of brokers, any inventory.
 struct KeptInventory {
   DefineMethod method = DefineMethod::dynamic_discovery;
-  /// Null if there was none.
+  /// The inventory; null if none is kept.
   std::shared_ptr<const rset::ResourceSet> resources;
-  /// For a loaded one, the R of the configuration (ResourceSet::encode()) that it replaced: as long as the
-  /// configuration still says this, the loaded R is in force. Nothing where no R was configured.
+  /// For a loaded inventory, the R of the configuration (ResourceSet::encode()) that it replaced: as long as
+  /// the configuration still has this R, the loaded one is in force. Unset if no R was configured.
   std::optional<std::string> replaced;
 };
 
-/// Properties that are there and not in the configuration, and the reverse.
+/// Properties that targets have and the configuration does not, and the reverse.
 struct PropertyChanges {
   rset::ResourceSet::Properties added;
   rset::ResourceSet::Properties removed;
 };
 
-/// The targets of an instance with these brokers and inventory (Module::addressable()).
+/// Returns the targets of an instance with these brokers and this inventory (Module::addressable()).
 [[nodiscard]] rset::ResourceSet targets_of_brokers(const text::Hostlist& brokers,
                                                    const rset::ResourceSet& inventory);
 
-/// Changes that one event caused: for schedulers, for consumers, and for counts.
+/// Changes that one event caused, for schedulers, consumers and counts.
 struct Outcome : DrainChanges {
   Delta delta;
   LedgerChanges ledger;
@@ -111,31 +111,32 @@ struct State {
   /// Whether the inventory is known, and how it became known.
   bool defined = false;
   DefineMethod method = DefineMethod::configuration;
-  /// All targets, excluded ones too, without those that left for good.
+  /// All targets, including excluded ones, without those that left for good.
   rset::ResourceSet inventory;
-  /// The inventory that a restart should find, where brokers are lost: with their targets, and with the
-  /// changes of run time that `inventory` has.
+  /// The inventory that a restart should find while brokers are lost: it has their targets, and the changes
+  /// at run time that `inventory` has. Unset if no broker is lost.
   std::optional<rset::ResourceSet> with_lost;
-  /// The inventory before changes of run time. It has the targets that left for good, since they count in the
+  /// The inventory before changes at run time. It has the targets that left for good, since they count in the
   /// names of the others.
   rset::ResourceSet configured;
   KeptInventory kept_inventory;
   std::optional<RunTimeExpiration> expiration;
-  /// As DefineEvent has them.
+  /// Properties that were added at run time (DefineEvent::kept_properties).
   rset::ResourceSet::Properties kept_properties;
-  /// Targets of the inventory; with brokers also others.
+  /// Excluded targets of the inventory; with brokers also others.
   text::IdSet exclude;
   /// Targets that left for good and will return (UnshrinkEvent).
   text::IdSet returning;
-  /// The host of each broker, by rank; empty where targets are no ranks of brokers.
+  /// The host of each broker, by rank; empty if targets are not ranks of brokers.
   text::Hostlist brokers;
-  /// With brokers, these and the ranks of the inventory above theirs; each has one core. Otherwise empty.
+  /// With brokers: the targets of the brokers and of the inventory's ranks above theirs, with one core each.
+  /// Empty otherwise.
   rset::ResourceSet of_brokers;
   TargetStates targets;
-  /// The targets that are up: of the inventory, online, neither excluded, drained nor torpid. None from a
+  /// The targets that are up: in the inventory, online, neither excluded, drained nor torpid. None from a
   /// restart to the definition that follows it.
   text::IdSet available;
-  /// By ranks of `configured`.
+  /// The allocations, by ranks of `configured`.
   Ledger ledger;
   AbsentStates absent;
 
@@ -151,24 +152,25 @@ struct State {
   /// The targets of `configured` that left for good and are not back yet. With brokers such targets are only
   /// lost, and not counted.
   [[nodiscard]] text::IdSet shrunk() const;
-  /// How the properties of the recorded inventory differ from the configured ones.
+  /// Compares the properties of the recorded inventory with the configured ones.
   [[nodiscard]] PropertyChanges property_changes() const;
-  /// Properties that were added at run time, also where they are configured by now, and configured ones that
-  /// were removed; of targets in the inventory.
+  /// Properties of targets in the inventory that were added at run time, even if they are configured by now,
+  /// and configured ones that were removed.
   [[nodiscard]] PropertyChanges run_time_properties() const;
-  /// The states of all targets by name, absent or not.
+  /// Returns the states of all targets by name, of absent ones too.
   [[nodiscard]] AbsentStates by_name() const;
-  /// The names of the targets that left for good, absent or not, without those that will return.
+  /// Returns the names of the targets that left for good, of absent ones too, without those that will return.
   [[nodiscard]] std::vector<TargetName> shrunk_names() const;
-  /// The targets with an allocation, of the inventory.
+  /// The targets of the inventory that have an allocation.
   [[nodiscard]] text::IdSet allocated() const { return ledger.ranks() & inventory.ranks(); }
-  /// The names of these ranks.
+  /// Returns the names of the targets with these ranks.
   [[nodiscard]] TargetNames names(const text::IdSet& ranks) const {
     return names_of(ranks, has_brokers() ? of_brokers : configured);
   }
 };
 
-/// Throws Error EINVAL unless this can be the next event: for an event that was read, before it is applied.
+/// Throws Error EINVAL if this cannot be the next event. To be called for an event that was read, before
+/// apply().
 void require_next(const State& state, const EventBody& event);
 
 /// Applies the next event of the log. An event is complete: nothing else changes a State.
@@ -179,12 +181,13 @@ void fold_inventory(const EventBody& event, rset::ResourceSet& inventory);
 void fold_inventory(const DefineEvent& event, rset::ResourceSet& inventory);
 void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
 
-/// Applies an event to states of targets. A restart drops the drains of targets that it does not name; a
-/// target that leaves for good has no state any more, one whose broker is lost keeps it. A definition changes
-/// nothing: where it renumbers or removes targets, their owner moves or drops the states.
+/// Applies an event to states of targets. A restart drops the drains of targets that it does not name. A
+/// target that leaves for good has no state any more; one whose broker is lost keeps it. A definition changes
+/// nothing: if it renumbers or removes targets, the owner of the states moves or drops them.
 DrainChanges fold_states(const Event& event, TargetStates& states);
 
-/// The states of targets that are in another inventory as well, by the ranks that they have there.
+/// Returns the states of those targets that are in another inventory as well, by the ranks that they have
+/// there.
 [[nodiscard]] TargetStates renumbered(const TargetStates& states, const RankMap& map);
 
 }  // namespace resourced::module

@@ -10,7 +10,7 @@ using text::IdSet;
 
 namespace {
 
-// The targets whose states an event changes. A start and a definition may change those of all.
+// The targets whose states an event changes. A restart and a definition may change the states of all.
 struct Concerned {
   IdSet operator()(const UpdateEvent& event) const { return event.shrink | property_targets(event); }
   IdSet operator()(const DrainEvent& event) const { return event.ranks; }
@@ -48,7 +48,7 @@ bool begins_anew(const Event& event) {
   return std::holds_alternative<RestartEvent>(event.body) || std::holds_alternative<DefineEvent>(event.body);
 }
 
-// The text of a reason is a name here: long ones are cut, and the time of a silence is left out.
+// The text of a reason serves as a name: a long one is cut, and the time of a silence is left out.
 std::string reason_name(const DrainTable::Key& drain) {
   constexpr std::string_view silence = "lost: silent";
   constexpr std::size_t most_bytes = 200;
@@ -114,7 +114,7 @@ void UsageMeter::finish(WallTime at) {
 }
 
 UsageMeter::Tables UsageMeter::take() {
-  // A drain that was ended at the time at which it began has no time.
+  // A drain that ended at the time at which it began has no time.
   const auto tidy = [](UsageGroup& group) {
     std::erase_if(group.causes, [](const auto& entry) { return entry.second == Usage{}; });
   };
@@ -129,7 +129,7 @@ UsageMeter::Tables UsageMeter::take() {
 
 void UsageMeter::advance(Micros time) {
   if (time <= now_) return;
-  // The states of a Flux instance are not in the log.
+  // Times of a Flux instance are not counted, as its states are in its own log.
   if (time - now_ > longest_gap || states_.has_brokers()) {
     close_all();
     return skip(time);
@@ -143,7 +143,7 @@ void UsageMeter::advance(Micros time) {
   now_ = time;
 }
 
-// There may be hundreds of months between, of which nothing but this is counted.
+// Counts the time as missing. It may have hundreds of months, in which nothing else is counted.
 void UsageMeter::skip(Micros time) {
   if (time <= now_) return;
   const Month before = month_;

@@ -20,7 +20,7 @@ namespace resourced::module {
 
 class UsageMeter {
  public:
-  /// What is told apart besides all targets together.
+  /// The groups that are counted besides all targets together.
   struct By {
     bool hosts = false;
     bool properties = false;
@@ -28,16 +28,17 @@ class UsageMeter {
     bool months = false;
   };
   using Tables = std::map<Month, UsageTable>;
-  /// A clock that was wrong, and then set, makes a longer time between two events. It is not counted.
+  /// The longest time between two events that is counted. A longer one comes from a clock that was wrong, and
+  /// then set.
   static constexpr Micros longest_gap = Micros{2} * 366 * 24 * 3600 * 1'000'000;
 
   UsageMeter(State states, WallTime at, By by);
 
-  /// The next event of the log. Returns how many sums of targets it was looked up for. Events at one time
-  /// count as one change: a target that goes down and comes up again at the same time had no outage. Throws Error EINVAL
-  /// as require_next() does.
+  /// Adds the next event of the log. Returns the number of sums of targets that were looked up for it. Events
+  /// at one time count as one change: a target that goes down and comes up again at the same time had no
+  /// outage. Throws Error EINVAL as require_next() does.
   std::size_t add(const Event& event);
-  /// Goes on with another state, where the log cannot be read.
+  /// Goes on with another state, after a part of the log that cannot be read.
   void adopt(State states);
   /// Goes on at a later time, and counts the time in between as missing.
   void skip_to(WallTime at);
@@ -45,13 +46,13 @@ class UsageMeter {
   void finish(WallTime at);
 
   [[nodiscard]] const State& states() const noexcept { return states_; }
-  /// Up to when it has counted: the last event, or what finish() named.
+  /// The time up to which it has counted: that of the last event, or the one that finish() named.
   [[nodiscard]] WallTime now() const noexcept { return from_micros(now_); }
-  /// The sums, without months in which nothing was counted. To be called once, after finish().
+  /// Returns the sums, without months in which nothing was counted. To be called once, after finish().
   [[nodiscard]] Tables take();
 
  private:
-  // States are flags.
+  // States of a target, as bits.
   enum Flag : std::uint8_t {
     up = 1,
     allocated = 2,
@@ -62,13 +63,13 @@ class UsageMeter {
   };
 
   struct Target {
-    /// Counted up to here.
+    /// The time up to which the target was counted.
     Micros since = 0;
     std::uint8_t flags = 0;
-    /// Whether it was up before the time of its last change.
+    /// Whether the target was up before the time of its last change.
     bool was_up = false;
     Micros changed = 0;
-    /// Why it is unavailable; null while it is not.
+    /// Why the target is unavailable; null while it is available.
     const Cause* cause = nullptr;
     /// The outage that was counted at `changed`.
     const Cause* counted = nullptr;
@@ -101,7 +102,7 @@ class UsageMeter {
   UsageTable* table_ = nullptr;
   std::set<Cause> causes_;
   std::unordered_map<text::IdSet::Id, Target> targets_;
-  /// How many allocations a rank has.
+  /// The number of allocations on a rank.
   std::unordered_map<text::IdSet::Id, std::int64_t> allocations_;
 };
 

@@ -120,8 +120,8 @@ text::Hostlist Attachment::hosts() const {
   return welcome_.hosts.select(IdSet::range(0, static_cast<IdSet::Id>(count - 1)));
 }
 
-// Recalls the state of the service. One that has served the instance before may have later changes than the
-// KVS, made while no broker was running.
+// Recalls the state of the service. A service that has served the instance before may have later changes than
+// the KVS, which were made while no broker was running.
 void Attachment::recall() {
   const module::Module& known = module();
   if (!known.has_brokers()) return;
@@ -146,7 +146,7 @@ void Attachment::recall() {
 
 void Attachment::begin_brokers() {
   torpid_ = beginning_.torpid;
-  // Do this before any target comes online, because the scheduler's jobs run there.
+  // End the streams before any target comes online, because the jobs of the instance's scheduler run there.
   if (channel_.has_resumed(acquire_topic)) end_schedulers(taken);
   if (has_same_brokers_) return set_online(beginning_.online | beginning_.forced_online);
   if (module().has_brokers()) end_schedulers("the Flux instance has other brokers than before");

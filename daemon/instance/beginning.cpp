@@ -185,7 +185,7 @@ class Starter {
       beginning.online = members(channel_.await(*beginning.online_stream));
       beginning.torpid_stream =
           channel_.ask("groups.get", {{"name", "broker.torpid"}}, Channel::nearest(), proto::flag::streaming);
-      // Wait for this, so that no scheduler gets such a rank as up when this program is restarted.
+      // Wait for the torpid ranks, so that no scheduler gets one as up when this program is restarted.
       beginning.torpid = members(channel_.await(*beginning.torpid_stream));
     }
   }

@@ -29,7 +29,7 @@ inline constexpr std::size_t most_values = std::size_t{1} << 24U;
 struct Found {
   rset::ResourceSet resources;
   module::DefineMethod method = module::DefineMethod::configuration;
-  /// Whether it is that of the KVS, with the changes of run time.
+  /// Whether R is that of the KVS, with the changes at run time.
   bool is_recorded = false;
 };
 

@@ -133,7 +133,7 @@ void Broker::read() {
   try {
     read_some();
   } catch (const Error& error) {
-    // The rest of its bytes cannot be read.
+    // The bytes that follow cannot be read either.
     os::log_error("the link of the keeper: {}", error.what());
     listeners_.over();
   }

@@ -17,8 +17,8 @@ using transport::SendResult;
 
 namespace {
 
-/// The text of the only refusal with EPROTO that has one in Flux's own module: that of a number in a readable
-/// payload.
+/// The text of the refusal of a number in a readable payload. It is the only refusal with EPROTO to which
+/// Flux's own module adds a text.
 constexpr std::string_view out_of_range = "up value is out of range";
 
 /// Whether a response is the refusal of a payload that cannot be read.
@@ -26,8 +26,8 @@ bool is_malformed(const Message& response) {
   return response.errnum() == EPROTO && response.text() != out_of_range;
 }
 
-// Removes the text of such a refusal, because Flux's own module sends none: its clients show the text of the
-// errno, which scripts look for.
+// Removes the text from the refusal of a payload that cannot be read. Flux's own module sends none: its
+// clients show the text of the errno, which scripts look for.
 Message as_flux_says(Message response) {
   response.payload = nullptr;
   response.flags &= static_cast<std::uint8_t>(~proto::flag::payload);
@@ -45,11 +45,11 @@ std::string ChannelTransport::origin(const Message& request) {
 }
 
 void ChannelTransport::take(Message request, const std::string& mark) {
-  // Ignore a request without a sender: the broker names that of each request.
+  // Ignore a request without a sender: the broker names the sender of each request.
   if (!reads_ || request.userid == proto::userid_unknown) return;
   if (proto::is_disconnect(request.topic)) return disconnect(request);
-  // A request without any role has no right. The service takes it for one without credentials, with those of
-  // the channel's owner, so it gets a role without rights.
+  // A request without any role has no right. The service would take it for a request without credentials,
+  // which has those of the channel's owner, so it gets a role without rights.
   const bool has_no_role = request.rolemask == proto::role::none;
   if (has_no_role) request.rolemask = proto::role::local;
   const auto [sender, is_new] = senders_.try_emplace({origin(request), request.userid, has_no_role});

@@ -29,7 +29,7 @@ class ChannelTransport final : public transport::Transport {
     std::function<bool(proto::ClientId)> is_idle;
     /// Takes the request of a stream that an earlier process has served.
     std::function<void(proto::ClientId, const proto::Message&, const service::Service::Position&)> resume;
-    /// Passed to Positions.
+    /// Whether the service's log keeps all events, for Positions.
     bool keeps_all = false;
   };
   /// Makes the transport; `owner` is the user of the instance.
@@ -53,12 +53,12 @@ class ChannelTransport final : public transport::Transport {
  private:
   static constexpr std::size_t least_senders = 1024;
 
-  /// Identifies a sender. The origin alone does not: a user chooses the first route of what a program sends
-  /// for others.
+  /// Identifies a sender. The origin alone is not enough: a user chooses the first route of messages that a
+  /// program sends for others.
   struct Name {
     std::string origin;
     std::uint32_t userid = proto::userid_unknown;
-    /// Whether its requests have the rolemask 0, which the responses to them must have, too.
+    /// Whether the sender's requests have the rolemask 0, which the responses to them must have, too.
     bool has_no_role = false;
     auto operator<=>(const Name&) const = default;
   };

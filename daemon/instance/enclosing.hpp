@@ -27,8 +27,8 @@ class Enclosing {
   /// Error.
   [[nodiscard]] rset::ResourceSet read(bool watches);
 
-  /// Calls `changed` in the loop with each new expiration from here on, if read() has requested changes. They
-  /// are requested again, with growing pauses, when the connection or the stream ends.
+  /// Calls `changed` in the loop with each new expiration from here on, if read() has requested changes. The
+  /// changes are requested again, with growing pauses, when the connection or the stream ends.
   void follow(boost::asio::io_context& loop, std::function<void(WallTime)> changed);
 
  private:
@@ -52,9 +52,10 @@ class Enclosing {
   client::Milliseconds pause_ = first_pause;
 };
 
-/// Returns the R of a job in the ranks of the instance that it is: in the order of its brokers if each has a
-/// different host, otherwise in the order of R. Its cores are numbered from 0, as in the topologies that its
-/// brokers see, which are restricted to the cores of the job. Nothing if R has another number of ranks.
+/// Returns the R of a job in the ranks of the instance that runs as this job: in the order of its brokers if
+/// each has a different host, otherwise in the order of R. Cores are numbered from 0, as in the topologies
+/// that its brokers see, which are restricted to the cores of the job. Nothing if R has another number of
+/// ranks.
 [[nodiscard]] std::optional<rset::ResourceSet> in_ranks_of(const rset::ResourceSet& allocated,
                                                            const text::Hostlist& brokers);
 

@@ -116,7 +116,7 @@ struct Host::Guest {
   std::optional<Attachment> attachment;
   /// Whether the KVS has the state as of the attachment.
   bool is_copied = false;
-  /// The function that follows the last commit to the KVS once the store has this event, too.
+  /// A function to call after the last commit to the KVS, once the store has this event, too.
   std::optional<std::pair<log::Sequence, std::function<void()>>> finished;
 };
 
@@ -248,8 +248,8 @@ void Host::load(const rset::ResourceSet& resources, bool force, const std::optio
   guest_->attachment->load(resources, force, by);
 }
 
-// Detaches the instance: without its copy the KVS would mislead its readers. The keeper attaches again, and
-// the copy is made again.
+// Detaches the instance: without its copy of the state, the KVS would mislead its readers. The keeper
+// attaches again, and a new copy is made.
 void Host::fail(const Error& error) {
   os::log_error("detaching the Flux instance: {}", error.what());
   leave();

@@ -116,7 +116,7 @@ class Instance final : private service::Program {
   }
 
   Channel& channel_;
-  // Declared before the objects that use it.
+  // The loop is declared before the objects that use it.
   asio::io_context loop_{1};
   KvsLog log_;
   service::Service service_;

@@ -56,8 +56,8 @@ std::uint64_t JobInquiry::follow() {
   return followed_;
 }
 
-// Waits for the scheduler. One that has not yet read that a target is drained may still give it to a job. Its
-// answer to any later request reaches the job manager after that job.
+// Waits for an answer of the scheduler. A scheduler that has not read yet that a target is drained may still
+// give it to a job. Its answer to any later request reaches the job manager after that job.
 void JobInquiry::settle() {
   is_settling_ = true;
   broker_.call("sched.ping", nullptr, Broker::Channel::leader(),
@@ -117,7 +117,7 @@ void JobInquiry::on_freed(const Message& answer) {
     freed_.reset();
     callbacks_.warn(fmt::format("module.trace: {}: resource.wait does not see the end of housekeeping",
                                 proto::response_error(answer).what()));
-    // Earlier events were left to the trace.
+    // Free events were ignored while the trace was open, so ask again.
     ask_anew();
     return;
   }
@@ -132,7 +132,7 @@ void JobInquiry::on_freed(const Message& answer) {
 }
 
 // Forgets the requests of a client. The transport gets them only when the job manager has answered, and would
-// keep a client for ever whose end came before that.
+// keep a client for ever that has ended before that.
 void JobInquiry::forget(const Message& disconnect) {
   const auto has_left = [&](const Message& request) {
     return ChannelTransport::may_disconnect(disconnect, request);

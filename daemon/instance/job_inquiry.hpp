@@ -83,7 +83,7 @@ class JobInquiry final : public service::JobManager {
   /// Requests for which the job manager has answered, and the error if the answer cannot be used.
   std::deque<proto::Message> answered_;
   std::optional<Error> failure_;
-  /// Null after the end.
+  /// Null after end(), so that posted functions do nothing.
   std::shared_ptr<int> is_alive_ = std::make_shared<int>();
 };
 

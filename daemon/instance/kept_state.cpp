@@ -60,9 +60,9 @@ Entry read_entry(std::string_view line) {
     std::string name = object.at("name").get<std::string>();
     if (timestamp > 0) return {wall_time(timestamp), std::move(name), std::move(object)};
   } catch (const Error&) {
-    // Refused below.
+    // An entry that cannot be read is refused below.
   } catch (const json::exception&) {
-    // Refused below.
+    // An entry with values of other types is refused below.
   }
   throw Error(EINVAL, "resource.eventlog: decode error");
 }

@@ -63,7 +63,7 @@ class KvsLog final : public log::EventLog {
   };
   /// The state of an earlier process of the same module.
   struct Predecessor {
-    /// Whether its readers continue here (EventFilter::resumes).
+    /// Whether readers of the earlier process continue here (EventFilter::resumes).
     bool has_readers = false;
     /// Whether the KVS has its definition of the resources: then the first one of this process is not written
     /// again.

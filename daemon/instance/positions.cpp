@@ -33,8 +33,8 @@ void advance(SchedulerPosition& position, const module::Delta& delta) {
   module::merge_properties(delta.property_remove, position.properties.removed, position.properties.added);
 }
 
-/// Whether the log keeps such events: a process that replaces this one knows no others. A truncate represents
-/// removed events, and is in no log.
+/// Whether the log keeps events of this name: a process that replaces this one knows no others. A truncate
+/// represents removed events, and is in no log.
 bool is_kept(std::string_view name, bool keeps_all) {
   if (keeps_all) return name != "truncate";
   return name == "drain" || name == "undrain" || name == "resource-update";
@@ -46,7 +46,7 @@ bool is_kept(std::string_view name, bool keeps_all) {
 void advance(JournalPosition& position, std::string_view batch, bool keeps_all) {
   constexpr std::string_view begin = R"({"timestamp":)";
   constexpr std::string_view middle = R"(,"name":")";
-  // R follows the events.
+  // Leave out R, which follows the events.
   batch = batch.substr(0, batch.find(R"(],"R":)"));
   bool has_events = false;
   for (std::size_t at = 0; (at = batch.find(begin, at)) != std::string_view::npos;) {

@@ -1,5 +1,6 @@
 // A 64-bit checksum of the values of a row (FNV-1a, with the finalizer of SplitMix64): finds damage, and is
-// no defence against forgery. What it returns is stored, so it never changes; docs/store.md describes it.
+// no defence against forgery. Checksums are stored, so the algorithm never changes; docs/store.md describes
+// it.
 #pragma once
 
 #include <bit>
@@ -31,7 +32,8 @@ class Checksum {
     return *this;
   }
 
-  /// As SQLite stores it. Never 0, which marks a row without a checksum.
+  /// The checksum as the signed number that SQLite stores. Never 0, so that the 0 of a missing row does not
+  /// match.
   [[nodiscard]] std::int64_t value() const noexcept {
     std::uint64_t mixed = state_.value();
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
@@ -42,7 +44,7 @@ class Checksum {
 
  private:
   void tag(char byte) noexcept { state_.add(static_cast<unsigned char>(byte)); }
-  // Least significant byte first, whatever the machine.
+  // Adds the bytes of a number, the least significant first on every machine.
   Checksum& number(std::uint64_t value) noexcept {
     for (int i = 0; i < 8; ++i, value >>= 8) tag(static_cast<char>(value & 0xff));
     return *this;

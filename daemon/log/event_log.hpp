@@ -26,17 +26,18 @@ namespace resourced::daemon::log {
 // Targets that a request for the journal names. The reading thread of the store looks them up, since a text
 // of some hundred thousand bytes takes milliseconds.
 
-/// Targets that a user names: ranks of the inventory, or hosts, also hosts that have left it. Throws Error
-/// EINVAL as parse_known_targets() does.
+/// Parses targets that a user names: ranks of the inventory, or hosts, including hosts that have left it.
+/// Throws Error EINVAL as parse_known_targets() does.
 [[nodiscard]] EventTargets event_targets(std::string_view text,
                                          std::shared_ptr<const rset::ResourceSet> inventory);
 
-/// The bytes that the filters of one follower take. Atomic, as the loop and the reading thread change it.
+/// Memory of the filters of one follower of the journal, in bytes. Atomic: the loop and the reading thread
+/// change it.
 using FilterBytes = std::atomic<std::size_t>;
 
 class NamedTargets {
  public:
-  /// Bytes besides the text: the set of ranks, and the object itself.
+  /// Bytes that an object counts beside its text: the set of ranks, and the object itself.
   static constexpr std::size_t envelope = 4096;
 
   /// Adds the bytes of this object to `taken` for as long as it lives.
@@ -54,8 +55,8 @@ class NamedTargets {
 
   /// Looks the targets up and drops the text; later calls do nothing. All calls come from one thread.
   void find();
-  /// The targets, or the error of a text that was refused. To be called only after find() has returned, from
-  /// any thread that has been told so. targets() requires that there is no error.
+  /// The targets, or the error of a text that was refused. Valid once find() has returned, on any thread that
+  /// was told so. targets() requires that refusal() is empty.
   [[nodiscard]] const EventTargets& targets() const { return *targets_; }
   [[nodiscard]] const std::optional<Error>& refusal() const noexcept { return refusal_; }
 
@@ -79,59 +80,61 @@ class EventLog {
   EventLog(EventLog&&) = delete;
   EventLog& operator=(EventLog&&) = delete;
 
-  /// The last event that is durable, 0 in an empty log.
+  /// The sequence of the last event that is durable, 0 in an empty log.
   [[nodiscard]] virtual Sequence last_sequence() const noexcept = 0;
   /// Whether events keep their sequences over all processes that serve the log, so that a client may name an
   /// event by its sequence.
   [[nodiscard]] virtual bool is_numbered() const noexcept = 0;
-  /// The timestamp of that event, or if it is damaged, of the last event that
-  /// is whole. 0 in an empty log.
+  /// The timestamp of the last event that is durable, or if it is damaged, of the last event that is whole. 0
+  /// in an empty log.
   [[nodiscard]] virtual WallTime last_timestamp() const noexcept = 0;
 
-  /// Queues a record. Sequences come in order without gaps. The loop calls Service::on_committed() once the
-  /// record is durable.
+  /// Queues a record, whose sequence follows that of the record before. The loop calls
+  /// Service::on_committed() once the record is durable.
   virtual void append(Record record) = 0;
-  /// The same, for records of which a crash may leave all or none.
+  /// Queues records of which a crash may leave all or none.
   virtual void append_all(std::vector<Record> records) {
     for (Record& record : records) append(std::move(record));
   }
 
-  /// Queues a question to the log, in order. The loop calls `answer`, never from within this call. The
-  /// targets of a filter must have been looked up before it is used.
+  /// Questions to the log are answered in order. The loop calls `answer`, never from within these calls. The
+  /// targets of a filter must have been looked up (find_targets) before it is used.
   virtual void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) = 0;
   virtual void find_start(const EventFilter& filter, std::size_t most,
                           std::function<void(HistoryStart)> answer) = 0;
   virtual void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                          std::function<void(HistoryPage)> answer) = 0;
 
-  /// A question about the past: the state at a time, rendered by the thread that found it, which passes the
-  /// last event that the state has.
+  /// Renders the state at a time in the past. Called by the thread that found the state, with the last event
+  /// that the state has.
   using Render = std::function<std::string(const module::State&, Sequence)>;
   struct Past {
     std::string text;
-    /// ENODATA: the log does not go back so far. ENOSYS: this log keeps no states.
+    /// Why there is no text. ENODATA: the log does not go back so far. ENOSYS: this log keeps no states.
     std::optional<Error> failure;
-    /// The event that was passed to the Render; 0 in a report.
+    /// The last event of the rendered state; 0 in a report.
     Sequence sequence = 0;
   };
   struct PastQuestion {
     WallTime at{};
-    /// Set once nobody waits for the answer any more, which then comes without the work.
+    /// Set once nobody waits for the answer any more: the question then ends with ECANCELED, without the
+    /// work.
     std::shared_ptr<const std::atomic<bool>> is_abandoned;
   };
-  /// The state after all events up to this time; of the end of the log for a later one.
+  /// Reads the state after all events up to `question.at`. A time after the last event gives the state after
+  /// that event.
   virtual void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) = 0;
-  /// A report of the times of targets by state, rendered by the thread that made it.
+  /// Asks for a report of the times of targets by state, rendered by the thread that made it.
   struct UsageQuestion {
     WallTime since{};
     WallTime until{};
     module::UsageMeter::By by{};
-    /// As in PastQuestion.
+    /// Same as PastQuestion::is_abandoned.
     std::shared_ptr<const std::atomic<bool>> is_abandoned;
   };
   using RenderUsage = std::function<std::string(const module::UsageReport&)>;
   virtual void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) = 0;
-  /// The log has no other way to the present states than a snapshot beside the next record.
+  /// Whether the next record must bring a snapshot, as the log leads to no present state without one.
   [[nodiscard]] virtual bool wants_snapshot() const noexcept { return false; }
 
   struct Counters {

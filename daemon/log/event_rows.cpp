@@ -73,8 +73,8 @@ EventRows::EventRows(Database& database, HostIds& hosts, Sequence last, Sequence
   ledger_ = ledger;
 }
 
-// Events after the last whole one count as others than records of the ledger, so that no reader passes over
-// them.
+// Reads the number of records of the ledger from the last undamaged event. Damaged events after it count as
+// events of other kinds, so that no reader passes over them.
 void EventRows::resume_ledger(Sequence last) {
   for (Sequence back = 0; back < block_size && back < last; ++back) {
     const auto sequence = static_cast<std::int64_t>(last - back);
@@ -101,8 +101,8 @@ void EventRows::resume(Sequence last) {
       *block_hosts_ |= text::IdSet::parse(text.hosts);
     }
   } catch (const Error&) {
-    // A damaged row. The block gets no row of its own then, so readers look at each of its events and report
-    // it.
+    // A row is damaged. The block gets no row of its own then, so readers look at each of its events and
+    // report the damage.
     read_hosts_.reset();
     block_hosts_.reset();
   }

@@ -22,23 +22,23 @@ struct EventRow {
   std::string_view name;
   std::string_view text;
   std::optional<std::string_view> rest;
-  /// An idset of host ids.
+  /// The hosts of the event: an idset of ids in known_host.
   std::string_view hosts;
-  /// The document with the R of a resource-define, if it is known.
+  /// The name of the document with the R of a resource-define; none if R is not known.
   std::optional<std::string_view> resources;
-  /// How many of the events up to this one are records of the ledger. A reader who does not want those finds
-  /// the next other event by a search for the first smaller difference to the sequence.
+  /// Number of records of the ledger among the events up to this one. A reader that passes over them searches
+  /// for the first event with a larger difference between `sequence` and `ledger`.
   Sequence ledger = 0;
 
   [[nodiscard]] std::int64_t sum() const noexcept;
 };
 
-/// Adds a document with its name, text and the last event that needs it.
+/// SQL that adds a document: its name, its text, and the last event that needs it.
 inline constexpr const char* put_document =
     "INSERT INTO document(name, text, last) VALUES (?, ?, ?) "
     "ON CONFLICT (name) DO UPDATE SET last = max(last, excluded.last)";
 
-/// The columns of an event, in the order that EventText reads.
+/// The columns of `event`, in the order in which EventText reads them.
 inline constexpr const char* event_columns =
     "sequence, timestamp, name, text, rest, hosts, resources, ledger, sum";
 
@@ -47,7 +47,7 @@ struct EventText {
   /// `row` selects event_columns.
   explicit EventText(const Statement& row);
   [[nodiscard]] EventRow row(const Statement& from) const;
-  /// Whether the row has its checksum.
+  /// Whether the row matches its checksum.
   [[nodiscard]] bool is_whole(const Statement& from) const;
 
   std::string name;
@@ -68,9 +68,9 @@ inline constexpr Sequence block_size = 256;
 /// transaction the object must not be used any more.
 class EventRows {
  public:
-  /// Continues after `last`, the last event in the store. `hosts` has the known hosts.
+  /// Continues after `last`, the last event in the store. `hosts` has all hosts of the store.
   EventRows(Database& database, HostIds& hosts, Sequence last);
-  /// Begins an empty store after an event, with so many records of the ledger up to it.
+  /// Begins an empty store after event `last`, up to which there were `ledger` records of the ledger.
   EventRows(Database& database, HostIds& hosts, Sequence last, Sequence ledger);
 
   void write(const Record& record);
@@ -86,10 +86,10 @@ class EventRows {
   Statement insert_block_;
   Statement put_document_;
   Statement read_hosts_;
-  /// As in the row of the last event.
+  /// EventRow::ledger of the last event.
   Sequence ledger_ = 0;
   std::int64_t block_ = 0;
-  /// The hosts of the open block; nothing if a row of the block is damaged.
+  /// The hosts of the open block; unset if a row of the block is damaged.
   std::optional<text::IdSet> block_hosts_ = text::IdSet{};
 };
 

@@ -11,7 +11,7 @@ void HostIds::add(std::string_view host) {
 
 HostIds::Numbered HostIds::number(const text::Hostlist& hosts) {
   Numbered numbered;
-  // Sorted below: an IdSet is built fast from ids in ascending order.
+  // The ids are sorted below, as an IdSet is built fast from ids in ascending order.
   std::vector<Id> ids;
   ids.reserve(hosts.size());
   const std::lock_guard lock(mutex_);

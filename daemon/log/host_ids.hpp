@@ -21,7 +21,7 @@ class HostIds {
  public:
   using Id = text::IdSet::Id;
 
-  /// Adds a host that the store has. Ids are given in order from 0.
+  /// Adds a host that was read from the store. Ids are given in order from 0.
   void add(std::string_view host);
 
   struct Numbered {
@@ -29,11 +29,11 @@ class HostIds {
     /// New hosts, in the order of their ids, which follow all earlier ones.
     std::vector<std::string> added;
   };
-  /// The numbers of hosts. New hosts get a number.
+  /// Returns the numbers of hosts, and gives new hosts a number.
   [[nodiscard]] Numbered number(const text::Hostlist& hosts);
 
   [[nodiscard]] std::optional<Id> find(std::string_view host) const;
-  /// The numbers of those hosts that have one.
+  /// Returns the numbers of those hosts that have one.
   [[nodiscard]] text::IdSet find(const text::Hostlist& hosts) const;
   [[nodiscard]] std::size_t size() const;
 

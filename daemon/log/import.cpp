@@ -26,7 +26,7 @@
 namespace resourced::daemon::log {
 namespace {
 
-// A journal response has its events in an array in an object.
+// The depth that a line may have: a journal response nests its events in an array in an object.
 constexpr std::size_t max_depth = proto::max_json_depth - 2;
 
 // Reads lines, and keeps at most max_line bytes of each.
@@ -34,7 +34,7 @@ class Lines {
  public:
   Lines(std::istream& input, std::size_t max_line) : input_(input), buffer_(max_line + 2, '\0') {}
 
-  // Nothing at the end.
+  // Returns the next line; nothing at the end of the input.
   std::optional<std::string_view> next() {
     ++number_;
     input_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
@@ -77,7 +77,6 @@ void check_nodelist(const nlohmann::json* context) {
   }
 }
 
-// The method of a resource-define.
 module::DefineMethod method_of(const nlohmann::json* context) {
   if (context == nullptr || !context->contains("method")) throw Error(EINVAL, "context.method: is missing");
   const nlohmann::json& name = context->at("method");
@@ -91,8 +90,8 @@ module::DefineMethod method_of(const nlohmann::json* context) {
 
 using Text = std::shared_ptr<const std::string>;
 
-// `resources` is R for the definitions of the log; null if it is not known, and then no journal shows them:
-// RFC 44 has R beside each.
+// Makes the record of a line, and applies its event to `state`. `resources` is R for the definitions of the
+// log. Without it (null) they are hidden, as RFC 44 has R beside each.
 Record read_line(std::string_view line, Sequence sequence, WallTime last, WallTime now, ImportedState& state,
                  const Text& resources) {
   nlohmann::json entry = read_entry(line);
@@ -127,7 +126,7 @@ void refuse_absent(const module::TargetName& target, const rset::ResourceSet& in
 }
 
 // Refuses a state that the first start after the import would refuse, and the inventory of another cluster.
-// What waited for its host at the end of the log goes on waiting.
+// Targets that the last restart of the log did not have are exempt: they go on waiting for their hosts.
 void check_start(const module::State& end, const ImportedState& state, const ImportOptions& options) {
   const rset::ResourceSet& inventory = *options.inventory;
   for (const module::RecordedDrain& drain : end.absent.drains) {

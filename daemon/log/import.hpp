@@ -20,26 +20,26 @@ struct Imported {
   std::size_t events = 0;
   /// Targets that are drained at the end of the log.
   std::size_t drained = 0;
-  /// Targets that the log names by rank alone, as Flux before 0.62 does, so that the hosts are those that
-  /// have these ranks in the configured inventory.
+  /// Targets that the log names by rank alone, as Flux before 0.62 does: their hosts are taken from the
+  /// configured inventory.
   text::IdSet assumed{};
-  /// Events with a time after ImportOptions::now, which have that time in the store.
+  /// Number of events with a time after ImportOptions::now, which is stored in place of that time.
   std::size_t ahead = 0;
 };
 
 struct ImportOptions {
-  /// The clock. Nothing has happened after it: events that say so were stamped by a clock that was wrong, and
-  /// a store that had their times would stamp all later events so, too.
+  /// The present time. The import uses it in place of later times, which come from a wrong clock: with such a
+  /// time in the store, all later events would get it too.
   WallTime now{Seconds::max()};
-  /// The configured expiration, which the log does not have; the epoch for none.
+  /// The configured expiration, which the log does not contain; the epoch for none.
   WallTime configured_expiration{};
-  /// The configured inventory, if there is one, and its partitions: a log is refused if a start with them
-  /// would refuse its state or lose a part of it. The inventory is also the R of the log's definitions, which
-  /// the log does not have.
+  /// The configured inventory (null for none) and its partitions: a log is refused if a start with them would
+  /// refuse its state or lose a part of it. The inventory is also the R of the log's definitions, as the log
+  /// does not contain R.
   std::shared_ptr<const rset::ResourceSet> inventory = nullptr;
   std::vector<module::PartitionRule> partitions = {};
-  /// The bytes that a line may have. More than any event of a real log: a nodelist of a million hosts that do
-  /// not compress is about as long.
+  /// Maximum number of bytes of a line, more than any event of a real log has: a nodelist of a million hosts
+  /// that do not compress is about as long.
   std::size_t max_line = std::size_t{16} << 20;
 };
 

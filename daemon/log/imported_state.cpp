@@ -140,7 +140,7 @@ ImportedState::Translated ImportedState::translate(const module::FreeEvent& even
   return {module::FreeEvent{}, event.nodelist};
 }
 
-// Targets that have left can be freed, so the event does not show that they are back.
+// A free may name targets that have left. Unlike other events, it does not show that they are back.
 ImportedState::Numbers ImportedState::freed_of(const Allocated& allocated,
                                                const module::FreeEvent& event) const {
   std::vector<std::string> hosts;
@@ -207,8 +207,8 @@ void ImportedState::fold_update(const UpdateEvent& event, WallTime timestamp) {
   event.shrink.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
 }
 
-// The configuration may have changed with the definition, so a change back to an earlier value no longer
-// shows that the value is the configured one.
+// The configuration may have changed with the definition. So from here on, a change back to an earlier value
+// does not show that this value is the configured one.
 void ImportedState::define(std::optional<module::DefineMethod> method) {
   for (auto& [name, overlay] : properties_) overlay.fresh.clear();
   if (method != module::DefineMethod::reload) return;
@@ -256,8 +256,8 @@ void ImportedState::take_back(const std::vector<std::string>& hosts) {
   shrunk_ -= back;
 }
 
-// Except for a free, a target that had left has no events until another R with it is loaded. That R then has
-// all targets of the host, so the event shows that none of them is gone.
+// Detects that a target which had left is back. Except for a free, it has no events until another R with it
+// is loaded. That R then has all targets of the host, so none of them is gone.
 void ImportedState::see(const TargetName& name) {
   if (reloadable_.empty()) return;
   const bool is_host_there = targets_.present().rank_of(name.host).has_value();

@@ -1,5 +1,5 @@
-// The state at the end of an event log: drained, changed and removed targets, named by host. The store
-// has it as a snapshot, since the events of another program do not lead to a State.
+// The state at the end of an imported event log: drained, changed and removed targets, named by host. The
+// store gets it as a snapshot, since the events of another program do not lead to a State.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ namespace resourced::daemon::log {
 
 class ImportedState {
  public:
-  /// An expiration in the log counts as set in place of the configured one. `configured` has the hosts of
-  /// ranks where the log does not name them; null for none.
+  /// An expiration in the log counts as set in place of `configured_expiration`. `configured` has the hosts
+  /// of ranks that the log does not name; null for none.
   explicit ImportedState(WallTime configured_expiration,
                          std::shared_ptr<const rset::ResourceSet> configured = nullptr)
       : configured_expiration_(configured_expiration), configured_(std::move(configured)) {}
@@ -40,13 +40,13 @@ class ImportedState {
   /// The state at the end, with all targets absent: a start finds them by name.
   [[nodiscard]] module::State finish() const;
 
-  /// Whether the last restart has this target; true where none tells the hosts.
+  /// Whether the last restart event of the log has this target; true if no restart event names hosts.
   [[nodiscard]] bool has(const module::TargetName& name) const {
     return targets_.present().empty() || targets_.rank_of(name).has_value();
   }
-  /// How many targets are drained.
+  /// The number of drained targets.
   [[nodiscard]] std::size_t drained() const { return states_.drains.ranks().count(); }
-  /// Ranks whose hosts are those of the configured inventory.
+  /// Ranks whose hosts were taken from the configured inventory.
   [[nodiscard]] const text::IdSet& assumed() const { return assumed_; }
 
  private:
@@ -72,11 +72,11 @@ class ImportedState {
     module::SharedAllocation allocation;
     std::map<text::IdSet::Id, text::IdSet::Id> numbers;
   };
-  // The targets of an allocation that a partial free names.
+  // Returns the targets of an allocation that a partial free names.
   [[nodiscard]] Numbers freed_of(const Allocated& allocated, const module::FreeEvent& event) const;
   [[nodiscard]] module::RecordedAllocation row_of(const Allocated& allocated) const;
 
-  // An event with these numbers as ranks, as fold_states() takes it, and the hosts that it concerns.
+  // An event in the form that fold_states() takes, with numbers of targets in place of ranks, and its hosts.
   struct Translated {
     module::EventBody body;
     text::Hostlist hosts;
@@ -89,21 +89,21 @@ class ImportedState {
   Translated translate(const module::UndrainEvent& event);
   Translated translate(const module::ScheduleEvent& event);
   Translated translate(const module::CancelEvent& event);
-  // Changes `allocations_`.
+  // The translations of AllocEvent and FreeEvent change `allocations_`.
   Translated translate(const module::AllocEvent& event);
   Translated translate(const module::FreeEvent& event);
-  // A start does not restore online and torpid states, so their ranks are left out.
+  // Leaves the ranks out, as a start does not restore online and torpid states.
   template <class OfRanks>
   Translated translate(const OfRanks& event);
 
-  // `named` has the hosts of the ranks if the event names them.
+  // `named` has the hosts of the ranks, and is empty if the event does not name them.
   rset::ResourceSet::Properties translate_properties(const char* key,
                                                      const rset::ResourceSet::Properties& properties,
                                                      const rset::ResourceSet& named);
   // Applies the changes that are not in `states_`: properties, expiration and shrink.
   void fold_update(const module::UpdateEvent& event, WallTime timestamp);
   void change_properties(const rset::ResourceSet::Properties& properties, bool present);
-  // A loaded R has the targets of these hosts again, which had left. `hosts` is sorted.
+  // Takes targets back that had left, as a loaded R has their hosts again. `hosts` is sorted.
   void take_back(const std::vector<std::string>& hosts);
   // Called when an event names this target, or only its host if the last restart did not have the target.
   void see(const module::TargetName& name);
@@ -113,15 +113,15 @@ class ImportedState {
   // Throws Error EINVAL, with the key in front, unless the last restart or the configured inventory has the
   // hosts of these ranks, which the event does not name.
   void require_hosts(const std::string& key, const text::IdSet& ranks) const;
-  // The target of a rank: of the last restart, otherwise of the configured inventory; nothing if neither has
-  // it.
+  // Returns the target of a rank by the last restart event, otherwise by the configured inventory; nothing if
+  // neither has the rank.
   [[nodiscard]] std::optional<module::TargetName> name_of(text::IdSet::Id rank) const;
-  // The hosts of those ranks that the last restart had.
+  // Returns the hosts of those ranks that the last restart event has.
   [[nodiscard]] text::Hostlist known_hosts(const text::IdSet& ranks) const {
     return targets_.present().hosts(ranks);
   }
-  // The targets of `ranks`, which are on the hosts of `nodelist`, or on those of the last restart or the
-  // configured inventory if it is empty.
+  // Returns the numbers of the targets of `ranks`, on the hosts of `nodelist`. If that is empty, their hosts
+  // are those of the last restart event or of the configured inventory.
   Numbers numbers_of(const text::IdSet& ranks, const text::Hostlist& nodelist);
   text::IdSet::Id number_of(module::TargetName name);
   [[nodiscard]] module::TargetNames names_of(const Numbers& numbers) const;

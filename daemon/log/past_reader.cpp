@@ -89,7 +89,7 @@ module::State PastReader::snapshot_of(Sequence sequence) {
   }
 }
 
-// A trim may drop a snapshot or a document between two reads.
+// Reads within one transaction, as a trim may drop a snapshot or a document between two reads.
 PastReader::Search PastReader::begin_at(Sequence last) {
   const ReadTransaction transaction(database_);
   Search search;
@@ -117,7 +117,7 @@ module::State PastReader::last_states() {
   } catch (const Error& error) {
     if (error.errnum() != EBADMSG) throw;
   }
-  // The last event before the damage.
+  // The error below names the last event before the damage: find it, one event at a time.
   try {
     while (!search.is_done()) advance(search, 1);
     return std::move(search.states);

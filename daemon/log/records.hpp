@@ -30,25 +30,26 @@ struct Record {
   Sequence sequence = 0;
   WallTime timestamp{};
   std::string name;
-  /// The event as one line of JSON.
+  /// The event as one line of JSON (RFC 44).
   std::string text;
-  /// The hosts that it concerns.
+  /// The hosts that the event concerns.
   text::Hostlist hosts;
-  /// R as of a resource-define (RFC 44 has it beside the event); null for other events, and for a definition
-  /// whose R is not known.
+  /// The R of a resource-define, which RFC 44 has beside the event; null for other events, and for a
+  /// definition whose R is not known.
   std::shared_ptr<const std::string> resources;
-  /// What the text does not have of the event (proto::encode_rest); nothing for an event of an imported log,
-  /// from which no state follows.
+  /// The part of the event that `text` does not have (proto::encode_rest); unset for an event of an imported
+  /// log, from which no state follows.
   std::optional<std::string> rest = std::nullopt;
-  /// The documents that `rest` names, and the R.
+  /// The documents that `rest` names, and R, each by its digest.
   std::map<std::string, proto::DocumentText> documents = {};
-  /// As engine::Record has it.
+  /// Whether no journal shows the event (engine::Record::hidden).
   bool hidden = false;
-  /// As engine::Record has it.
+  /// Whether the event is a record of the ledger (engine::Record::of_ledger).
   bool of_ledger = false;
-  /// As module::Event has it.
+  /// The actor of the event (module::Event::by).
   std::optional<module::Actor> by = std::nullopt;
-  /// The state after the event, where the log does not lead to it as it is damaged.
+  /// The state after the event, where the log does not lead to it: after damage, or at the end of an imported
+  /// log.
   std::shared_ptr<const module::State> snapshot = nullptr;
 };
 
@@ -62,28 +63,28 @@ struct EventTargets {
   /// The inventory at the time of the request. Not null.
   std::shared_ptr<const rset::ResourceSet> inventory;
   text::IdSet ranks;
-  /// Hosts that are not in the inventory (any more): only the store knows of their events.
+  /// Hosts that are not in the inventory (any more). Only the store has their events.
   text::Hostlist strangers;
 
   /// The hosts of `ranks`.
   [[nodiscard]] text::Hostlist hosts() const { return inventory->hosts(ranks); }
 };
 
-/// Which events a consumer wants. Without anything set: all. A copy costs a pointer.
+/// Selects the events that a consumer wants: all of them, if nothing is set. A copy costs a pointer.
 struct EventFilter {
-  /// Not older than this.
+  /// Only events that are not older than this.
   std::optional<WallTime> since;
-  /// Those that concern one of these.
+  /// Only events that concern one of these targets.
   std::shared_ptr<const EventTargets> targets;
-  /// For find_start() of a log whose readers outlive the process: whether the reader has all matching events
-  /// before `since`, and `known` of those at `since`.
+  /// For find_start() of a log whose readers outlive the process: the reader has all matching events before
+  /// `since`, and the first `known` of those at `since`.
   bool resumes = false;
   std::size_t known = 0;
-  /// Also the records of the ledger.
+  /// Includes the records of the ledger.
   bool allocations = false;
-  /// Also hidden events.
+  /// Includes hidden events.
   bool hidden = false;
-  /// For find_start(): not before the event after this one.
+  /// For find_start(): begins after this event.
   std::optional<Sequence> after = std::nullopt;
 };
 
@@ -92,20 +93,20 @@ struct LoggedEvent {
   Sequence sequence = 0;
   WallTime timestamp{};
   std::string text;
-  /// Whether it is a resource-define, which is sent with R.
+  /// Whether the event is a resource-define, which is sent with R.
   bool defines = false;
-  /// R as of that event; null where it is not known, in a log from before it was kept.
+  /// The R of the definition; null if it is not known.
   std::shared_ptr<const std::string> resources = nullptr;
-  /// As engine::Record has it: it is not sent.
+  /// Whether the event is hidden, and so not sent (engine::Record::hidden).
   bool hidden = false;
-  /// As engine::Record has it.
+  /// Whether the event is a record of the ledger (engine::Record::of_ledger).
   bool of_ledger = false;
-  /// As Record has it; for readers that want hidden events.
+  /// Record::rest, only for readers that ask for hidden events.
   std::optional<std::string> rest = std::nullopt;
 };
 
-/// Upper bounds of a page and of a response; a single event may be larger. A response has room for one R, so
-/// a page ends before a second definition.
+/// Counts events against the upper bounds of a page and of a response; a single event may be larger. A
+/// response has room for one R, so a page ends before a second definition.
 class PageLimit {
  public:
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;
@@ -135,20 +136,20 @@ struct HistoryPage {
   std::vector<LoggedEvent> events;
   /// The first sequence that was not looked at.
   Sequence next = 0;
-  /// The beginning of the stretch was dropped from the store.
+  /// Whether the beginning of the stretch was dropped from the store.
   bool has_gap = false;
-  /// Why it could not be read.
+  /// Why the stretch could not be read.
   std::optional<Error> failure = std::nullopt;
 };
 
-/// Where a consumer begins, and what it cannot get because it was dropped from the store.
+/// Where a consumer begins to read, and which events it misses because they were dropped from the store.
 struct HistoryStart {
   Sequence first = 0;
   /// The timestamp of the last event before `first` that was dropped.
   std::optional<WallTime> truncated;
-  /// A stranger without any event in the log.
+  /// A host of EventTargets::strangers that has no event in the log.
   std::optional<std::string> unknown_host;
-  /// Why it could not be found.
+  /// Why the start could not be found.
   std::optional<Error> failure = std::nullopt;
 };
 

@@ -1,4 +1,4 @@
-// Stored snapshots of the State, by which a state is found without reading the whole log.
+// Stored snapshots of the State, from which a state is found without reading the whole log.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace resourced::daemon::log {
 
-/// The events from one snapshot to the next, as long as the writing thread has time for them; more after a
-/// large one, which then takes no more than the events.
+/// Number of events between two snapshots, as long as the writing thread has time for them. After a large
+/// snapshot there are more events, so that snapshots take no more space than events.
 inline constexpr Sequence events_per_snapshot = 4096;
 [[nodiscard]] constexpr Sequence stride_after_snapshot(std::size_t size) noexcept {
   constexpr Sequence usual_event = 256;
@@ -40,8 +40,8 @@ class SnapshotRows {
   explicit SnapshotRows(Database& database);
 
   void write(const SnapshotRow& row);
-  /// Events up to this one were dropped: drops all snapshots before it but the last, from which the states
-  /// after it are found, and the documents that nothing needs any more.
+  /// Trims after events up to `dropped` were dropped: drops all snapshots before that event but the last,
+  /// from which the states after it are found, and the documents that nothing needs any more.
   void trim(Sequence dropped);
 
  private:

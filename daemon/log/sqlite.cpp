@@ -15,7 +15,7 @@
 namespace resourced::daemon::log {
 
 Error damaged_store(const std::string& path, std::string what) {
-  // SQLite may report several lines.
+  // An error message of SQLite may have several lines.
   std::ranges::replace(what, '\n', ' ');
   return {EBADMSG,
           fmt::format("{}: damaged, or not a store ({}); restore its directory from a backup, or move "
@@ -28,8 +28,8 @@ void Statement::Finalize::operator()(sqlite3_stmt* statement) const noexcept { s
 
 namespace {
 
-/// Takes the rights of other users from the store's files. SQLite makes later ones like the first. Files of
-/// another owner stay as they are.
+/// Takes the rights of other users from the store's files. SQLite gives later files the rights of the first
+/// one. Files of another owner stay as they are.
 void keep_files_private(const std::string& path) {
   for (const char* suffix : {"", "-wal", "-shm"}) (void)!::chmod((path + suffix).c_str(), S_IRUSR | S_IWUSR);
 }
@@ -126,7 +126,7 @@ ReadTransaction::~ReadTransaction() {
   try {
     database_->execute("COMMIT");
   } catch (const Error&) {
-    // A failed statement may have ended the transaction already; there was nothing to commit.
+    // COMMIT fails if a failed statement has ended the transaction already; there was nothing to commit.
   }
 }
 
@@ -177,7 +177,7 @@ bool Statement::step() {
   const int result = sqlite3_step(statement_.get());
   if (result == SQLITE_ROW) return true;
   if (result != SQLITE_DONE) {
-    // The message is the connection's and would be gone after the reset, so the error comes first.
+    // reset() replaces the connection's error message, so the error is made first.
     try {
       database_.fail("the store failed");
     } catch (...) {

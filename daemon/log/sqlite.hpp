@@ -20,13 +20,13 @@ namespace resourced::daemon::log {
 /// The error for a damaged store file, with advice for the operator.
 [[nodiscard]] Error damaged_store(const std::string& path, std::string what);
 
-/// A connection. For one thread at a time.
+/// A connection to an SQLite database, for one thread at a time.
 class Database {
  public:
   enum class Access {
-    /// Opens a file, or makes it.
+    /// Opens a file for writing, and creates it if it does not exist.
     write,
-    /// Opens a file that another connection of this process writes.
+    /// Opens an existing file, which another connection may write, for reading.
     read,
   };
 
@@ -36,19 +36,20 @@ class Database {
   /// Runs statements that return nothing. Throws as fail() does.
   void execute(const char* statements);
 
-  /// Waits for locks of other processes, as long as `goes_on` says so, which is told how long the present
-  /// wait has taken. Then, and without this, a locked file is an error.
+  /// Waits for locks of other processes as long as `goes_on` returns true; it gets the duration of the
+  /// present wait. When it returns false, and for a connection without this call, a locked file is an error.
   void wait_for_locks(std::function<bool(Seconds waited)> goes_on);
 
-  /// Whether the last connection moves the write-ahead log into the file when it closes, and removes it.
+  /// Sets whether the last connection, when it closes, moves the write-ahead log into the file and removes
+  /// it.
   void set_tidy_on_close(bool tidy);
 
   /// Counts the pages in the write-ahead log after each commit. This disables SQLite's automatic checkpoints,
   /// so checkpoint() must be called.
   void count_log_pages();
   [[nodiscard]] std::size_t log_pages() const noexcept { return *log_pages_; }
-  /// Moves as much of the write-ahead log into the file as no reader needs, and waits for none. True if that
-  /// was all, so that the next commit begins the log anew.
+  /// Moves as much of the write-ahead log into the file as no reader needs, and waits for none. Returns true
+  /// if that was all: the next commit then begins the log anew.
   bool checkpoint();
 
   /// Replaces the content of this database by that of another one, as of one of its commits. Throws as fail()
@@ -58,8 +59,9 @@ class Database {
   [[nodiscard]] sqlite3* handle() const noexcept { return handle_.get(); }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  /// Throws the present failure of the connection, with file and action named: ENOSPC for a full disk, EBUSY
-  /// for a file that another process holds, EBADMSG for a damaged one or one of another kind, otherwise EIO.
+  /// Throws the last failure of the connection as an Error with file and action: ENOSPC for a full disk,
+  /// EBUSY for a file that another process holds, EBADMSG for a damaged one or one of another kind, otherwise
+  /// EIO.
   [[noreturn]] void fail(std::string_view action) const;
 
  private:
@@ -71,13 +73,14 @@ class Database {
     SteadyTime begun{};
   };
   std::string path_;
-  // Both on the heap, as SQLite keeps their addresses and a Database may be moved.
+  // lock_wait_ and log_pages_ are on the heap, as SQLite keeps their addresses and a Database may be moved.
   std::unique_ptr<LockWait> lock_wait_ = std::make_unique<LockWait>();
   std::unique_ptr<std::size_t> log_pages_ = std::make_unique<std::size_t>(0);
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-/// All reads within it see the store as of one commit. One within another one does nothing.
+/// A transaction for reads: all of them see the store as of one commit. Does nothing inside another
+/// transaction.
 class ReadTransaction {
  public:
   explicit ReadTransaction(Database& database);
@@ -88,11 +91,11 @@ class ReadTransaction {
   ReadTransaction& operator=(ReadTransaction&&) = delete;
 
  private:
-  /// Null within another transaction.
+  /// Null if this object is inside another transaction.
   Database* database_;
 };
 
-/// A prepared statement, used again and again. Columns and parameters count from 0 and 1, as SQLite has them.
+/// A prepared statement, used repeatedly. Columns count from 0 and parameters from 1, as in SQLite.
 class Statement {
  public:
   Statement(Database& database, const char* text);
@@ -104,10 +107,10 @@ class Statement {
   /// The text must stay valid until the statement has run.
   Statement& bind(int parameter, std::string_view value);
   Statement& bind(int parameter, const std::optional<std::string>& value);
-  /// A value of another statement's row.
+  /// Binds a value of another statement's row.
   Statement& bind_column(int parameter, const Statement& row, int column);
 
-  /// Moves to the next row; false after the last one, and the statement is ready to be bound again.
+  /// Moves to the next row. Returns false after the last one; the statement is then ready to be bound again.
   bool step();
   /// Runs a statement that returns no rows.
   void run();

@@ -21,10 +21,10 @@
 namespace resourced::daemon::log {
 namespace {
 
-// One size, so that a later write replaces an earlier one as a whole.
+// The head always has the same size, so that a later write replaces an earlier one as a whole.
 constexpr const char* head_format = "store %016" PRIx64 " sequence %020" PRIu64 "\n";
 constexpr std::size_t head_size = 53;
-// Follows the head.
+// The line after the head.
 constexpr const char* watched_format = "watched %020" PRId64 "\n";
 constexpr std::size_t watched_size = 29;
 
@@ -48,7 +48,7 @@ std::optional<WallTime> read_watched(int descriptor) {
   return wall_time(static_cast<double>(seconds));
 }
 
-// Whether a path still leads to an open file.
+// Whether a path still leads to the open file.
 bool is_named(int descriptor, const std::string& path) {
   struct stat opened {};
   struct stat named {};
@@ -101,7 +101,7 @@ StateLock::StateLock(const std::string& store_path)
   watched_ = read_watched(descriptor_);
 }
 
-// A file that this start has made is removed before it is unlocked. A daemon that waits for the lock then
+// Removes a lock file that this start has made before it is unlocked. A daemon that waits for the lock then
 // finds that the path leads to another file or to none, and opens it again.
 StateLock::~StateLock() {
   if (is_new_ && is_named(descriptor_, path_)) ::unlink(path_.c_str());
@@ -114,7 +114,7 @@ bool StateLock::try_lock() {
   int descriptor = ::open(path_.c_str(), flags);
   const bool is_new = descriptor < 0 && errno == ENOENT;
   if (is_new) descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
-  // Another daemon has made it in between.
+  // Another daemon has made the file in between.
   if (is_new && descriptor < 0 && errno == EEXIST) return false;
   if (descriptor < 0) throw Error(errno, fmt::format("{}: {}", path_, std::strerror(errno)));
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && is_named(descriptor, path_)) {

@@ -14,15 +14,15 @@
 
 namespace resourced::daemon::log {
 
-/// Its name in a state directory.
+/// The name of the lock file in a state directory.
 inline constexpr const char* lock_file = "resourced.lock";
 
-/// Throws Error EINVAL that names the first of a store's files, its own, those that SQLite keeps beside it
-/// and the lock file, that is there and no regular file: to open a FIFO would wait for its other end. ENOTDIR
-/// if the state directory is none.
+/// Throws Error EINVAL that names the first of a store's files (its own, those that SQLite keeps beside it,
+/// the lock file) that exists and is not a regular file: to open a FIFO would wait for its other end. Throws
+/// ENOTDIR if the state directory is not a directory.
 void check_store_files(const std::string& store_path);
 
-/// Throws Error EBADMSG with the way out if the file of a store is not there, and its lock file names a
+/// Throws Error EBADMSG with the way out if the file of a store is missing although its lock file names a
 /// commit to it: an empty store in its place would put drained nodes back into service.
 void check_not_lost(const std::string& store_path);
 
@@ -34,8 +34,8 @@ class StateLock {
     Sequence sequence = 0;
   };
 
-  /// Locks the directory of a store's file, which must be there. Waits for a daemon that is ending, for two
-  /// seconds at the most; then throws Error EBUSY that names the store.
+  /// Locks the state directory, which must exist, by the path of its store. Waits for a daemon that is
+  /// ending, for two seconds at the most; then throws Error EBUSY that names the store.
   explicit StateLock(const std::string& store_path);
   ~StateLock();
   StateLock(const StateLock&) = delete;
@@ -45,15 +45,17 @@ class StateLock {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-  /// The content of the file when it was locked; nothing for a new or unreadable file.
+  /// The last commit that the file named when it was locked; unset for a new or unreadable file.
   [[nodiscard]] const std::optional<Head>& head() const noexcept { return head_; }
 
-  /// Writes the last commit. A failure is ignored: the file then names an earlier commit, which proves less.
+  /// Writes the last commit. A failure is ignored: the file then names an earlier commit, so fewer losses are
+  /// found.
   void write(const Head& head) noexcept;
 
   /// When a daemon last watched node agents, in whole seconds, as the file had it when it was locked.
   [[nodiscard]] const std::optional<WallTime>& watched() const noexcept { return watched_; }
-  /// Writes that time. A failure is ignored: the nodes are then offline at first after the next start.
+  /// Writes the time that watched() reads. A failure is ignored: nodes are then offline at first after the
+  /// next start.
   void write_watched(WallTime now) const noexcept;
 
  private:

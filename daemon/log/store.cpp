@@ -21,11 +21,11 @@
 namespace resourced::daemon::log {
 namespace {
 
-// Bounds a step of trimming to some milliseconds, as commits wait for it.
+// Maximum number of events in a step of trimming: it takes some milliseconds, and commits wait for it.
 constexpr std::size_t events_per_trim = 1000;
 
-/// Only the daemon's user may look into a directory of a store. One of another owner, and one that many users
-/// share (the sticky bit, as /tmp has it), stays as it is.
+/// Lets only the daemon's user look into a directory of a store. A directory of another owner, and one that
+/// many users share (the sticky bit, as /tmp has it), stays as it is.
 void keep_directory_private(const std::string& directory) {
   struct stat status {};
   if (::stat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return;
@@ -41,7 +41,7 @@ std::string store_path(const std::string& directory) {
   const bool is_new = std::filesystem::create_directories(directory, error);
   if (error) throw Error(error.value(), fmt::format("{}: {}", directory, error.message()));
   std::string path = (std::filesystem::path(directory) / store_file).string();
-  // Another directory may have other uses.
+  // A directory that existed before without a store may have other uses, so its rights stay as they are.
   if (is_new || std::filesystem::exists(path, error)) keep_directory_private(directory);
   return path;
 }
@@ -175,7 +175,7 @@ void Store::stop(const module::State* last) {
   try {
     (void)writer_->write_past(SnapshotRow(writer_->last(), *last), nullptr);
   } catch (const Error&) {
-    // The next start reads the events instead.
+    // Without the snapshot, the next start reads the events instead.
   }
 }
 
@@ -187,7 +187,8 @@ Store::Counters Store::counters() const {
   return counters;
 }
 
-// Whatever ends a thread is a failure of the store, as nothing goes on without it.
+// Runs a thread of the store. Any exception that ends it is a failure of the store, which does not work
+// without it.
 void Store::run(void (Store::*thread)()) {
   const auto fail = [this](const Error& error) {
     callbacks_.post([this, error] { callbacks_.failed(error); });
@@ -220,7 +221,7 @@ bool Store::turn() {
     trim = trim_;
   }
   if (!records.empty()) commit(records);
-  // What is dropped must have left its snapshot.
+  // The snapshot and the roll-up of a trim are written before its events are dropped.
   if (!write_snapshots(snapshots)) {
     {
       const std::lock_guard lock(mutex_);
@@ -286,7 +287,7 @@ void Store::read() {
         return reading_stops_ || (!(questions_.empty() && past_tasks_.empty()) && !reading_pauses_);
       });
       if (reading_stops_) return;
-      // In turns, so that neither waits for more than a step of the other.
+      // Questions and tasks of the past take turns, so that neither waits for more than a step of the other.
       is_past_next_ = !past_tasks_.empty() && (questions_.empty() || is_past_next_);
       if (is_past_next_) {
         task = std::move(past_tasks_.front());
@@ -296,8 +297,8 @@ void Store::read() {
         questions_.pop_front();
       }
       is_past_next_ = !is_past_next_;
-      // Locked before questions_mutex_ is released: the writing thread asks for a pause under it, so it
-      // cannot come between.
+      // Locked before questions_mutex_ is released: the writing thread asks for a pause under that mutex, so
+      // it cannot come between.
       reading.lock();
     }
     if (question) {

@@ -33,28 +33,28 @@ struct CopiedStore;
 class StoreReader;
 class StoreWriter;
 
-/// Its name in a state directory.
+/// The name of the store's file in a state directory.
 inline constexpr const char* store_file = "resourced.sqlite";
 
-/// The file of a state directory, which is made if it is not there. Throws Error that names it.
+/// Returns the path of the store's file. Creates a missing state directory. Throws Error that names it.
 [[nodiscard]] std::string store_path(const std::string& directory);
 
 class Store final : public EventLog {
  public:
-  /// The store's threads call `post`, which runs a function on the loop; the other callbacks are called
-  /// there.
+  /// The store's threads call `post`, which runs a function on the loop. The other callbacks are called on
+  /// the loop.
   struct Callbacks {
     std::function<void(std::function<void()>)> post;
-    /// This event and all before it are on disk.
+    /// Called when this event and all before it are on disk.
     std::function<void(Sequence)> committed;
-    /// Nothing more is committed from here on.
+    /// Called when nothing is committed any more, because of this error.
     std::function<void(const Error&)> failed;
-    /// The history cannot be trimmed, as it is damaged; everything else works.
+    /// Called when the history cannot be trimmed, as it is damaged; everything else works.
     std::function<void(const Error&)> not_trimmed = [](const Error& /*error*/) {};
   };
 
-  /// Opens the store of a state directory, which is made if it is not there, and locks it against a second
-  /// daemon. Throws Error that names the file and says what to do.
+  /// Opens the store of a state directory, which is created if it does not exist, and locks it against a
+  /// second daemon. Throws Error that names the file and says what to do.
   explicit Store(const std::string& directory);
   ~Store() override;
   Store(const Store&) = delete;
@@ -62,14 +62,14 @@ class Store final : public EventLog {
   Store(Store&&) = delete;
   Store& operator=(Store&&) = delete;
 
-  /// The state after the last event. To be called before start(). Throws Error EBADMSG that names the event
-  /// or the snapshot if it cannot be read, ENODATA if the log does not lead to it.
+  /// Reads the state after the last event. To be called before start(). Throws Error EBADMSG that names the
+  /// event or the snapshot if it cannot be read, ENODATA if the log does not lead to it.
   [[nodiscard]] module::State load();
-  /// When a daemon last watched node agents (StateLock::watched), before this one.
+  /// The time at which an earlier daemon last watched node agents (StateLock::watched).
   [[nodiscard]] std::optional<WallTime> watched() const;
   void write_watched(WallTime now) const noexcept;
-  /// The last event, without its text if it is hidden. To be called before start(). Nothing in an empty log,
-  /// or if it cannot be read.
+  /// Reads the last event, without its text if it is hidden. To be called before start(). Returns nothing if
+  /// the log is empty or the event cannot be read.
   [[nodiscard]] std::optional<LoggedEvent> last_event();
   [[nodiscard]] Sequence last_sequence() const noexcept override { return last_sequence_; }
   [[nodiscard]] bool is_numbered() const noexcept override { return true; }
@@ -88,41 +88,41 @@ class Store final : public EventLog {
                  std::function<void(HistoryPage)> answer) override;
 
   using Present = std::variant<module::State, Error>;
-  /// The state as of a commit that is not older than the question.
+  /// Reads the state as of a commit that is not older than the question.
   void read_present(std::function<void(const Present&)> answer);
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return wants_snapshot_; }
 
-  /// Hides events before this time from consumers that begin from now on, and drops, in steps, those before
-  /// the time of the previous call: a consumer that has begun has the time between two calls to read them. 0
-  /// keeps all.
+  /// Hides events before this time from consumers that begin from now on, and drops, in steps, events before
+  /// the time of the previous call: a consumer has the time between two calls to read them. 0 keeps all.
   void trim(WallTime before);
 
-  /// Makes a copy of the present (store_copy.hpp), and calls `answer` from the loop; with the reason if it
-  /// cannot be made now. One at a time.
+  /// Makes a copy of the present state (store_copy.hpp). The loop calls `answer` with it, or with the reason
+  /// why it cannot be made now. One copy at a time.
   void copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer);
 
   /// Commits the queued records, and ends the threads. Waiting questions get no answer. Then writes a
-  /// snapshot of `last` for the next start, unless it is null: the state after the last record.
+  /// snapshot of `last`, the state after the last record, for the next start, unless it is null.
   void stop(const module::State* last = nullptr);
 
   [[nodiscard]] Counters counters() const override;
 
  private:
   using Question = std::function<void()>;
-  // Drops events that are older than `before`, up to `last`.
+  // A trim, or a part of one: drops events that are older than `before`, up to `last`.
   struct Trim {
     WallTime before{};
     Sequence last = 0;
-    /// There may be more to drop after it.
+    /// There may be more events to drop after this part.
     bool is_part = false;
     friend bool operator==(const Trim&, const Trim&) = default;
   };
 
   void run(void (Store::*thread)());
   void work();
-  // One turn of the writing thread: all records that wait, then one step of trimming. False at the end.
+  // One turn of the writing thread: all records that wait, then one step of trimming. Returns false at the
+  // end.
   bool turn();
   void commit(const std::vector<Record>& records);
   void trim_some(const Trim& trim);
@@ -131,32 +131,32 @@ class Store final : public EventLog {
     SnapshotRow snapshot;
     std::optional<RollUp> usage = std::nullopt;
   };
-  // In store_past.cpp: work on the past, in steps on the reading thread. A task returns false until it is
-  // done. One at a time is under way, as each has states of all targets; but a report, which takes longer,
-  // lets all others that wait go first after each of its steps.
+  // Work on the past (store_past.cpp), in steps on the reading thread. `step` returns false until the task is
+  // done. One task at a time is under way, as each has states of all targets. But one that `yields`, as it
+  // takes longer, lets all others that wait go first after each of its steps.
   struct PastTask {
     std::function<bool()> step;
     bool yields = false;
   };
   void ask_past(PastTask task, bool first);
-  // Trims come one after another, as each extends the roll-ups of the one before.
+  // Prepares a trim. Trims come one after another, as each extends the roll-ups of the one before.
   void prepare_trim(WallTime before);
   void look_for_base(WallTime before);
   void end_trim();
   struct TrimBase;
   bool find_base(TrimBase& base);
   void begin_base(TrimBase& base);
-  /// Goes to another snapshot, as the log cannot be read up to the end of the trim; false if that does not
-  /// help.
+  /// Lets the trim end at another snapshot, as the log cannot be read up to its planned end. Returns false if
+  /// there is nothing to search for: the trim was handed over, or nothing can be dropped.
   bool retreat(TrimBase& base);
   void hand_over(TrimBase& base, std::optional<PastRows> rows);
   [[nodiscard]] PastSources sources() const;
-  // Called by the writing thread when it has nothing to write.
+  // Called by the writing thread; begins only when no records wait.
   void extend_snapshots();
   bool extend_snapshots_to(Sequence last, std::optional<PastReader::Search>& search);
   bool end_extension(Sequence snapshot, Sequence stride);
   void hand_over(std::optional<PastRows> rows, std::optional<Trim> trim);
-  // False if the disk is full, or the roll-ups have been extended otherwise.
+  // Returns false if the disk is full, or the roll-ups are not those that a row extends.
   bool write_snapshots(const std::vector<PastRows>& rows);
   void read();
   void without_reader(const std::function<void()>& work);
@@ -176,13 +176,13 @@ class Store final : public EventLog {
   std::condition_variable wake_;
   std::vector<Record> queue_;
   std::optional<Trim> trim_;
-  /// A trim is being prepared or carried out, and the time of a call meanwhile.
+  /// Whether a trim is prepared or carried out, and the time that trim() was called with meanwhile.
   bool is_trimming_ = false;
   std::optional<WallTime> trim_next_;
-  /// Snapshots to be written.
+  /// Snapshots that the writing thread is to write.
   std::vector<PastRows> snapshots_;
-  /// The snapshots up to this one are no further apart than they should be; the next is due after `stride_`
-  /// events.
+  /// Snapshots up to event `chained_` are no further apart than they should be. The next one is due `stride_`
+  /// events later.
   Sequence chained_ = 0;
   Sequence stride_ = 1;
   bool is_extended_ = false;
@@ -197,9 +197,9 @@ class Store final : public EventLog {
   bool is_past_next_ = false;
   WallTime horizon_{};
   bool reading_stops_ = false;
-  /// The writing thread waits for reading_: no further question begins until it has released it.
+  /// Set while the writing thread waits for reading_: no further question begins until it has released it.
   bool reading_pauses_ = false;
-  /// Held during a question, which is bounded.
+  /// Held during a question or a step of a task, each of which is bounded.
   std::mutex reading_;
 
   std::thread thread_;

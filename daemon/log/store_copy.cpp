@@ -23,7 +23,7 @@
 namespace resourced::daemon::log {
 namespace {
 
-/// Removes the file at the end, also of a copy that cannot be made.
+/// Removes the file before and after it is used, also when the copy fails.
 struct TemporaryFile {
   explicit TemporaryFile(const std::string& name) : path(name) { remove(); }
   ~TemporaryFile() { remove(); }
@@ -39,7 +39,7 @@ struct TemporaryFile {
   const std::string& path;
 };
 
-/// The names of hosts by their numbers in the source.
+/// Returns the names of hosts by their numbers in the source.
 text::Hostlist hosts_of(Database& source, const text::IdSet& ids) {
   text::Hostlist hosts;
   Statement name(source, "SELECT name, sum FROM known_host WHERE id = ?");
@@ -54,9 +54,9 @@ text::Hostlist hosts_of(Database& source, const text::IdSet& ids) {
 
 struct LastEvent {
   Record record;
-  /// The number of records of the ledger up to it.
+  /// The number of records of the ledger up to the event.
   Sequence ledger = 0;
-  /// The time of the event before, which counts as dropped with all others.
+  /// The time of the event before, which counts as dropped like all earlier ones.
   WallTime before{};
 };
 
@@ -89,7 +89,7 @@ LastEvent read_event(Database& source, Sequence last) {
   Statement time(source,
                  "SELECT timestamp FROM event WHERE sequence = ?1 UNION ALL "
                  "SELECT timestamp FROM trimmed WHERE sequence = ?1");
-  // Damaged, it may have any time.
+  // The row is not checked and may be damaged, so its time is bounded by that of the last event.
   if (time.bind(1, static_cast<std::int64_t>(last) - 1).step())
     read.before = std::min(read.before, time.time(0));
   return read;
@@ -118,7 +118,7 @@ CopiedStore copy_store(Database& source, Sequence last, const module::State& sta
   const TemporaryFile file(path);
   {
     Database target(path);
-    // A copy that is not finished is thrown away.
+    // The copy needs no protection against a crash, as an unfinished one is thrown away.
     target.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;");
     prepare_schema(target);
     target.execute("BEGIN");

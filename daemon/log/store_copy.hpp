@@ -1,5 +1,5 @@
-// A copy of the present of a store, for a member of a cluster that has not followed the log: a store whose
-// log has its last event alone, and the snapshot after it. The past stays behind.
+// A copy of the present state of a store, for a member of a cluster that has not followed the log: a store
+// whose log has its last event alone, and the snapshot after it. The past is not copied.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ class Descriptor;
 namespace resourced::daemon::log {
 
 struct CopiedStore {
-  /// Its last event.
+  /// The last event of the copy.
   Sequence sequence = 0;
   std::size_t bytes = 0;
-  /// The file has no name any more.
+  /// The open file of the copy, which has no name any more.
   std::shared_ptr<const os::Descriptor> file;
 
-  /// So many bytes from this offset. Throws Error if the file ends before.
+  /// Reads `size` bytes from this offset. Throws Error if the file ends before.
   [[nodiscard]] std::string read(std::size_t offset, std::size_t size) const;
 };
 

@@ -30,7 +30,8 @@ void sync(const std::string& path, int flags) {
   if (file.get() < 0 || ::fsync(file.get()) != 0) os::fail(path, errno);
 }
 
-// Gives the store a number of its own: the lock file may have the last event of another copy of it.
+// Checks the store, and gives it a number of its own: the lock file may name a later event of another copy of
+// it.
 void check_incoming(const std::string& path, Sequence last) {
   {
     Database database(path);
@@ -50,8 +51,8 @@ void check_incoming(const std::string& path, Sequence last) {
   sync(path, O_RDONLY);
 }
 
-// SQLite would take a write-ahead log that stays behind for one of the new file. A daemon that was killed
-// leaves one with commits, so they are moved into the file first.
+// Ends the write-ahead log of the store that is replaced, as SQLite would take it for one of the new file.
+// After a daemon was killed it has commits, which are moved into the file first.
 void end_log(const std::string& path) {
   if (fs::exists(path)) {
     Database database(path);

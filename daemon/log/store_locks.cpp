@@ -12,7 +12,7 @@
 namespace resourced::daemon::log {
 namespace {
 
-// The bytes of the index of the write-ahead log whose locks are those of readers (SQLite, "WAL-mode File
+// Bytes of the index of the write-ahead log (-shm) whose locks are those of readers (SQLite, "WAL-mode File
 // Format", section 2.2).
 constexpr std::uint64_t first_reader_byte = 123;
 constexpr std::uint64_t last_reader_byte = 127;
@@ -29,7 +29,7 @@ std::string name_of(pid_t process) {
 std::string user_of_store(const std::string& path, StoreUse use) {
   std::ifstream locks("/proc/locks");
   for (std::string line; std::getline(locks, line);) {
-    // 1: POSIX  ADVISORY  WRITE 4711 08:01:131077 120 120
+    // An example of a line: `1: POSIX  ADVISORY  WRITE 4711 08:01:131077 120 120`
     std::istringstream words(line);
     std::string number;
     std::string kind;

@@ -1,4 +1,4 @@
-// The past of the store: questions, snapshots, and the states that trimming keeps.
+// The past of the store: questions, snapshots, and trims.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -25,7 +25,7 @@ struct LookBack {
   bool is_again = false;
 };
 
-// Of a question whose base was dropped while it was looked for, and which another base may answer.
+// Whether a question begins again: its base was dropped during the search, and another base may answer it.
 bool begins_again(LookBack& look, const Error& error) {
   if (error.errnum() != ENODATA || !look.search || look.is_again) return false;
   look.is_again = true;
@@ -131,7 +131,7 @@ void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedS
       *result = copy_store(*reading_connection_, (*states)->at, (*states)->states,
                            copy_path(writer_->database().path()), most_bytes);
     } catch (const Error& error) {
-      // Without states there is none to begin with.
+      // A copy needs the states, so the next record brings a snapshot if they cannot be found.
       const bool is_of_states = error.errnum() == ENODATA || error.errnum() == EBADMSG;
       wants_snapshot_ = wants_snapshot_ || is_of_states;
       *result = error;
@@ -165,7 +165,7 @@ bool Store::extend_snapshots_to(Sequence last, std::optional<PastReader::Search>
   Sequence stride = events_per_snapshot;
   try {
     if (!search) {
-      // The snapshots before it may have been dropped; the beginning of the log needs none.
+      // Earlier snapshots may have been dropped. A log that is there from its beginning needs none.
       if (past_->snapshot_until(from) == 0 && reader_->dropped() > 0) from = past_->snapshot_from(from);
       if (from == 0 && reader_->dropped() > 0) return end_extension(last, stride);
       stride = past_->stride_after(from);
@@ -183,7 +183,7 @@ bool Store::extend_snapshots_to(Sequence last, std::optional<PastReader::Search>
     hand_over(PastRows{SnapshotRow(search->at, search->states)}, std::nullopt);
     return end_extension(search->at, events_per_snapshot);
   } catch (const Error&) {
-    // A reader that comes to the damage is told of it. The states after it are found from the next snapshot.
+    // A reader that comes to the damage reports it. The states after it are found from the next snapshot.
     from = past_->snapshot_from((search ? search->at : from) + 1);
     wants_snapshot_ = wants_snapshot_ || from == 0;
     return end_extension(from == 0 ? last : from, events_per_snapshot);
@@ -198,8 +198,9 @@ bool Store::end_extension(Sequence snapshot, Sequence stride) {
   return true;
 }
 
-// The states after the last event that is dropped are the beginning of the past that is kept, and what is
-// dropped is in the roll-ups. Where the log cannot be read, another snapshot is the beginning.
+// A trim that is prepared. The states after the last event that it drops are the beginning of the past that
+// is kept, and the dropped events are in the roll-ups. If the log cannot be read, another snapshot is the
+// beginning.
 struct Store::TrimBase {
   Trim trim;
   /// The last event that may be dropped; trim.last may be before it.
@@ -250,7 +251,8 @@ bool Store::find_base(TrimBase& base) {
     if (!base.search->advance()) return false;
     hand_over(base, PastRows{SnapshotRow(base.trim.last, base.search->states()), base.search->result()});
   } catch (const Error& error) {
-    // An earlier trim has dropped them meanwhile, or the disk or the memory failed: the next one comes soon.
+    // An earlier trim has dropped the events meanwhile, or the disk or the memory failed: the next trim tries
+    // again.
     const bool is_of_data = error.errnum() != EIO && error.errnum() != EBUSY && error.errnum() != ENOMEM;
     if (!is_of_data || (base.search && error.errnum() == ENODATA)) return true;
     return !retreat(base);
@@ -259,19 +261,20 @@ bool Store::find_base(TrimBase& base) {
 }
 
 void Store::begin_base(TrimBase& base) {
-  // A roll-up writes the sums of all hosts: it waits until about as much is dropped, but no longer than this.
+  // A roll-up writes the sums of all hosts. It waits until about as many bytes are dropped, but not longer
+  // than this.
   constexpr std::size_t small_roll_up = std::size_t{64} << 10U;
   constexpr Seconds longest_wait{3600};
   constexpr std::size_t usual_event = 256;
-  // Bounds how long one roll-up takes.
+  // Bounds the time that one roll-up takes.
   constexpr Sequence most_events = 100'000;
   const auto last_before = [this](WallTime time) {
     return reader_->last_until(wall_time(std::nextafter(to_number(time), 0.0)));
   };
   Trim& trim = base.trim;
   const Sequence dropped = reader_->dropped();
-  // Events of one time stay together, as a start has several, and its snapshot is beside the last of them.
-  // But they can be all that there is.
+  // Events of one time stay together, as a start has several, and a snapshot stands beside the last of them.
+  // If all events have one time, they are divided.
   const Sequence newest = std::max<Sequence>(reader_->last(), 1);
   const Sequence older = last_before(reader_->time_of(newest));
   trim.last = std::min(last_before(trim.before), older > dropped ? older : newest - 1);
@@ -279,7 +282,7 @@ void Store::begin_base(TrimBase& base) {
   if (trim.last <= dropped) return;
   const auto rolled_up = usage_->sound_end();
   if (rolled_up && rolled_up->sequence > dropped) {
-    // An earlier trim has not ended: the rest of it comes first.
+    // An earlier trim has not dropped all events that it rolled up. These are dropped first.
     const bool is_due = rolled_up->sequence <= trim.last;
     trim = {trim.before, rolled_up->sequence, true};
     if (is_due) hand_over(base, std::nullopt);
@@ -288,12 +291,13 @@ void Store::begin_base(TrimBase& base) {
   const Sequence start = rolled_up && rolled_up->sequence == dropped
                              ? dropped
                              : past_->reachable(std::max<Sequence>(dropped, 1));
-  // No state leads to the present any more: the next event comes with one.
+  // No state leads to the present any more, so the next record brings a snapshot.
   if (start == 0) {
     wants_snapshot_ = true;
     return;
   }
-  // Nothing of it can be followed, and a later snapshot leads to the present.
+  // No state leads to the events that are due, but a later snapshot leads to the present: drop them without a
+  // roll-up.
   if (start > trim.last) return hand_over(base, std::nullopt);
   const WallTime first = reader_->time_of(dropped + 1);
   const std::size_t size = usage_->last_size();
@@ -301,7 +305,7 @@ void Store::begin_base(TrimBase& base) {
       trim.before - first < longest_wait) {
     return;
   }
-  // Month by month, so that there are never the sums of all hosts for many months in memory.
+  // Trims month by month, so that there are never the sums of all hosts for many months in memory.
   const module::Month month = module::month_of(module::to_micros(first));
   Sequence last_of_part = last_before(module::from_micros(module::begin_of(month + 1)));
   if (const Sequence most = dropped + most_events; last_of_part > most) {
@@ -310,7 +314,7 @@ void Store::begin_base(TrimBase& base) {
   }
   trim.is_part = last_of_part < trim.last;
   trim.last = std::min(trim.last, last_of_part);
-  // What is before the first states cannot be followed either.
+  // No state leads to the events before `start` either: drop them without a roll-up.
   if (start > trim.last) {
     trim.last = start;
     return hand_over(base, std::nullopt);
@@ -352,7 +356,7 @@ void Store::hand_over(std::optional<PastRows> rows, std::optional<Trim> trim) {
   wake_.notify_one();
 }
 
-// They can be made again, so a full disk does not end the daemon for them.
+// Snapshots and roll-ups can be made again, so a full disk does not end the daemon for them.
 bool Store::write_snapshots(const std::vector<PastRows>& rows) {
   try {
     return std::ranges::all_of(rows, [this](const PastRows& row) {

@@ -43,7 +43,7 @@ class PrivateDirectory {
   std::string path_;
 };
 
-// A shared lock of the state directory, which keeps a daemon from starting. Not taken beside a running
+// A shared lock of the state directory, which keeps a daemon from starting. It is not taken beside a running
 // daemon.
 class SharedLock {
  public:
@@ -108,7 +108,7 @@ std::optional<PeekedStore> peek_store(const std::string& directory) {
     return PeekedStore{PastReader(writer.database(), reader).last_states(),
                        reader.last_timestamp().timestamp};
   } catch (const Error& defect) {
-    // People know the files by their own names, and not by those of the copy.
+    // Operators know the files by their own names, and not by those of the copy.
     std::string text = defect.what();
     for (auto at = text.find(copy.path()); at != std::string::npos; at = text.find(copy.path()))
       text.replace(at, copy.path().size(), directory);

@@ -95,7 +95,7 @@ WallTime StoreReader::timestamp_before(Sequence first) {
   }
 }
 
-// Damaged events are skipped, so that newer ones can still be read.
+// A binary search, which skips damaged events, so that newer ones can still be read.
 Sequence StoreReader::first_not(const std::function<bool(const Mark&)>& is_before, Sequence oldest,
                                 Sequence newest) {
   Sequence end = newest + 1;
@@ -131,7 +131,7 @@ Sequence StoreReader::after_known(const EventFilter& filter, Sequence first, Seq
   try {
     if (filter.known > 0) read(page, filter, first, last, most_bytes);
   } catch (const Error&) {
-    // The page that begins with the damage tells of it.
+    // The page that begins with the damage reports it.
   }
   std::size_t left = filter.known;
   for (const LoggedEvent& event : page.events) {
@@ -143,7 +143,7 @@ Sequence StoreReader::after_known(const EventFilter& filter, Sequence first, Seq
 }
 
 Sequence StoreReader::first_of_newest(std::size_t most, Sequence oldest, Sequence newest) {
-  // A damaged event at the end counts as another one.
+  // Damaged events at the end of the log count as not of the ledger.
   Sequence others = newest;
   for (Sequence back = 0; back < most_looked_at && newest - back >= oldest; ++back) {
     Sequence whole = newest - back;
@@ -155,14 +155,15 @@ Sequence StoreReader::first_of_newest(std::size_t most, Sequence oldest, Sequenc
   if (others < most) return oldest;
   const Sequence least = others - most + 1;
   const Sequence first = first_not([least](const Mark& mark) { return mark.others < least; }, oldest, newest);
-  // The search cannot tell the number of a damaged event. The whole one after it does.
+  // The search cannot tell the number of a damaged event. The first undamaged event after it does.
   Sequence whole = first;
   const auto mark = mark_at_or_after(whole, newest + 1);
   return mark && mark->others == least && !mark->of_ledger ? whole : first;
 }
 
-// Each bound of the search is an event whose checksum holds, and that counts as many other events as the
-// first: so all between are of the ledger. Where one is damaged, the events are looked at one by one.
+// Doubles its steps, then halves them. Each bound is an event whose checksum holds, and that counts as many
+// other events as the first: so all between are of the ledger. If one is damaged, the events are looked at
+// one by one.
 Sequence StoreReader::skip_ledger(Sequence of_ledger, Sequence to) {
   try {
     const Sequence others = mark_of(of_ledger).others;
@@ -226,7 +227,7 @@ Sequence StoreReader::last_until(WallTime at) {
   const Sequence oldest = dropped.sequence + 1;
   const Sequence last = std::max(newest(), dropped.sequence);
   const Sequence after = first_not([at](const Mark& mark) { return mark.timestamp <= at; }, oldest, last);
-  // A damaged one may be of before.
+  // Report a damaged event, which may belong before `at`.
   if (after <= last) (void)mark_of(after);
   return after == oldest && at < dropped.timestamp ? 0 : after - 1;
 }
@@ -250,7 +251,7 @@ HistoryPage StoreReader::page(const EventFilter& filter, Sequence from, Sequence
   try {
     read(page, filter, from, to, limit);
   } catch (const Error&) {
-    // The events before the damaged one are intact: return them. The next page begins with the damage.
+    // The events before the damaged one are whole: return them. The next page begins with the damage.
     if (page.events.empty()) throw;
   }
   return page;
@@ -305,7 +306,7 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
   const Reset reset{events_};
   while (page.next <= to) {
     events_.bind(1, static_cast<std::int64_t>(page.next)).bind(2, static_cast<std::int64_t>(to));
-    // Up to the end of a block, where the next may be skipped.
+    // Reads up to the end of a block, as the next block may be skipped.
     const Sequence block_end = page.next - page.next % block_size + block_size;
     while (page.next <= to && (!hosts || page.next < block_end)) {
       if (!events_.step()) fail(page.next, "missing");

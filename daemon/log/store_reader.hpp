@@ -21,22 +21,22 @@ namespace resourced::daemon::log {
 
 class StoreReader {
  public:
-  /// Bounds of one page: rows of events or blocks that it looks at, and their bytes.
+  /// Upper bounds of one page: rows of events or blocks that it looks at, and their bytes.
   static constexpr std::size_t most_looked_at = 4096;
   static constexpr std::size_t most_bytes_looked_at = std::size_t{4} << 20;
 
   StoreReader(Database& database, const HostIds& hosts);
 
-  /// Where the newest `most` events begin, or all that pass `since` and `after` if one is given. Events of
+  /// Finds where the newest `most` events begin, or all that pass `since` and `after` if one is given. Events
   /// before `horizon` count as dropped, as they soon will be. Throws Error EBADMSG for a damaged log.
   [[nodiscard]] HistoryStart start(const EventFilter& filter, std::size_t most, WallTime horizon = {});
 
-  /// At most `limit` events from `from` to `to`, which is included and must exist. Throws Error EBADMSG that
-  /// names the event for a damaged one.
+  /// Reads at most `limit` events from `from` to `to`, which is included and must exist. Throws Error EBADMSG
+  /// that names a damaged event.
   [[nodiscard]] HistoryPage page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit);
 
-  /// The last event up to this time, which may be the last one that was dropped; 0 if all are later, or
-  /// dropped before it. Throws Error EBADMSG.
+  /// Finds the last event up to this time, which may be the last one that was dropped. Returns 0 if all are
+  /// later, or if it was dropped earlier. Throws Error EBADMSG.
   [[nodiscard]] Sequence last_until(WallTime at);
   /// The time of an event, or of the last one that was dropped. Throws Error EBADMSG.
   [[nodiscard]] WallTime time_of(Sequence sequence);
@@ -45,9 +45,9 @@ class StoreReader {
   /// The last event that is kept, 0 in an empty log.
   [[nodiscard]] Sequence last();
 
-  /// Whether the log begins with an event from which states follow.
+  /// Whether the log begins with event 1 and has it complete, so that states follow from it.
   [[nodiscard]] bool begins_complete();
-  /// Throws Error EBADMSG if there is no such document, or it is damaged.
+  /// Reads a document. Throws Error EBADMSG if it is missing or damaged.
   [[nodiscard]] std::shared_ptr<const std::string> document(const std::string& name);
 
   struct LastTimestamp {
@@ -55,7 +55,7 @@ class StoreReader {
     /// The error of the last event, if that is damaged.
     std::optional<Error> damage;
   };
-  /// The timestamp of the last event that is whole, 0 in a new store.
+  /// Reads the timestamp of the last event that is whole, 0 in a new store.
   [[nodiscard]] LastTimestamp last_timestamp();
 
  private:
@@ -68,7 +68,7 @@ class StoreReader {
   struct Budget {
     std::size_t rows = most_looked_at;
     std::size_t bytes = most_bytes_looked_at;
-    /// False once it is used up.
+    /// Counts one row of so many bytes. Returns false once the budget is used up.
     [[nodiscard]] bool spend(std::size_t more_bytes) noexcept {
       if (rows == 0 || bytes == 0) return false;
       --rows;
@@ -82,17 +82,17 @@ class StoreReader {
   /// The parts of an event that never decrease along the log.
   struct Mark {
     WallTime timestamp{};
-    /// How many events up to this one are not of the ledger, in the numbers of the log.
+    /// Number of events up to this one that are not of the ledger, dropped ones included.
     Sequence others = 0;
     bool of_ledger = false;
   };
-  /// Throws Error EBADMSG for a damaged event.
+  /// Reads the mark of an event. Throws Error EBADMSG for a damaged event.
   [[nodiscard]] Mark mark_of(Sequence sequence);
   [[nodiscard]] WallTime timestamp_of(Sequence sequence) { return mark_of(sequence).timestamp; }
   /// The timestamp of the event before `first`, or of `first` itself if that event is damaged.
   [[nodiscard]] WallTime timestamp_before(Sequence first);
-  /// The mark of the first event that can be read, and sets `sequence` to it; nothing if none of the next
-  /// most_looked_at events can be read.
+  /// Returns the mark of the first event from `sequence` on that can be read, and sets `sequence` to it;
+  /// nothing if none of the next most_looked_at events can be read.
   [[nodiscard]] std::optional<Mark> mark_at_or_after(Sequence& sequence, Sequence end);
   /// The first event for which `is_before` is false; it is true for all that are before that one.
   [[nodiscard]] Sequence first_not(const std::function<bool(const Mark&)>& is_before, Sequence oldest,

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An event as a line for people. A record of the ledger is told by the ids of its allocations.
+/// Describes an event in a line for people. A record of the ledger is told by the ids of its allocations.
 std::string describe(StoreReader& log, Sequence sequence) {
   EventFilter all;
   all.allocations = true;
@@ -120,12 +120,12 @@ Recovered recover_store(const std::string& directory, Sequence last) {
     recovered.lost = cut(incoming, last);
   } catch (const Error& error) {
     for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(incoming + suffix);
-    // People know the file by its own name, and not by that of the copy.
+    // Operators know the file by its own name, and not by that of the copy.
     std::string text = error.what();
     if (text.starts_with(incoming)) text.erase(0, incoming.size());
     throw Error(error.errnum(), path + (text.starts_with(':') ? "" : ": ") + text);
   }
-  // After a kill in between, a start finds the file that is not there by the lock file, and names it.
+  // After a kill between the renames, a start finds by the lock file that the store is missing, and names it.
   for (const char* suffix : {"-wal", ""})
     if (fs::exists(path + suffix)) fs::rename(path + suffix, recovered.kept + suffix);
   fs::remove(path + "-shm");

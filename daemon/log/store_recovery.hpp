@@ -11,14 +11,14 @@ namespace resourced::daemon::log {
 struct Recovered {
   /// Each event that was given up, in order, as a line for people: what it was, as far as it can be read.
   std::vector<std::string> lost;
-  /// Where the store is as it was.
+  /// The path of the store as it was before.
   std::string kept;
 };
 
-/// Gives the store of a state directory its events up to `last` alone, and a number of its own. Locks the
+/// Removes the events after `last` from the store of a state directory, and gives it a new number. Locks the
 /// directory meanwhile. Throws Error that names the file, and then changes nothing: ENOENT if there is no
-/// store, EINVAL if it has no events after `last`, or none at it, EEXIST if an earlier recovery has left its
-/// store there, EBADMSG if the log does not lead to a state after `last`.
+/// store, EINVAL if it has no events after `last` or no state at it, EEXIST if an earlier recovery has left
+/// its store there, EBADMSG if the log does not lead to a state after `last`.
 [[nodiscard]] Recovered recover_store(const std::string& directory, Sequence last);
 
 }  // namespace resourced::daemon::log

@@ -13,19 +13,19 @@
 namespace resourced::daemon::log {
 namespace {
 
-// "RSR1" in ASCII: tells a store from any other SQLite file.
+// "RSR1" in ASCII: tells a store of this program from any other SQLite file.
 constexpr std::int64_t application_id = 0x52535231;
 // "RSRC": the stores of programs before 0.1.0.
 constexpr std::int64_t former_application_id = 0x52535243;
 constexpr std::int64_t schema_version = 1;
 
-// Rows have checksums. `rest` is what the event's text does not have of an event (proto::encode_rest), null
-// for an event of an imported log, from which no state follows. The hosts of an event are an idset of
-// known_host.id; event_block has those of 256 events together, so that a search can skip them. `ledger`
-// counts the records of the ledger up to an event. A snapshot is a State (proto::encode_state) after an
-// event. A document is named by its digest, and needed up to the event `last`, or by a snapshot. The usage of
-// a month and rolled_up have the times of targets by state, for events that were dropped
-// (proto/usage_json.hpp).
+// The tables of a store. Rows have checksums. `rest` is the part of an event that its text does not have
+// (proto::encode_rest), null for an event of an imported log, from which no state follows. The hosts of an
+// event are an idset of known_host.id; event_block has those of 256 events together, so that a search can
+// skip them. `ledger` counts the records of the ledger up to an event. A snapshot is a State
+// (proto::encode_state) after an event. A document is named by its digest, and needed up to the event `last`,
+// or by a snapshot. `usage`, with a row for each month, and `rolled_up` have the times of targets by state,
+// for events that were dropped (proto/usage_json.hpp).
 constexpr const char* tables = R"sql(
   CREATE TABLE event (
     sequence INTEGER PRIMARY KEY,
@@ -95,8 +95,8 @@ std::int64_t pragma(Database& database, const char* text) {
   return value;
 }
 
-// The schema of a database as one text without blanks, which differ between versions of SQLite. Tables and
-// indexes that SQLite made itself are left out.
+// Describes the schema of a database as one text without blanks, which differ between versions of SQLite.
+// Tables and indexes that SQLite made itself are left out.
 std::string describe(Database& database) {
   std::string text;
   Statement entries(database,

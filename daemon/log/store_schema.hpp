@@ -7,17 +7,17 @@
 
 namespace resourced::daemon::log {
 
-/// Throws Error EINVAL for a file that is not a store, is one of a version before 0.1.0 or of a later
-/// version, and EBADMSG for one that does not have the tables of its version. Changes nothing.
+/// Checks the schema. Throws Error EINVAL for a file that is not a store, or is one of a version before 0.1.0
+/// or of a later version, and EBADMSG for one that does not have the tables of its version. Changes nothing.
 void check_schema(Database& database);
 
-/// The version that this program reads and writes.
+/// The schema version that this program reads and writes.
 [[nodiscard]] std::int64_t present_schema() noexcept;
 
-/// Whether there are no tables at all: a new database.
+/// Whether the database has no tables at all, so that it is new.
 [[nodiscard]] bool is_empty(Database& database);
 
-/// Makes the tables in an empty database, with a number of its own (store_number).
+/// Creates the tables in an empty database, and gives it a number of its own (store_number).
 void prepare_schema(Database& database);
 
 /// The number that tells this store from others, or from another copy of it. Throws Error EBADMSG if its row

@@ -15,13 +15,13 @@
 namespace resourced::daemon::log {
 namespace {
 
-// The write-ahead log is moved into the file, as far as readers allow, after this many more pages.
+// A checkpoint moves the write-ahead log into the file, as far as readers allow, after this many more pages.
 constexpr std::size_t pages_between_checkpoints = 1000;
-// With this many pages, 16 MiB, readers are waited for, and the next attempt comes sooner: a reader that
-// begins at the wrong moment keeps the log from beginning anew.
+// From this many pages on, 16 MiB, a checkpoint waits for readers, and the next one comes sooner: a reader
+// that begins at the wrong moment keeps the log from beginning anew.
 constexpr std::size_t most_log_pages = 4096;
 constexpr std::size_t pages_between_late_checkpoints = 100;
-// With this many, 64 MiB, some program that is not this daemon keeps it from beginning anew.
+// From this many pages on, 64 MiB, some program that is not this daemon keeps the log from beginning anew.
 constexpr std::size_t large_log_pages = 4 * most_log_pages;
 
 constexpr const char* last_event_query = "SELECT coalesce(max(sequence), 0) FROM event";
@@ -34,13 +34,13 @@ Sequence last_event(Database& database) {
   return sequence;
 }
 
-// A lock that takes longer is worth a line.
+// A wait for a lock is logged after `silent_wait`, and again after each `between_lines`.
 constexpr Seconds silent_wait{1};
 constexpr Seconds between_lines{60};
-// How long a start waits for a lock, and an end.
+// How long a start waits for a lock, and a daemon that ends.
 constexpr Seconds shortest_patience{3};
 
-/// Says who has the lock, after `silent_wait` and each minute.
+/// Logs which process has the lock, after `silent_wait` and each minute.
 class LockLine {
  public:
   explicit LockLine(std::string path) : path_(std::move(path)) {}
@@ -66,10 +66,11 @@ std::uintmax_t size_of(const std::string& path) {
 std::string log_path(const std::string& path) { return path + "-wal"; }
 std::string index_path(const std::string& path) { return path + "-shm"; }
 
-// SQLite takes a file of up to one byte for an empty one, as earlier versions wrote one byte.
+// The largest file that SQLite takes for an empty one: earlier versions of it wrote one byte.
 constexpr std::uintmax_t most_empty_bytes = 1;
 
-// SQLite takes an empty file for a new database, and removes the log that it finds beside it.
+// Refuses an empty file that was a store: SQLite takes it for a new database, and removes the log that it
+// finds beside it.
 void check_files(const std::string& path, const StateLock& lock) {
   if (size_of(path) > most_empty_bytes) return;
   if (size_of(log_path(path)) > 0) throw damaged_store(path, "it is empty, and its write-ahead log is not");
@@ -92,10 +93,10 @@ StoreWriter::Traces::~Traces() {
   if (!had_log_ && size_of(log_path(path_)) == 0) std::filesystem::remove(log_path(path_), ignored);
 }
 
-// FULL: a commit that returned is on disk (one fdatasync of the write-ahead log).
+// With synchronous=FULL, a commit that returned is on disk (one fdatasync of the write-ahead log).
 StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock, Traces& traces)
     : Database((check_files(path, lock), path)) {
-  // Until all is checked, nothing is moved between the files and nothing removed.
+  // Until the store is checked, nothing is moved between the files and nothing removed.
   set_tidy_on_close(false);
   try {
     wait_for_locks([line = LockLine(path)](Seconds waited) mutable {
@@ -109,8 +110,8 @@ StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock, Trac
         "BEGIN IMMEDIATE; COMMIT;");
     count_log_pages();
     prepare_schema(*this);
-    // The caller may still refuse to start. A log that was there stays until the first commit; one that this
-    // connection has begun is removed when it closes.
+    // The caller may still refuse to start. A log that existed before stays until the first commit; one that
+    // this connection has begun is removed when it closes.
     set_tidy_on_close(!traces.had_log());
   } catch (const Error& error) {
     if (error.errnum() != EBUSY) throw;
@@ -121,7 +122,8 @@ StoreWriter::Opened::Opened(const std::string& path, const StateLock& lock, Trac
 }
 
 void StoreWriter::Opened::check(const StateLock& lock) {
-  // Until the first checkpoint all of a store is in its write-ahead log: without it, the file holds nothing.
+  // Until the first checkpoint, all of a store is in its write-ahead log, and without that the file holds
+  // nothing.
   const bool held_something = size_of(path()) > 0;
   check_schema(*this);
   const auto& head = lock.head();
@@ -171,7 +173,7 @@ void StoreWriter::wait_for_others() {
       ending = waited;
       return true;
     }
-    // Another wait than the one before begins anew.
+    // `waited` begins at 0 with each wait, and `ending` with it.
     ending = std::min(ending, waited);
     if (waited - ending < shortest_patience) return true;
     os::log_error("{}: {} has still locked it: the last changes, which were not answered, are not recorded",
@@ -182,7 +184,8 @@ void StoreWriter::wait_for_others() {
 
 std::uint64_t StoreWriter::log_bytes() const noexcept { return size_of(log_path(database_.path())); }
 
-// Readers of this process are waited for, so another one has begun to read and does not end.
+// Logs a reader of another process that does not end. Readers of this process are waited for, so it is none
+// of them.
 void StoreWriter::watch_log(std::size_t pages) {
   if (pages < large_log_) return;
   large_log_ = 2 * pages;
@@ -190,7 +193,8 @@ void StoreWriter::watch_log(std::size_t pages) {
                   database_.path(), log_bytes() >> 20U, user_of_store(database_.path(), StoreUse::reads));
 }
 
-// The last connection removes the write-ahead log by its name, which may be another store's by now.
+// The last connection removes the write-ahead log by its name, which may be that of another store's log by
+// now.
 StoreWriter::~StoreWriter() {
   if (is_in_place()) return;
   database_.set_tidy_on_close(false);
@@ -239,7 +243,7 @@ bool StoreWriter::write_past(const SnapshotRow& snapshot, const RollUp* usage) {
 
 void StoreWriter::checkpoint(const std::function<void(const std::function<void()>&)>& without_readers) {
   const std::size_t pages = database_.log_pages();
-  // A commit has begun the log anew.
+  // A commit has begun the log anew since the last checkpoint.
   if (pages < log_pages_) {
     log_pages_ = 0;
     large_log_ = large_log_pages;
@@ -265,7 +269,7 @@ void StoreWriter::transaction(Work work) {
       database_.set_tidy_on_close(true);
     }
   } catch (...) {
-    // A full disk may have rolled it back already; there is nothing more to undo then.
+    // ROLLBACK fails if a full disk has rolled back already; there is nothing more to undo then.
     try {
       database_.execute("ROLLBACK");
     } catch (const Error&) {

@@ -1,4 +1,4 @@
-// The statements of the store that write.
+// Writes to the store: records, snapshots, roll-ups, trims and checkpoints.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@ class StoreWriter {
  public:
   /// Opens the database file, locks its directory against another daemon for its lifetime, and checks its
   /// tables. Throws Error that names the file if it is damaged or has lost commits, and leaves it unchanged.
-  /// A store of the present schema is not changed until the first commit, so a start that is refused after
-  /// this changes none of its files. Waits for a lock of another program, as commit() does, but for some
-  /// seconds only: then throws Error EBUSY that names it.
+  /// An existing store is not changed until the first commit, so a start that is refused after this changes
+  /// none of its files. Waits for a lock of another program, as commit() does, but for some seconds only:
+  /// then throws Error EBUSY that names it.
   explicit StoreWriter(const std::string& path);
   ~StoreWriter();
   StoreWriter(const StoreWriter&) = delete;
@@ -40,12 +40,12 @@ class StoreWriter {
   [[nodiscard]] Sequence last() const noexcept { return last_; }
 
   /// Writes records as one transaction, which is on disk when this returns. Waits for a lock of another
-  /// program as for a slow disk, until end_soon(), and logs who has it. After an Error the object must not be
-  /// used any more. Throws Error ESTALE if the files were removed or replaced.
+  /// program as for a slow disk, until end_soon(), and logs which program has it. After an Error the object
+  /// must not be used any more. Throws Error ESTALE if the files were removed or replaced.
   void commit(const std::vector<Record>& records);
 
-  /// Writes a snapshot of a state that the log has led to already and, unless it is null, an extension of the
-  /// roll-ups, in one transaction; neither, and returns false, if the roll-ups are not as that expects them.
+  /// Writes a snapshot of a state that the log leads to and, unless it is null, an extension of the roll-ups,
+  /// in one transaction. Returns false, and writes neither, if the roll-ups are not those that it extends.
   /// The object stays usable after an Error ENOSPC.
   [[nodiscard]] bool write_past(const SnapshotRow& snapshot, const RollUp* usage);
 
@@ -58,7 +58,7 @@ class StoreWriter {
   std::size_t trim(WallTime before, std::size_t most, Sequence last = all_events);
   static constexpr Sequence all_events = std::numeric_limits<std::int64_t>::max();
 
-  /// A wait for a lock goes on for some seconds only from now on. May be called on another thread.
+  /// Bounds waits for a lock to some seconds from now on. May be called on another thread.
   void end_soon() noexcept { ends_ = true; }
 
   /// The bytes of the write-ahead log on disk. May be called on another thread.
@@ -69,8 +69,8 @@ class StoreWriter {
   [[nodiscard]] const StateLock& lock() const noexcept { return lock_; }
 
  private:
-  // The files that opening the database makes beside it. Removes them when the start is refused, after the
-  // connection is closed.
+  // The files that opening the database makes beside it. The destructor removes them if the start was
+  // refused, after the connection is closed.
   class Traces {
    public:
     explicit Traces(const std::string& path);
@@ -92,7 +92,7 @@ class StoreWriter {
     bool kept_ = false;
   };
 
-  // Pragmas and schema must be in place before statements are prepared, so they have a member of their own.
+  // A member of its own, as pragmas and schema must be in place before statements are prepared.
   struct Opened : Database {
     Opened(const std::string& path, const StateLock& lock, Traces& traces);
     void check(const StateLock& lock);
@@ -129,7 +129,7 @@ class StoreWriter {
   Identity log_file_;
   /// Pages of the write-ahead log at the last checkpoint.
   std::size_t log_pages_ = 0;
-  /// A write-ahead log of so many pages is worth a line of the daemon's log.
+  /// A write-ahead log of so many pages is logged as too large.
   std::size_t large_log_;
   std::atomic<bool> ends_ = false;
   Statement trim_find_;

@@ -69,7 +69,7 @@ module::UsageTable UsageReader::month(module::Month month) {
     try {
       return proto::parse_usage_table(text);
     } catch (const Error&) {
-      // Its checksum holds, but nothing here writes such a text.
+      // The checksum of the text holds, but no version of this program writes such a text.
     }
   }
   fail(module::month_name(month));

@@ -1,6 +1,5 @@
-// Roll-ups: what the dropped part of the log says about the times of targets by state, summed up by months.
-// They and the log do not overlap: the roll-ups have all up to one event, whether or not it and those before
-// it are dropped yet.
+// Roll-ups: the times of targets by state in the dropped part of the log, summed up by months. Roll-ups and
+// log do not overlap: the roll-ups have all events up to one, whether or not these are dropped yet.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +18,9 @@ namespace resourced::daemon::log {
 
 /// How far the roll-ups reach.
 struct RolledUp {
-  /// The last event that they have.
+  /// The last event that the roll-ups have.
   Sequence sequence = 0;
-  /// What they count; the end is the time of that event.
+  /// The time that the roll-ups count. It ends with the time of the last event.
   module::Micros since = 0;
   module::Micros until = 0;
   bool operator==(const RolledUp&) const = default;
@@ -29,25 +28,25 @@ struct RolledUp {
 
 /// An extension of the roll-ups.
 struct RollUp {
-  /// The state that it extends.
+  /// The reach of the roll-ups that it extends; unset if there are none.
   std::optional<RolledUp> before;
   RolledUp after;
-  /// The tables that change, each with all that the month has (proto/usage_json.hpp).
+  /// The tables of the months that change, each with all of its month (proto/usage_json.hpp).
   std::vector<std::pair<module::Month, std::string>> tables = {};
 };
 
-/// Reads roll-ups. Functions throw Error EBADMSG for a damaged row.
+/// Reads roll-ups. The functions throw Error EBADMSG for a damaged row.
 class UsageReader {
  public:
   explicit UsageReader(Database& database);
 
-  /// Nothing where there are none.
+  /// How far the roll-ups reach; nothing if there are none.
   [[nodiscard]] std::optional<RolledUp> rolled_up();
-  /// The same, and nothing where the row is damaged: roll-ups then begin anew.
+  /// Same as rolled_up(), but nothing if the row is damaged: the roll-ups then begin anew.
   [[nodiscard]] std::optional<RolledUp> sound_end();
-  /// Empty for a month that has no row.
+  /// The table of a month, empty if the month has no row.
   [[nodiscard]] module::UsageTable month(module::Month month);
-  /// The bytes of the last month.
+  /// Size of the table of the last month, in bytes.
   [[nodiscard]] std::size_t last_size();
 
  private:
@@ -64,7 +63,7 @@ class UsageRows {
  public:
   explicit UsageRows(Database& database);
 
-  /// False, and nothing is written, if the roll-ups are not as the extension expects them.
+  /// Returns false, and writes nothing, if the roll-ups are not those that the extension extends.
   [[nodiscard]] bool write(const RollUp& extension);
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 // Bounds a step to some tens of milliseconds.
 constexpr std::size_t targets_per_step = 100'000;
-// How often a report begins again because the log was trimmed meanwhile.
+// How often a report begins, at the most, as the log may be trimmed meanwhile.
 constexpr int most_beginnings = 4;
 
 [[noreturn]] void not_recorded() {
@@ -51,7 +51,7 @@ void UsageWalk::find_states() {
   if (!search_) search_ = sources_.past.begin_at(after_);
   sources_.past.advance(*search_);
   if (!search_->is_done()) return;
-  // The states may begin later than the counted time.
+  // The states may begin later than the counted time, and the time up to them is missing.
   if (const WallTime begin = sources_.log.time_of(after_); begin > meter_.now()) meter_.skip_to(begin);
   meter_.adopt(std::move(search_->states));
   search_.reset();
@@ -71,7 +71,7 @@ void UsageWalk::read_events() {
   for (std::size_t work = 0; work < targets_per_step && next_in_page_ < page_.events.size();) {
     const LoggedEvent& logged = page_.events[next_in_page_];
     const proto::FindDocument find = [&](const std::string& name) {
-      // A trim may have dropped it since the page was read.
+      // A trim may have dropped the document since the page was read.
       if (sources_.log.dropped() >= logged.sequence) throw Error(ENODATA, "the log was trimmed meanwhile");
       return sources_.log.document(name);
     };
@@ -97,7 +97,7 @@ bool UsageWalk::pass_damage() {
       has_states_ = true;
       return true;
     } catch (const Error&) {
-      // Damaged as well: the next one.
+      // That snapshot is damaged as well: try the next one.
       continue;
     }
   }
@@ -122,7 +122,7 @@ bool ReportSearch::advance() {
   }
 }
 
-// A damaged end does not matter to a report of what the log has.
+// A damaged end of the roll-ups does not matter to a report about a time that the log has.
 std::optional<RolledUp> ReportSearch::end_of_roll_ups() {
   try {
     return sources_.usage.rolled_up();
@@ -150,11 +150,11 @@ void ReportSearch::begin() {
       report_.until = module::from_micros(std::min(module::begin_of(last_month_ + 1), rolled_up_->until));
       return;
     }
-    // An event at the end counts in the month that begins there.
+    // An event at the end of the roll-ups counts in the month that begins there.
     last_month_ = module::month_of(rolled_up_->until);
     first = sources_.past.reachable(rolled_up_->sequence);
     if (first == 0) not_recorded();
-    // Events after the roll-ups were dropped without them, up to a later time than asked for.
+    // Events after the roll-ups were dropped without being rolled up, up to a later time than asked for.
     if (sources_.log.time_of(first) >= question_.until && first > rolled_up_->sequence) {
       report_.until = module::from_micros(rolled_up_->until);
       return;
@@ -174,8 +174,8 @@ void ReportSearch::begin() {
 
 void ReportSearch::add_month() {
   UsageTable table = sources_.usage.month(next_month_);
-  // Another end: the month may have been extended by events that are still to be read from the log. Compared
-  // after the month was read, as the writing thread can come between.
+  // The roll-ups were extended: the month may have events that are still to be read from the log. They are
+  // compared after the month was read, as the writing thread can come between.
   if (sources_.usage.rolled_up() != rolled_up_) throw Error(ENODATA, "the log was trimmed meanwhile");
   add_table(next_month_, std::move(table));
   ++next_month_;
@@ -193,7 +193,7 @@ bool ReportSearch::walk() {
     walk_->meter().finish(question_.until);
   } catch (const Error& error) {
     if (error.errnum() == ENODATA) throw;
-    // Nothing is known from the damage on.
+    // Nothing is known of the time after the damage.
     walk_->meter().skip_to(question_.until);
   }
   for (auto& [month, table] : walk_->meter().take()) add_table(month, std::move(table));
@@ -235,7 +235,7 @@ void RollUpSearch::add_before(Month month, UsageTable& table) {
     table += sources_.usage.month(month);
   } catch (const Error& error) {
     if (error.errnum() != EBADMSG) throw;
-    // Damaged: its times are missing from now on.
+    // The table of the month is damaged: its times are missing from now on.
     table.missing += result_.before->until - std::max(module::begin_of(month), result_.before->since);
   }
 }

@@ -17,30 +17,30 @@
 
 namespace resourced::daemon::log {
 
-/// What reads the past of a store.
+/// The readers of the past of a store.
 struct PastSources {
   StoreReader& log;
   PastReader& past;
   UsageReader& usage;
 };
 
-/// From the state after one event to another event. Where a part of the log is damaged it goes on with the
+/// Adds up times from the state after one event to another event. After damage in the log it goes on with the
 /// next snapshot, and the time up to that is missing.
 class UsageWalk {
  public:
-  /// Counts from `from` on, which is not before event `after`, unless the time in between is missing.
+  /// Counts from `from` on. If event `after` is later than that, the time up to it is missing.
   UsageWalk(const PastSources& sources, Sequence after, WallTime from, Sequence last,
             module::UsageMeter::By by);
 
-  /// The next part of the way; true at the end. Throws Error ENODATA if events on the way were dropped
-  /// meanwhile, EBADMSG where there is damage and no snapshot after it.
+  /// Goes on by one step; true at the end. Throws Error ENODATA if events on the way were dropped meanwhile,
+  /// EBADMSG after damage without a later snapshot.
   [[nodiscard]] bool advance();
   [[nodiscard]] module::UsageMeter& meter() noexcept { return meter_; }
 
  private:
   void find_states();
   void read_events();
-  /// Goes on with the next snapshot; false if there is none.
+  /// Goes on with the next snapshot after damage; false if there is none.
   [[nodiscard]] bool pass_damage();
 
   PastSources sources_;
@@ -49,13 +49,13 @@ class UsageWalk {
   Sequence last_;
   std::optional<PastReader::Search> search_;
   bool has_states_ = false;
-  /// The last event that was added.
+  /// The last event that was added to `meter_`.
   Sequence at_ = 0;
   HistoryPage page_;
   std::size_t next_in_page_ = 0;
 };
 
-/// A report, found in steps.
+/// Makes a report, in steps.
 class ReportSearch {
  public:
   struct Question {
@@ -65,8 +65,8 @@ class ReportSearch {
   };
   ReportSearch(const PastSources& sources, Question question) : sources_(sources), question_(question) {}
 
-  /// The next part; true at the end. Throws Error ENODATA if nothing is known of the time, or if the log
-  /// changed too often meanwhile, and EBADMSG for damaged roll-ups.
+  /// Goes on by one step; true at the end. Throws Error ENODATA if nothing is known of the time, or if the
+  /// log changed too often meanwhile, and EBADMSG for damaged roll-ups.
   [[nodiscard]] bool advance();
   [[nodiscard]] const module::UsageReport& report() const noexcept { return report_; }
 
@@ -83,20 +83,20 @@ class ReportSearch {
   std::optional<RolledUp> rolled_up_;
   bool has_begun_ = false;
   int begun_again_ = 0;
-  /// The rolled-up months that are to be added; none if the second is before the first.
+  /// The rolled-up months that are still to be added; none if `last_month_` is before `next_month_`.
   module::Month next_month_ = 0;
   module::Month last_month_ = -1;
   std::optional<UsageWalk> walk_;
 };
 
-/// An extension of the roll-ups, found in steps.
+/// Makes an extension of the roll-ups, in steps.
 class RollUpSearch {
  public:
-  /// Up to the event `last`. Throws Error EBADMSG if no snapshot leads there.
+  /// Extends the roll-ups up to event `last`. Throws Error EBADMSG if no snapshot leads there.
   RollUpSearch(const PastSources& sources, Sequence last);
 
   [[nodiscard]] bool advance();
-  /// After the end.
+  /// The extension. Valid after the last step.
   [[nodiscard]] const RollUp& result() const noexcept { return result_; }
   [[nodiscard]] const module::State& states() { return walk_->meter().states(); }
 

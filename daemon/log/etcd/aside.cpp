@@ -15,7 +15,7 @@ Aside::~Aside() {
   thread_->join();
 }
 
-// The guard keeps the loop running until it has been called.
+// The work guard keeps the loop running until the result of `work` was posted to it.
 void Aside::run(std::function<std::function<void()>()> work) {
   if (!thread_) thread_.emplace(1);
   asio::post(*thread_, [&loop = loop_, guard = asio::make_work_guard(loop_), work = std::move(work),

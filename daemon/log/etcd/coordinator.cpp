@@ -73,7 +73,7 @@ void Coordinator::send_roster() {
                  });
 }
 
-// Requests first: a callback may take the next step.
+// Sends the requests first, as a callback may take the next step.
 void Coordinator::carry_out(Effects effects) {
   for (auto& [id, request] : effects.requests) {
     runtime_->send(std::move(request), [this, id = id](const Outcome& outcome) {

@@ -21,12 +21,12 @@ using Member = ::resourced::cluster::Member;
 
 class Coordinator {
  public:
-  /// Each is as the field of log::etcd::Effects with its name. They may call commit() and resign(), and must
-  /// not destroy the coordinator.
+  /// Each callback is called for the field of cluster::Effects with its name. Callbacks may call commit() and
+  /// resign(), and must not destroy the coordinator.
   struct Callbacks {
     std::function<void(const std::string&)> joined = [](const auto&) {};
     std::function<void(const ::resourced::cluster::Batch&)> entry = [](const auto&) {};
-    /// To be answered by offer() or decline().
+    /// The owner answers this with offer() or decline().
     std::function<void()> wants_snapshot = [] {};
     std::function<void(const ::resourced::cluster::SnapshotHeader&)> restores = [](const auto&) {};
     std::function<void(const std::string&)> chunk = [](const auto&) {};
@@ -35,7 +35,7 @@ class Coordinator {
     std::function<void(::resourced::cluster::Sequence)> committed = [](auto) {};
     std::function<void(const std::string&)> ended;
     std::function<void(const Error&)> failed;
-    /// After every step of the member.
+    /// Called after every step of the member.
     std::function<void()> changed = [] {};
   };
   /// Takes over a member whose requests to an earlier coordinator get no outcome.
@@ -44,18 +44,18 @@ class Coordinator {
 
   void start(Callbacks callbacks);
   void commit(::resourced::cluster::Batch batch);
-  /// As Member::set_busy().
+  /// Same as Member::set_busy().
   void set_busy(bool is_busy);
   void resign(std::optional<std::string> successor = std::nullopt);
 
   void offer(::resourced::cluster::Snapshot snapshot);
   void decline();
-  /// As Member::keep_holders().
+  /// Same as Member::keep_holders().
   void keep_holders(std::string text);
 
   using TakeRoster = std::function<void(const std::variant<::resourced::cluster::Roster, Error>&)>;
   /// Asks etcd for the members, and calls `take` from the loop with an answer that is not older than the
-  /// question. Questions of a tenth of a second share one request, so that they do not delay commits.
+  /// question. Questions within a tenth of a second share one request, so that they do not delay commits.
   void ask_roster(TakeRoster take);
 
   [[nodiscard]] const Member& member() const noexcept { return member_; }
@@ -72,12 +72,12 @@ class Coordinator {
 
   Member& member_;
   Callbacks callbacks_;
-  /// They wait for the next request.
+  /// Questions about the members that wait for the next request.
   std::vector<TakeRoster> questions_;
   bool is_asking_ = false;
-  /// Not before this time.
+  /// The earliest time of the next request.
   BootTime next_question_{};
-  /// Declared last, so that it calls nothing of an object that is destroyed.
+  /// Declared last and destroyed first, so that it calls no function of an object that is destroyed.
   std::unique_ptr<Runtime> runtime_;
 };
 

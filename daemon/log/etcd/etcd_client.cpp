@@ -37,16 +37,16 @@ std::string read_password(const std::string& path) {
 }  // namespace
 
 struct EtcdClient::State : std::enable_shared_from_this<State> {
-  /// A request with its way through the endpoints.
+  /// A request on its way through the endpoints.
   struct Call {
     Request request;
     EtcdRequest encoded;
     Handler handler;
     std::size_t attempts = 0;
-    /// With which it was sent last.
+    /// The token with which the request was sent last.
     std::string token;
     bool has_renewed = false;
-    /// The endpoint that has refused it is of the etcd that this client uses.
+    /// Whether the endpoint that has refused the request was found to be of the etcd that this client uses.
     bool is_checked = false;
   };
   using CallPtr = std::shared_ptr<Call>;
@@ -55,7 +55,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
       : prefix(settings.prefix),
         user(settings.user),
         password(read_password(settings.password_file)),
-        // An endpoint that does not answer leaves time for another one before the lease ends.
+        // A quarter of the lease's time: after an endpoint that does not answer, there is time for another
+        // one.
         timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl / 4)),
         login_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl)),
         names(settings.etcd),
@@ -76,8 +77,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
          [this, call](std::size_t endpoint, HttpAnswer answer) { take(call, endpoint, std::move(answer)); });
   }
 
-  // All endpoints are asked for the etcd that they are of. One that most of them have is decided by them; any
-  // other one is only used if no endpoint has told another id, now or before.
+  // Asks all endpoints for the id of their etcd. The client uses the id of the majority. Without a majority
+  // it keeps the former id if an endpoint has it; at first it takes the id that all answers have.
   void survey(const CallPtr& call) {
     await_survey.push_back(call);
     if (await_survey.size() > 1) return;
@@ -136,7 +137,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     return text;
   }
 
-  /// Whether answers are compared, also while the endpoints are asked anew.
+  /// Whether the ids of answers are compared, also while the endpoints are asked anew.
   [[nodiscard]] bool knows_etcd() const { return urls.size() > 1 && !cluster.empty(); }
 
   [[nodiscard]] bool is_foreign(std::size_t endpoint) const {
@@ -149,7 +150,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
                   ids[endpoint], cluster);
   }
 
-  // Whether the answer, which has a header, is of another etcd.
+  // Whether the answer, which has a header, is of another etcd than the one that is used.
   bool is_of_another(std::size_t endpoint, std::string_view answer) {
     const std::string_view id = cluster_in(answer);
     if (!knows_etcd() || id.empty()) return false;
@@ -164,7 +165,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     lose(call, endpoint, "is of another etcd cluster", false);
   }
 
-  // A refusal has no header.
+  // Asks the endpoint for its id, as a refusal has no header with it.
   void check_refusal(const CallPtr& call, std::size_t endpoint, const HttpAnswer& refusal) {
     call->is_checked = true;
     post(encode_status(), {}, timeout, endpoint,
@@ -179,7 +180,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
             std::size_t endpoint, Take take) {
     http.post({urls[endpoint] + request.target, request.body, with}, longest,
               [self = weak_from_this(), endpoint, take](HttpAnswer answer) {
-                // A call of it may destroy the client.
+                // The call of `take` may destroy the client.
                 const auto alive = self.lock();
                 take(endpoint, std::move(answer));
               });
@@ -193,7 +194,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
         [this, call, endpoint](HttpAnswer answer) { take(call, endpoint, std::move(answer)); });
   }
 
-  // Changes that have come together are told once.
+  // Reports several changes that have come together as one.
   void take_lines(const CallPtr& call, std::size_t endpoint, std::string_view lines) {
     if (is_of_another(endpoint, lines)) {
       http.end_watch();
@@ -226,7 +227,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   void take(const CallPtr& call, std::size_t endpoint, HttpAnswer answer) {
     if (answer.status == 0) return lose(call, endpoint, answer.why, answer.was_sent);
     if (answer.status == ok && is_of_another(endpoint, answer.body)) return pass_over(call, endpoint);
-    // Decoded in far less than a millisecond.
+    // Bodies of this size are decoded in far less than a millisecond.
     constexpr std::size_t most_direct_bytes = std::size_t{32} << 10;
     if (answer.status == ok && answer.body.size() <= most_direct_bytes)
       return take_decoded(call, endpoint, decode(call->request, prefix, answer.body));
@@ -242,7 +243,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     if (failure.kind == Kind::unknown) return lose(call, endpoint, failure.why, true);
     if (knows_etcd() && !call->is_checked) return check_refusal(call, endpoint, answer);
     if (failure.kind == Kind::token && !user.empty() && !std::exchange(call->has_renewed, true)) {
-      // Another request may have a new one already.
+      // Another request may have set a new token already.
       if (token == call->token) token.clear();
       return proceed(call);
     }
@@ -265,7 +266,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     call->handler(std::get<Outcome>(decoded));
   }
 
-  // Without an answer. What was not sent is sent to the next endpoint.
+  // Ends an attempt that got no answer. A request that was not sent goes to the next endpoint.
   void lose(const CallPtr& call, std::size_t endpoint, const std::string& why, bool was_sent) {
     trouble = fmt::format("{}: {}", names[endpoint], why);
     if (current == endpoint) {
@@ -278,8 +279,9 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     call->handler(Unknown{trouble});
   }
 
-  // One for all requests that wait for a token. Etcd hashes a password slowly on purpose, and goes on with it
-  // after the client has given up: several at once, or given up early, could keep it from ever answering.
+  // Logs in once for all requests that wait for a token. Etcd hashes a password slowly on purpose, and goes
+  // on with it after the client has given up: several at once, or given up early, could keep it from ever
+  // answering.
   void log_in(const CallPtr& call) {
     await_token.push_back(call);
     if (await_token.size() > 1) return;
@@ -318,12 +320,12 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   std::string password;
   std::chrono::milliseconds timeout;
   std::chrono::milliseconds login_timeout;
-  /// The endpoints as they are configured, and as URLs.
+  /// The endpoints as configured, and as URLs.
   std::vector<std::string> names;
   std::vector<std::string> urls;
   std::size_t current = 0;
-  /// The id of the etcd that is used, and that of each endpoint: empty until they are told. Members that were
-  /// removed may come back as an etcd of their own.
+  /// The id of the etcd that is used, and the ids of the endpoints, empty as long as they are unknown.
+  /// Members that were removed may come back as an etcd of their own.
   std::string cluster;
   std::vector<std::string> ids;
   bool is_surveyed = false;
@@ -333,7 +335,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   std::vector<CallPtr> await_survey;
   std::set<std::pair<std::size_t, std::string>> named;
   std::string token;
-  /// They go on with the answer of the login that is under way.
+  /// Requests that wait for the token of the login under way.
   std::vector<CallPtr> await_token;
   std::string trouble;
   Aside aside;

@@ -19,7 +19,7 @@ class EtcdClient {
 
   /// Reads the password and TLS files. Throws Error that names a file that cannot be used.
   EtcdClient(boost::asio::io_context& loop, const config::Cluster& settings);
-  /// Requests that wait get no answer.
+  /// Requests that are under way get no answer.
   ~EtcdClient();
   EtcdClient(const EtcdClient&) = delete;
   EtcdClient& operator=(const EtcdClient&) = delete;

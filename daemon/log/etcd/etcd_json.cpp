@@ -45,8 +45,8 @@ constexpr std::array<std::uint8_t, 256> base64_values = [] {
   return values;
 }();
 
-// Four letters are three bytes, at the end with `=` for each one that is missing. The decoder of the library
-// takes texts that are not whole.
+// Decodes base64: four letters are three bytes, with `=` at the end for each byte that is missing. The
+// decoder of the library accepts incomplete texts.
 std::string decoded(std::string_view text, std::string_view what) {
   if (text.size() % 4 != 0) garbled(what);
   std::size_t missing = 0;
@@ -67,7 +67,7 @@ std::string decoded(std::string_view text, std::string_view what) {
     *out++ = static_cast<char>(three);
   }
   bool is_whole = all < 64;
-  // Bits beyond the last byte are 0.
+  // Bits beyond the last byte must be 0.
   for (; missing > 0; --missing) {
     is_whole = is_whole && bytes.back() == '\0';
     bytes.pop_back();
@@ -155,7 +155,7 @@ const json& member(const json& object, const char* key) {
   return *found;
 }
 
-// A number of 0 is left out.
+// Reads a number. Etcd leaves out a number of 0.
 std::int64_t integer(const json& object, const char* key) {
   if (!object.is_object()) garbled(key);
   const auto found = object.find(key);
@@ -175,7 +175,7 @@ const std::string& text_in(const json& object, const char* key) {
   return value.get_ref<const std::string&>();
 }
 
-// A flag that is not set is left out.
+// Reads a flag. Etcd leaves out a flag that is not set.
 bool flag(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return false;
@@ -188,7 +188,7 @@ KeyValue key_value(const json& entry, std::string_view prefix) {
   read.key = decoded(text_in(entry, "key"), "key");
   if (!read.key.starts_with(prefix)) garbled("key");
   read.key.erase(0, prefix.size());
-  // An empty value is left out.
+  // Etcd leaves out an empty value.
   if (entry.contains("value")) read.value = decoded(text_in(entry, "value"), "value");
   read.created = integer(entry, "create_revision");
   read.modified = integer(entry, "mod_revision");
@@ -245,7 +245,7 @@ struct AnswerDecoder {
   }
   Outcome operator()(const Revoke& /*revoke*/) const { return Done{}; }
   Outcome operator()(const Compact& /*compact*/) const { return Done{}; }
-  // Its answer has no end.
+  // The answer to a watch has no end, and is read line by line (decode_watched).
   Outcome operator()(const Watch& /*watch*/) const { garbled("watch"); }
 
   static LeaseDone lease(const json& body) {
@@ -268,7 +268,7 @@ Outcome decode_answer(const Request& request, std::string_view prefix, std::stri
 }
 
 std::optional<Outcome> decode_watched(const Watch& watch, std::string_view line) {
-  // More than a line that HttpClient takes has, if it is one of etcd.
+  // More values than a line that HttpClient accepts has, if it is one of etcd.
   constexpr std::size_t most_values = 4096;
   const json message = parse(line, most_values);
   if (const auto error = message.find("error"); error != message.end())
@@ -295,11 +295,11 @@ std::optional<Outcome> decode_watched(const Watch& watch, std::string_view line)
 
 EtcdFailure decode_failure(unsigned status, std::string_view body) {
   using Kind = EtcdFailure::Kind;
-  // Codes of gRPC.
+  // Status codes of gRPC.
   constexpr int invalid_argument = 3;
   constexpr int not_found = 5;
   constexpr int unauthenticated = 16;
-  // A proxy has waited for too long: what became of the request is not known.
+  // The HTTP status of a proxy that has waited for too long: the outcome of the request is unknown.
   constexpr unsigned request_timeout = 408;
   EtcdFailure failure{Kind::unknown, fmt::format("HTTP status {}", status)};
   int code = 0;
@@ -328,7 +328,7 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
 
 EtcdRequest encode_status() { return {"/v3/maintenance/status", "{}"}; }
 
-// The header comes first, and no text has quotes that are not escaped.
+// Searches the text for the id: the header comes first, and no text has quotes that are not escaped.
 std::string_view cluster_in(std::string_view answer) {
   constexpr std::string_view name = R"("cluster_id":")";
   constexpr std::size_t most_before = 64;

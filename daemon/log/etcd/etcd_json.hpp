@@ -17,18 +17,20 @@ struct EtcdRequest {
   std::string body;
 };
 
-/// `prefix` comes before each key.
+/// Encodes a request. `prefix` is put before each key.
 [[nodiscard]] EtcdRequest encode_request(const requests::Request& request, std::string_view prefix);
 
-/// The outcome in an answer with HTTP status 200. Throws Error EPROTO that says what is wrong with it.
+/// Decodes the outcome in an answer with HTTP status 200. Throws Error EPROTO that says what is wrong with
+/// it.
 [[nodiscard]] requests::Outcome decode_answer(const requests::Request& request, std::string_view prefix,
                                               std::string_view body);
 
-/// The outcome in one line of the answer to a Watch; nothing if it tells none. Throws as decode_answer().
+/// Decodes the outcome in one line of the answer to a Watch; nothing if it tells none. Throws as
+/// decode_answer().
 [[nodiscard]] std::optional<requests::Outcome> decode_watched(const requests::Watch& watch,
                                                               std::string_view line);
 
-/// An answer with another status.
+/// An answer with another HTTP status than 200.
 struct EtcdFailure {
   enum class Kind {
     refused,
@@ -43,14 +45,14 @@ struct EtcdFailure {
 };
 [[nodiscard]] EtcdFailure decode_failure(unsigned status, std::string_view body);
 
-/// Asks one member for its state: it answers without the others, and without a token.
+/// Encodes a request for the state of one member, which answers it without the others, and without a token.
 [[nodiscard]] EtcdRequest encode_status();
-/// The id of the etcd that has given an answer with HTTP status 200, or a line of a watch; empty if there is
-/// none in it.
+/// Finds the id of the etcd that has given an answer with HTTP status 200, or a line of a watch; empty if
+/// there is none in it.
 [[nodiscard]] std::string_view cluster_in(std::string_view answer);
 
 [[nodiscard]] EtcdRequest encode_login(std::string_view user, std::string_view password);
-/// The token. Throws Error EPROTO for any other answer.
+/// Decodes the token in the answer to a login. Throws Error EPROTO for any other answer.
 [[nodiscard]] std::string decode_login(std::string_view body);
 
 }  // namespace resourced::daemon::log::etcd

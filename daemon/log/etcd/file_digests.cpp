@@ -19,17 +19,18 @@ namespace {
 
 using nlohmann::json;
 
-// Enough to find a difference by mistake; nothing is decided by it.
+// Length of a digest: enough to find accidental differences. Nothing is decided by a digest.
 constexpr std::size_t digest_digits = 16;
 
 std::string digest_of(std::string_view text) { return os::sha256(text).substr(0, digest_digits); }
 
-// Bytes that are not UTF-8 cannot come from TOML.
+// Replaces bytes that are not UTF-8, although TOML cannot contain them.
 std::string digest_of(const json& value) {
   return digest_of(std::string_view(value.dump(-1, ' ', false, json::error_handler_t::replace)));
 }
 
-// The hosts, as the same hosts can be written as ranks; without a configured inventory the text.
+// Returns the excluded hosts, as the same hosts can be written as ranks; without a configured inventory the
+// text.
 json excluded(const config::Config& config, const config::Inventory& inventory) {
   if (config.resource.exclude.empty()) return nullptr;
   try {
@@ -39,7 +40,7 @@ json excluded(const config::Config& config, const config::Inventory& inventory) 
     return {inventory.resources.hosts(ranks).encode(),
             inventory.resources.hosts_repeat() ? ranks.encode() : ""};
   } catch (const Error&) {
-    // It fits an R that was loaded in place of the configured one.
+    // The exclusions may fit only an R that was loaded in place of the configured one.
     return config.resource.exclude;
   }
 }
@@ -81,7 +82,7 @@ json monitoring(const config::Config& config) {
 
 ::resourced::cluster::FileDigests file_digests(const config::Config& config,
                                                const config::Inventory& inventory) {
-  // Queues give their hosts properties, which are in a group of their own.
+  // Properties that queues give to their hosts are left out here, as partitions() has the queues.
   const std::string resources =
       config.resource.has_inventory() ? inventory.resources.without_local_properties().encode() : "";
   const json written = config::to_json(config);

@@ -12,7 +12,7 @@
 namespace resourced::daemon::log::etcd {
 
 [[nodiscard]] std::string encode_holders(const std::vector<module::PartitionHolder>& holders);
-/// Throws Error EBADMSG for any other text.
+/// Decodes holders. Throws Error EBADMSG for any other text.
 [[nodiscard]] std::vector<module::PartitionHolder> decode_holders(std::string_view text);
 
 }  // namespace resourced::daemon::log::etcd

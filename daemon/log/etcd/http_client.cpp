@@ -25,10 +25,10 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr long status_ok = 200;
-// The lines of a turn of the loop take far less than a millisecond.
+// Bytes of a watch that one turn of the loop takes: their lines need far less than a millisecond.
 constexpr std::size_t bytes_at_once = 8192;
 
-// libcurl reads the files when it connects, so faults that a start should report are looked for here.
+// Checks the TLS files, so that a start reports faults in them: libcurl reads them only when it connects.
 void check_files(const config::Cluster& files) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> tls(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   const auto check = [](int result, const std::string& path) {
@@ -46,7 +46,7 @@ void check_files(const config::Cluster& files) {
   (void)os::InputFile(files.certificate);
   os::InputFile(files.key).require_secret();
   check(SSL_CTX_use_certificate_chain_file(tls.get(), files.certificate.c_str()), files.certificate);
-  // Without this the library would ask for a pass phrase on the terminal.
+  // Without this callback the library would ask for a pass phrase on the terminal.
   SSL_CTX_set_default_passwd_cb(tls.get(), [](char*, int, int, void*) { return 0; });
   const int has_key = SSL_CTX_use_PrivateKey_file(tls.get(), files.key.c_str(), SSL_FILETYPE_PEM);
   const bool is_other = has_key != 1 && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
@@ -65,7 +65,7 @@ void set(CURL* easy, CURLoption option, Value value) {
 
 void set_tls(CURL* easy, const config::Cluster& files) {
   set(easy, CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
-  // By itself libcurl would read all certificates of the system for each connection.
+  // Without a CA file, no certificates are read: libcurl would read all of the system for each connection.
   set(easy, CURLOPT_CAINFO, files.ca_file.empty() ? nullptr : files.ca_file.c_str());
   if (!files.ca_file.empty()) set(easy, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
   set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
@@ -77,13 +77,13 @@ void set_tls(CURL* easy, const config::Cluster& files) {
 
 }  // namespace
 
-// A request until its end.
+// One request, until its end.
 class HttpClient::Transfer {
  public:
   Transfer(asio::io_context& loop, HttpRequest request, Handler handler)
       : done(std::move(handler)), timer(loop), request_(std::move(request)) {
     add_header("Content-Type: application/json");
-    // A large body goes without a question before it.
+    // Without "Expect: 100-continue", a large body is sent at once, without a question before it.
     add_header("Expect:");
     if (!request_.token.empty()) add_header("Authorization: " + request_.token);
     set(easy(), CURLOPT_URL, request_.url.c_str());
@@ -91,15 +91,15 @@ class HttpClient::Transfer {
     set(easy(), CURLOPT_POSTFIELDS, request_.body.c_str());
     set(easy(), CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
     set(easy(), CURLOPT_PROXY, "");
-    // Requests do not wait for each other, as those of one connection of HTTP/2 do.
+    // With HTTP/1.1, requests do not wait for each other, as those of one connection of HTTP/2 do.
     set(easy(), CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
     set(easy(), CURLOPT_NOSIGNAL, 1L);
-    // A host that has gone is noticed after some seconds, though nothing is sent to it. A watch may use the
-    // connection of an earlier request, which has the options of that one.
+    // Keepalive finds within seconds that a host has gone, though nothing is sent to it. All requests set it,
+    // as a watch may use the connection of an earlier request, which has the options of that one.
     set(easy(), CURLOPT_TCP_KEEPALIVE, 1L);
     set(easy(), CURLOPT_TCP_KEEPIDLE, 5L);
     set(easy(), CURLOPT_TCP_KEEPINTVL, 2L);
-    // The end of a request does not wait for the look-up of its name.
+    // A request can end without waiting for the look-up of its host name.
     set(easy(), CURLOPT_QUICK_EXIT, 1L);
     set(easy(), CURLOPT_ERRORBUFFER, error_.data());
     set(easy(), CURLOPT_PREREQFUNCTION, &Transfer::on_send);
@@ -132,11 +132,11 @@ class HttpClient::Transfer {
   }
 
   Handler done;
-  /// Empty for an answer that is taken as a whole.
+  /// Called with the lines of a watch; empty for an answer that is taken as a whole.
   TakeLines lines;
-  /// Bounds the time until the first line.
+  /// Bounds the time until the first line of a watch.
   asio::steady_timer timer;
-  /// For lines: those that were not taken.
+  /// The body of the answer; of a watch, the bytes that were not taken as lines yet.
   std::string received;
   /// Bytes that have come in this turn of the loop. A watch is paused until the next one if they are many.
   std::size_t taken = 0;
@@ -169,7 +169,7 @@ class HttpClient::Transfer {
   bool was_sent_ = false;
 };
 
-// A socket of libcurl, which closes it.
+// A socket of libcurl, which also closes it.
 struct HttpClient::Socket {
   Socket(asio::io_context& loop, int number) : descriptor(loop) {
     error_code ignored;
@@ -186,13 +186,13 @@ struct HttpClient::Socket {
   }
 
   asio::posix::stream_descriptor descriptor;
-  /// CURL_POLL_IN and CURL_POLL_OUT: those that libcurl wants, and those that are waited for.
+  /// Bits CURL_POLL_IN and CURL_POLL_OUT: the events that libcurl wants, and those that are waited for.
   int wanted = 0;
   int awaited = 0;
 };
 
-// All transfers of a client. libcurl calls only the functions that arm something: handlers are called after
-// it has returned.
+// All transfers of a client. Functions that libcurl calls only arm timers and waits: handlers are called
+// after libcurl has returned.
 class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
  public:
   Transfers(asio::io_context& loop, config::Cluster files)
@@ -289,7 +289,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
     watch_->timer.cancel();
     const std::string lines = watch_->received.substr(0, size);
     watch_->received.erase(0, size);
-    // A copy, as the call may end the watch.
+    // Copied, as the call may end the watch.
     const TakeLines tell = watch_->lines;
     tell(lines);
   }
@@ -312,7 +312,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
     auto* const self = static_cast<Transfers*>(transfers);
     std::shared_ptr<Socket>& socket = self->sockets_[number];
     if (wanted == CURL_POLL_REMOVE) {
-      // Before libcurl closes it: the next one may have its number.
+      // Released before libcurl closes it, as the next socket may have its number.
       if (socket) socket->release();
       self->sockets_.erase(number);
       return 0;
@@ -329,7 +329,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
     await(socket, CURL_POLL_OUT, Descriptor::wait_write);
   }
 
-  // CURL_POLL_IN is CURL_CSELECT_IN, and so on.
+  // The bits CURL_POLL_IN and CURL_POLL_OUT equal CURL_CSELECT_IN and CURL_CSELECT_OUT.
   void await(const std::shared_ptr<Socket>& socket, int event,
              asio::posix::stream_descriptor::wait_type type) {
     if ((socket->wanted & ~socket->awaited & event) == 0) return;
@@ -351,7 +351,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
   std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi_;
   std::map<CURL*, std::unique_ptr<Transfer>> transfers_;
-  /// One of them, or none.
+  /// The transfer of the watch; null if there is none.
   Transfer* watch_ = nullptr;
 };
 

@@ -17,16 +17,16 @@ namespace resourced::daemon::log::etcd {
 struct HttpRequest {
   std::string url;
   std::string body;
-  /// For the header Authorization; empty for none.
+  /// Value of the header Authorization; empty for none.
   std::string token;
 };
 
 struct HttpAnswer {
-  /// 0 if there was no answer: `why` says the reason.
+  /// HTTP status; 0 if there was no answer, for the reason `why`.
   unsigned status = 0;
   std::string body;
   std::string why;
-  /// Bytes of the request may have reached the endpoint.
+  /// Whether bytes of the request may have reached the endpoint.
   bool was_sent = false;
 };
 
@@ -40,24 +40,24 @@ class HttpClient {
 
   /// Upper bound of the body of an answer: a page of batches in base64.
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  /// Upper bound of a line of a watch, and of the body of its failure. Changes of a second have less.
+  /// Upper bound of a line of a watch, and of the body of its failure. The changes of a second take less.
   static constexpr std::size_t most_line_bytes = std::size_t{32} << 10;
 
   /// Each new connection reads the TLS files of `settings` again. Throws Error that names a file that cannot
   /// be used, where an endpoint has TLS.
   HttpClient(boost::asio::io_context& loop, const config::Cluster& settings);
-  /// Requests that wait get no answer.
+  /// Requests that are under way get no answer.
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
   HttpClient(HttpClient&&) = delete;
   HttpClient& operator=(HttpClient&&) = delete;
 
-  /// Calls `handler` at the latest after `timeout`.
+  /// Sends a request, and calls `handler` with its answer, or after `timeout` without one.
   void post(HttpRequest request, std::chrono::milliseconds timeout, Handler handler);
-  /// A request whose answer is a stream of lines without an end. It ends an earlier one, without a call. The
-  /// first line must come before `timeout`. `ended` is called at the end: with the answer of an endpoint
-  /// that does not begin the stream, or why it has ended.
+  /// Sends a request whose answer is an endless stream of lines. It ends an earlier watch, without a call.
+  /// The first line must come before `timeout`. `ended` is called at the end: with the answer of an endpoint
+  /// that does not begin the stream, or with the reason why the stream has ended.
   void watch(HttpRequest request, std::chrono::milliseconds timeout, TakeLines lines, Handler ended);
   void end_watch();
 

@@ -17,10 +17,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds slice{500};
-// Decoded in less than a slice.
+// Bytes of entries that are decoded at once in a turn of the loop, which takes less than a slice.
 constexpr std::size_t most_direct_bytes = std::size_t{16} << 10;
 constexpr std::size_t piece_bytes = std::size_t{128} << 10;
-// One is decoded while another one waits in the thread.
+// Pieces in the thread: one is decoded while another one waits.
 constexpr std::size_t most_under_way = 2;
 constexpr std::size_t most_waiting_bytes = std::size_t{4} << 20;
 constexpr log::Sequence most_unstored = 16384;
@@ -104,7 +104,7 @@ void Intake::give_some() {
     Piece& piece = decoded_.front();
     while (piece.given < piece.records.size()) {
       log::Record& record = piece.records[piece.given++];
-      // A replica whose process was killed may have a part of the first batch.
+      // A replica whose process was killed may have some records of the first batch already.
       if (record.sequence <= given_) {
         try {
           callbacks_.had(record);
@@ -145,7 +145,8 @@ void Intake::finish() {
   if (is_stored() && when_stored_) std::exchange(when_stored_, nullptr)();
 }
 
-// Not at each change, so that the member reads on before it is done.
+// Reports at other limits when entries are many than when they are few again, so that the member reads on
+// before all are done.
 void Intake::tell() {
   const log::Sequence unstored = given_ > stored_ ? given_ - stored_ : 0;
   const bool is_much = bytes_ > most_waiting_bytes || unstored > most_unstored;

@@ -21,11 +21,11 @@ namespace resourced::daemon::log::etcd {
 class Intake {
  public:
   struct Callbacks {
-    /// The next record.
+    /// Takes the next record.
     std::function<void(log::Record)> record;
-    /// There are more entries than should wait; false once there are few again.
+    /// Called with true when more entries wait than should, with false once there are few again.
     std::function<void(bool)> busy;
-    /// An entry is not readable. There are no records any more.
+    /// An entry is not readable. No records come any more.
     std::function<void(const Error&)> failed;
     /// A record that the replica has already. If this throws Error, the entry counts as not readable.
     std::function<void(const log::Record&)> had = [](const auto&) {};
@@ -36,14 +36,14 @@ class Intake {
   /// Takes the next entry of the log. Small ones are handed over at once, as far as they take little of a
   /// turn of the loop, unless others wait.
   void take(const ::resourced::cluster::Batch& batch);
-  /// The replica has this event and all before it on disk.
+  /// Tells that the replica has this event and all before it on disk.
   void on_stored(log::Sequence last);
-  /// Calls `work` from the loop, or at once, when the replica has all that was taken on disk.
+  /// Calls `work`, from the loop or at once, when the replica has all that was taken on disk.
   void when_stored(std::function<void()> work);
 
  private:
   using Batch = ::resourced::cluster::Batch;
-  /// Entries, or their records.
+  /// A group of entries, or their records once they are decoded.
   struct Piece {
     std::vector<Batch> batches;
     std::vector<log::Record> records;
@@ -67,17 +67,17 @@ class Intake {
   std::deque<Batch> waiting_;
   std::size_t under_way_ = 0;
   std::deque<Piece> decoded_;
-  /// Of all that was taken and not handed over.
+  /// Bytes of all entries that were taken and not handed over.
   std::size_t bytes_ = 0;
   log::Sequence given_;
   log::Sequence stored_;
-  /// Handed over at once in this turn of the loop.
+  /// Bytes of entries that were handed over at once in this turn of the loop.
   std::size_t direct_bytes_ = 0;
   bool is_busy_ = false;
   bool is_posted_ = false;
   bool has_failed_ = false;
   std::function<void()> when_stored_;
-  /// Expires with this object.
+  /// Expires with this object, so that posted functions do nothing afterwards.
   std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);
   Aside aside_;
 };

@@ -15,9 +15,9 @@
 namespace resourced::daemon::log::etcd {
 namespace {
 
-// A batch is one transaction of etcd, which takes 1.5 MiB.
+// Maximum size of a batch, which is one transaction of etcd. Etcd takes 1.5 MiB.
 constexpr std::size_t most_batch_bytes = std::size_t{128} << 10;
-// Etcd has three of them at most, and 2 GiB by default.
+// Maximum size of a snapshot. Etcd has three of them at most, and 2 GiB by default.
 constexpr std::size_t most_snapshot_bytes = std::size_t{256} << 20;
 
 std::size_t size_of(const log::Record& record) {
@@ -65,13 +65,13 @@ bool LeaderLog::Load::is_beyond(const LogLimits& limits) const noexcept {
   return events > limits.most_events || bytes > limits.most_bytes;
 }
 
-// Called with each answer of etcd.
+// Called after each step of the member.
 void LeaderLog::watch() {
   const std::string& refusal = coordinator_.member().refusal();
   const bool was_refused = std::exchange(is_refused_, !refusal.empty());
   if (is_refused_ && !was_refused) os::log_error("etcd refuses requests: {}", refusal);
   if (!is_refused_ && was_refused) os::log_info("etcd carries out requests again");
-  // A disk that hangs would keep journals and questions waiting for ever.
+  // A disk that hangs would keep journals and questions waiting for ever, so another member should lead.
   if (unstored_.empty() || finished_ || !gives_up_.empty()) return;
   const Seconds hangs = coordinator_.now() - stored_at_;
   if (hangs < limits_.longest_hang) return;
@@ -87,7 +87,7 @@ void LeaderLog::append(log::Record record) {
 
 void LeaderLog::append_all(std::vector<log::Record> records) {
   Step step{std::move(records)};
-  // Now, while etcd is at work, and not between two of its transactions.
+  // Encodes the records now, while etcd commits others, and not between two of its transactions.
   for (const log::Record& record : step.records) {
     const std::string line = encode_record(record);
     step.bytes += size_of(record) + line.size();
@@ -98,7 +98,8 @@ void LeaderLog::append_all(std::vector<log::Record> records) {
   commit_soon();
 }
 
-// Posted, so that all events of one step, and of all requests that have come, go into one commit.
+// Commits in a later turn of the loop, so that all events of one step, and of all requests that have come, go
+// into one commit.
 void LeaderLog::commit_soon() {
   if (std::exchange(is_posted_, true)) return;
   coordinator_.runtime().post([this] {
@@ -139,7 +140,7 @@ void LeaderLog::on_committed(Sequence last) {
   unstored_.emplace_back(last, std::exchange(under_way_load_, {}));
   store_.append_all(std::exchange(under_way_, {}));
   committed_ = last;
-  // What waits goes to etcd first, which is at work then while the answers leave and requests come back.
+  // The next batch goes to etcd first: etcd works on it while answers leave and requests come back.
   if (!queue_.empty()) {
     commit();
   } else if (finished_) {
@@ -169,7 +170,7 @@ void LeaderLog::make_snapshot() {
 
 void LeaderLog::on_snapshot(std::variant<log::CopiedStore, Error> made) {
   if (const auto* failure = std::get_if<Error>(&made)) {
-    // Tried again some seconds later: a line for each reason.
+    // The copy is tried again some seconds later, so each reason is logged once.
     if (std::exchange(snapshot_failure_, failure->what()) != failure->what())
       os::log_warning("no snapshot for members that are far behind: {}", failure->what());
     return coordinator_.decline();
@@ -227,7 +228,7 @@ std::optional<std::string> LeaderLog::stalled() const {
   return std::nullopt;
 }
 
-// The store has the last events some milliseconds after etcd.
+// Asks a question once the store has all committed events, which it gets some milliseconds after etcd.
 void LeaderLog::ask(std::function<void()> question) {
   if (stored_ >= committed_) return question();
   questions_.emplace_back(committed_, std::move(question));
@@ -259,7 +260,8 @@ void LeaderLog::read_usage(UsageQuestion question, RenderUsage render, std::func
        answer = while_serving(std::move(answer))] { store_.read_usage(question, render, answer); });
 }
 
-// An answer that comes late would leave after those of another leader, and tell of an older state.
+// Drops an answer once another member may lead: it could leave after answers of that leader, and tell of an
+// older state.
 std::function<void(log::EventLog::Past)> LeaderLog::while_serving(std::function<void(Past)> answer) const {
   return [this, answer = std::move(answer)](Past past) {
     if (may_serve()) answer(std::move(past));

@@ -1,5 +1,5 @@
-// The log of a daemon that leads a cluster: an event is durable once etcd has it. The store, the daemon's
-// replica, gets it then, and answers questions about the history.
+// The log of a daemon that leads a cluster: an event is durable once etcd has it. The store, which is the
+// daemon's replica, gets it then, and answers questions about the history.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,15 @@
 
 namespace resourced::daemon::log::etcd {
 
-/// When a leader refuses changes, and when it gives up.
+/// Limits at which a leader refuses changes, and at which it gives up.
 struct LogLimits {
-  /// That may wait for etcd, and as many for the store.
+  /// Maximum number and bytes of the events that wait for etcd, and as many for the store.
   std::size_t most_events = 65536;
   std::size_t most_bytes = std::size_t{64} << 20;
-  /// Etcd commits within milliseconds; a second is more than a busy disk takes.
+  /// Longest time of a commit before changes are refused. Etcd commits within milliseconds; a second is more
+  /// than a busy disk takes.
   Seconds longest_commit{1};
-  /// So long the store may make no progress before changes are refused, and before another member should
+  /// Longest time without progress of the store before changes are refused, and before another member should
   /// lead.
   Seconds longest_store{5};
   Seconds longest_hang{20};
@@ -37,33 +38,35 @@ struct LogLimits {
 class LeaderLog final : public log::EventLog {
  public:
   struct Callbacks {
-    /// Etcd has this event and all before it.
+    /// Called when etcd has this event and all before it.
     std::function<void(log::Sequence)> committed;
-    /// The member does not lead any more. Events that are not committed may be in the log or not.
+    /// The member has lost leadership, for this reason. Events that are not committed may be in the log or
+    /// not.
     std::function<void(const std::string&)> deposed;
   };
-  /// Makes a copy of the store of at most so many bytes, and passes it on from the loop.
+  /// Makes a copy of the store of at most this many bytes, and passes it on from the loop.
   using CopyStore =
       std::function<void(std::size_t, std::function<void(std::variant<log::CopiedStore, Error>)>)>;
-  /// `member` leads, and `store` has all of the log. Both must outlive this. Without `copy_store` other
-  /// members get no snapshots.
+  /// `member` leads, and `store` has all events of the log. Both must outlive this object. Without
+  /// `copy_store` other members get no snapshots.
   LeaderLog(std::unique_ptr<Runtime> runtime, Member& member, log::EventLog& store,
             CopyStore copy_store = nullptr, LogLimits limits = {});
 
   void start(Callbacks callbacks);
   /// The store has this event and all before it.
   void on_stored(log::Sequence last);
-  /// Commits what waits and lets another member lead, the `successor` if one is named; calls `done`, and
+  /// Commits what waits and lets another member lead, `successor` if one is named. Calls `done`, and
   /// `deposed` no more. Nothing may be appended from now on.
   void finish(std::function<void()> done, std::optional<std::string> successor = std::nullopt);
-  /// The holders under the former leader. None, with a line of the log, if etcd has a text that cannot be
-  /// read.
+  /// The holders that the previous leader kept in etcd. None, with a line of the daemon's log, if etcd has a
+  /// text that cannot be read.
   [[nodiscard]] std::vector<module::PartitionHolder> former_holders() const;
   /// Keeps the holders for the next leader (Member::keep_holders).
   void keep_holders(const std::vector<module::PartitionHolder>& holders);
-  /// As Coordinator::ask_roster().
+  /// Same as Coordinator::ask_roster().
   void ask_roster(Coordinator::TakeRoster take) { coordinator_.ask_roster(std::move(take)); }
-  /// Whether no other member can lead now. False after the process was paused for too long, until `deposed`.
+  /// Whether no other member can lead now. False after the process was paused for too long, until `deposed`
+  /// is called.
   [[nodiscard]] bool may_serve() const;
   /// Why a change should be refused: etcd or the store has not confirmed the last commit for some time, or
   /// many events wait for them.
@@ -78,7 +81,7 @@ class LeaderLog final : public log::EventLog {
   [[nodiscard]] bool is_numbered() const noexcept override { return true; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return store_.last_timestamp(); }
   void append(log::Record record) override;
-  /// In one commit.
+  /// Appends records that go into one commit.
   void append_all(std::vector<log::Record> records) override;
   void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override;
   void find_start(const log::EventFilter& filter, std::size_t most,
@@ -95,14 +98,14 @@ class LeaderLog final : public log::EventLog {
   }
 
  private:
-  /// Events of which a member has all or none.
+  /// Events that are committed together, so that a member has all or none of them.
   struct Step {
     std::vector<log::Record> records;
-    /// As lines for etcd.
+    /// The records as lines for etcd.
     std::string text{};
     std::size_t bytes = 0;
   };
-  /// Events that wait.
+  /// Number and bytes of events that wait.
   struct Load {
     std::size_t events = 0;
     std::size_t bytes = 0;
@@ -125,29 +128,29 @@ class LeaderLog final : public log::EventLog {
   Callbacks callbacks_;
   std::function<void()> finished_;
   std::optional<std::string> successor_;
-  /// Not given to the member yet.
+  /// Steps that were not given to the member yet.
   std::deque<Step> queue_;
   Load waiting_;
-  /// Given to it, and not committed.
+  /// Records that the member commits now.
   std::vector<log::Record> under_way_;
   Load under_way_load_;
   BootTime sent_at_{};
   bool is_posted_ = false;
   log::Sequence committed_;
   log::Sequence stored_;
-  /// Commits that the store does not have yet, each with its last event.
+  /// Commits that the store does not have yet, each by its last event.
   std::deque<std::pair<log::Sequence, Load>> unstored_;
   Load unstored_load_;
-  /// When the store last had something new, or had all.
+  /// The time at which the store last had something new, or had all events.
   BootTime stored_at_{};
   bool is_refused_ = false;
-  /// Why this member lets another one lead.
+  /// Why this member lets another one lead; empty if it does not.
   std::string gives_up_;
-  /// Questions, each with the event that the store must have before it is asked.
+  /// Questions, each with the event that the store must have before the question is asked.
   std::deque<std::pair<log::Sequence, std::function<void()>>> questions_;
   Counters counters_;
   CopyStore copy_store_;
-  /// Why the last snapshot was not made.
+  /// Why the last snapshot was not made; empty if it was.
   std::string snapshot_failure_;
   /// Declared last, as its runtime calls functions of this object.
   Coordinator coordinator_;

@@ -15,7 +15,7 @@ namespace resourced::daemon::log::etcd {
 
 class LoopRuntime final : public Runtime {
  public:
-  /// The loop does not run any more when this object ends. Throws Error as EtcdClient does.
+  /// The loop must have stopped before this object is destroyed. Throws Error as EtcdClient does.
   LoopRuntime(boost::asio::io_context& loop, const config::Cluster& settings)
       : loop_(loop), etcd_(loop, settings), timer_(loop) {}
 

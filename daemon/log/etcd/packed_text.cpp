@@ -8,10 +8,10 @@
 namespace resourced::daemon::log::etcd {
 namespace {
 
-// A line of JSON begins with a brace.
+// The beginning of a packed text. A text that is not packed is JSON, which begins with a brace.
 constexpr std::string_view mark = "lz4 ";
 constexpr std::size_t least = std::size_t{4} << 10;
-// Compressed within half a millisecond.
+// Maximum size of a text that is packed: it is compressed within half a millisecond.
 constexpr std::size_t most = std::size_t{256} << 10;
 
 struct Block {
@@ -19,7 +19,7 @@ struct Block {
   std::string_view data;
 };
 
-/// Nothing for a text without a whole first line.
+/// Reads the head of a packed text; nothing for a text without a whole first line.
 std::optional<Block> read_block(std::string_view packed) {
   Block block;
   const char* const begin = packed.data() + mark.size();

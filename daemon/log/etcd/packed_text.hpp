@@ -10,14 +10,14 @@
 
 namespace resourced::daemon::log::etcd {
 
-/// Leaves a short text as it is, so that etcdctl can show it, one that would hold the loop too long, and one
-/// that does not get smaller.
+/// Packs a text. Leaves it as it is if it is short, so that etcdctl can show it, if it would hold the loop
+/// too long, or if it does not get smaller.
 [[nodiscard]] std::string pack(std::string text);
 
-/// The bytes of the text that this claims to be, without unpacking it.
+/// The size that a packed text claims to have, in bytes, without unpacking it.
 [[nodiscard]] std::size_t unpacked_size(std::string_view packed);
 
-/// Nothing if it is broken, or claims to be larger than what pack() takes.
+/// Unpacks a text; nothing if it is broken, or claims to be larger than a text that pack() packs.
 [[nodiscard]] std::optional<std::string> unpack(std::string_view packed);
 
 }  // namespace resourced::daemon::log::etcd

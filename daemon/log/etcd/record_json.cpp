@@ -25,7 +25,7 @@ namespace {
 using log::Record;
 using nlohmann::json;
 
-// Reading. The library throws for a value of another type.
+// The functions below read a value. The library throws for a value of another type.
 
 const json* find(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -77,8 +77,8 @@ Record decode_record(const json& object) {
 
 }  // namespace
 
-// Written piece by piece, as a leader writes each event. Bytes that are not UTF-8, as texts of requests may
-// have them, are replaced.
+// Writes the text piece by piece to save time, as a leader writes each event. Bytes that are not UTF-8, as
+// texts of requests may have them, are replaced.
 std::string encode_record(const Record& record) {
   constexpr auto replace = json::error_handler_t::replace;
   std::string line = "{";

@@ -10,11 +10,11 @@
 
 namespace resourced::daemon::log::etcd {
 
-/// One line, with its end.
+/// Encodes a record as one line, with its newline.
 [[nodiscard]] std::string encode_record(const log::Record& record);
 
-/// The records of some lines, packed or not, which are numbered without a gap from `first` to `last`. Throws
-/// Error EBADMSG that names the event for any other text.
+/// Decodes the records of some lines, packed or not, which are numbered without a gap from `first` to `last`.
+/// Throws Error EBADMSG that names the event for any other text.
 [[nodiscard]] std::vector<log::Record> decode_records(std::string_view text, log::Sequence first,
                                                       log::Sequence last);
 

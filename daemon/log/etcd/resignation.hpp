@@ -1,4 +1,4 @@
-// The end of a lease whose member cannot serve.
+// Ends the lease of a member that cannot serve.
 #pragma once
 
 #include "config/config.hpp"
@@ -6,8 +6,8 @@
 
 namespace resourced::daemon::log::etcd {
 
-/// For a member that has no coordinator any more: ends its lease, so that another one leads at once. Logs why
-/// if it cannot within a second; then the lease ends by itself.
+/// Ends the lease of a member that has no coordinator any more, so that another one leads at once. Logs the
+/// reason if it cannot within a second; then the lease ends by itself.
 void resign(const config::Cluster& settings, Member& member);
 
 }  // namespace resourced::daemon::log::etcd

@@ -1,4 +1,4 @@
-// What a coordinator needs of its process: a way to etcd, a loop, and a clock. A daemon has a LoopRuntime;
+// A way to etcd, a loop, and a clock: what a coordinator needs of its process. A daemon has a LoopRuntime;
 // the simulation (tests/sim) has another one.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace resourced::daemon::log::etcd {
 
-/// All calls of what is passed in come from the loop, none from within a function of this class, and none
-/// after its end.
+/// Functions that are passed in are called from the loop, never from within a function of this class, and not
+/// after this object is destroyed.
 class Runtime {
  public:
   using Handler = std::function<void(::resourced::cluster::Outcome)>;
@@ -30,7 +30,7 @@ class Runtime {
 
   [[nodiscard]] virtual BootTime now() const = 0;
   virtual void post(std::function<void()> work) = 0;
-  /// Calls `work` once, at that time of now(). A later call takes the place of an earlier one.
+  /// Calls `work` once, when now() reaches this time. A later call takes the place of an earlier one.
   virtual void run_at(BootTime when, std::function<void()> work) = 0;
 };
 
