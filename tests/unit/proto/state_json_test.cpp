@@ -17,8 +17,8 @@
 namespace resourced::proto {
 
 using module::State;
-using rset::ResourceSet;
 using resourced::test::state_difference;
+using rset::ResourceSet;
 using text::Hostlist;
 using text::IdSet;
 
