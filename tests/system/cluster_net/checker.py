@@ -102,13 +102,6 @@ class Checker:
 
     # The log
 
-    def check_tables(self, member, drains, allocations):
-        """Compares the drains by host and the ids of allocations that a replica has stored with the log."""
-        expected = {f"n{rank}": reason for rank, reason in self.fold.drained.items()}
-        if drains != expected or allocations != self.fold.allocations.keys():
-            raise Violation(f"{member} has stored {drains} and {allocations}, the log says {expected} and "
-                            f"{self.fold.allocations}")
-
     def check(self, head, replicas, batches):
         """Checks all since the last head. `replicas` has, by daemon, the events as (sequence, timestamp, name, text);
         `batches` has the same events in etcd, as (last, header, records)."""

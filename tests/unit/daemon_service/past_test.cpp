@@ -196,7 +196,8 @@ TEST_CASE("where a snapshot is damaged, the states are found from the events bef
   history.begin();
   const Moment last = history.moments.back();
   REQUIRE(number(path, "SELECT count(*) FROM snapshot") > 0);
-  log::Database(path).execute("UPDATE snapshot SET text = replace(text, 'online', 'onlune')");
+  log::Database(path).execute(
+      "PRAGMA busy_timeout=60000; UPDATE snapshot SET text = replace(text, 'online', 'onlune')");
   history.check(last);
   CHECK(history.status() == last.status);
   history.run(5);
@@ -209,7 +210,8 @@ TEST_CASE("a damaged snapshot that the log begins with is an error for questions
   for (int call = 0; call < 2; ++call) history.stand.store->trim(wall_time(history.stand.now));
   while (number(path, "SELECT count(*) FROM trimmed") == 0) std::this_thread::yield();
   const Moment last{history.stand.now, history.status()};
-  log::Database(path).execute("UPDATE snapshot SET text = replace(text, 'online', 'onlune')");
+  log::Database(path).execute(
+      "PRAGMA busy_timeout=60000; UPDATE snapshot SET text = replace(text, 'online', 'onlune')");
   CHECK(history.at(last.time).second == EBADMSG);
   CHECK(history.status() == last.status);
   // The next start finds the states from the snapshot of this end.
