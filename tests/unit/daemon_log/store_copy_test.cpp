@@ -183,7 +183,8 @@ TEST_CASE("it is not made of an empty or damaged store, nor larger than wanted, 
   CHECK_FALSE(fs::exists(log::copy_path(path_in(state))));
   const resourced::test::TempDir empty;
   log::StoreWriter writer(path_in(empty.path()));
-  CHECK_THROWS_AS(log::copy_store(writer.database(), 0, {}, empty.file("copy"), most_bytes), Error);
+  CHECK_THROWS_AS(
+      static_cast<void>(log::copy_store(writer.database(), 0, {}, empty.file("copy"), most_bytes)), Error);
 }
 
 TEST_CASE("it takes the place of a store that a killed daemon has left, with nothing of that one") {
