@@ -180,7 +180,7 @@ Names reasons_of(const Status& status) {
   std::set<std::string> reasons;
   for (const auto* drains : {&status.drains, &status.scheduled}) {
     for (const auto& drain : *drains) {
-      if (!drain.reason.empty()) reasons.insert(drain.reason);
+      if (drain.reason) reasons.insert(*drain.reason);
     }
   }
   return {reasons.begin(), reasons.end()};

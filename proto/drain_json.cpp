@@ -1,6 +1,8 @@
 #include "proto/drain_json.hpp"
 
 #include <cerrno>
+#include <optional>
+#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -13,50 +15,65 @@ namespace resourced::proto {
 
 namespace {
 
-WallTime read_time(const nlohmann::json& object, const char* key) {
-  const nlohmann::json& value = required_member(object, key);
+WallTime read_time(const nlohmann::json& value) {
   if (!value.is_number()) throw Error(EPROTO, "a time must be a number");
   return wall_time(value.get<double>());
 }
 
+struct DrainMembers {
+  [[nodiscard]] std::optional<std::string> text(const char* key) const {
+    return optional_string(object, key);
+  }
+  [[nodiscard]] std::optional<WallTime> time(const char* key) const {
+    const auto found = object.find(key);
+    return found == object.end() ? std::nullopt : std::optional(read_time(*found));
+  }
+  const nlohmann::json& object;
+};
+
 }  // namespace
 
-void append_drain_entry(std::string& out, const module::DrainTable::Key& entry) {
-  append_key(out, "timestamp");
-  append_number(out, to_number(entry.timestamp));
-  if (entry.reason) {
-    append_key(out, "reason");
-    append_string(out, *entry.reason);
-  }
-  if (entry.by) {
-    append_key(out, "by");
-    append_actor(out, *entry.by);
-  }
-  if (entry.until) {
-    append_key(out, "until");
-    append_number(out, to_number(*entry.until));
-  }
+void append_terms(std::string& out, const module::DrainTerms& terms) {
+  for_each_term(terms, [&](const char* key, const auto& value) {
+    append_key(out, key);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, WallTime>) {
+      append_number(out, to_number(value));
+    } else {
+      append_string(out, value);
+    }
+  });
 }
 
-void append_drain(std::string& out, const module::DrainGroup& drain) {
+void append_drain(std::string& out, const module::Drain& drain) {
+  append_key(out, "timestamp");
+  append_number(out, to_number(drain.timestamp));
+  if (drain.reason) {
+    append_key(out, "reason");
+    append_string(out, *drain.reason);
+  }
+  if (drain.by) {
+    append_key(out, "by");
+    append_actor(out, *drain.by);
+  }
+  append_terms(out, drain);
+}
+
+void append_drain_group(std::string& out, const module::DrainGroup& group) {
   out += '{';
   append_key(out, "targets");
-  append_idset(out, drain.ranks);
-  append_drain_entry(out, {drain.timestamp, drain.reason, drain.by, drain.until});
+  append_idset(out, group.ranks);
+  append_drain(out, group);
   out += '}';
 }
 
-module::DrainTable::Key read_drain_entry(const nlohmann::json& object) {
-  module::DrainTable::Key entry{read_time(object, "timestamp"), optional_string(object, "reason")};
-  if (const auto by = object.find("by"); by != object.end()) entry.by = read_actor(*by);
-  if (object.contains("until")) entry.until = read_time(object, "until");
-  return entry;
+module::Drain read_drain(const nlohmann::json& object) {
+  module::Drain drain{read_terms(DrainMembers{object}), read_time(required_member(object, "timestamp"))};
+  if (const auto by = object.find("by"); by != object.end()) drain.by = read_actor(*by);
+  return drain;
 }
 
 module::DrainGroup read_drain_group(const nlohmann::json& object) {
-  module::DrainTable::Key entry = read_drain_entry(object);
-  return {text::IdSet::parse(required_string(object, "targets")), entry.timestamp, std::move(entry.reason),
-          std::move(entry.by), entry.until};
+  return {read_drain(object), text::IdSet::parse(required_string(object, "targets"))};
 }
 
 }  // namespace resourced::proto

@@ -134,33 +134,23 @@ module::Overwrite read_overwrite(const Context& context, module::Overwrite missi
   return static_cast<module::Overwrite>(static_cast<int>(*overwrite));
 }
 
-template <class Drained>
-Drained read_drained(const Context& context, module::Overwrite missing) {
-  Drained event;
-  event.ranks = context.idset("idset");
-  event.nodelist = context.hosts("nodelist");
+EventBody read_drain_event(const Context& context) {
+  module::DrainEvent event{read_terms(context), context.idset("idset"), context.hosts("nodelist"),
+                           read_overwrite(context, missing_drain_overwrite), context.flag("scheduled")};
   check_hosts(event.nodelist, event.ranks);
-  event.reason = context.text("reason");
-  event.overwrite = read_overwrite(context, missing);
-  return event;
-}
-
-EventBody read_drain(const Context& context) {
-  auto event = read_drained<module::DrainEvent>(context, missing_drain_overwrite);
-  event.until = context.time("until");
-  event.scheduled = context.flag("scheduled");
   return event;
 }
 
 EventBody read_undrain(const Context& context) {
-  auto event = read_drained<module::UndrainEvent>(context, module::Overwrite::nothing);
-  event.keeps_scheduled = context.flag("keeps-scheduled");
+  module::UndrainEvent event{context.idset("idset"), context.hosts("nodelist"), context.text("reason"),
+                             read_overwrite(context, module::Overwrite::nothing),
+                             context.flag("keeps-scheduled")};
+  check_hosts(event.nodelist, event.ranks);
   return event;
 }
 
 EventBody read_schedule(const Context& context) {
-  module::ScheduleEvent event{
-      context.idset("idset"), context.hosts("nodelist"), {}, context.time("until"), context.text("reason")};
+  module::ScheduleEvent event{read_terms(context), context.idset("idset"), context.hosts("nodelist")};
   check_hosts(event.nodelist, event.ranks);
   const auto from = context.time("from");
   if (!from) throw Error(EINVAL, "context.from: is missing");
@@ -267,7 +257,7 @@ const std::map<std::string_view, Reader>& readers() {
       {"property-update", read_property_update},
       {"shrink", read_shrink},
       {"unshrink", read_unshrink},
-      {"drain", read_drain},
+      {"drain", read_drain_event},
       {"undrain", read_undrain},
       {"drain-schedule", read_schedule},
       {"drain-cancel", read_cancel},

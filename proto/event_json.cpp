@@ -89,7 +89,7 @@ class ContextWriter {
     text("nodelist", event.nodelist.encode());
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
-    if (event.until) time("until", *event.until);
+    append_terms(out_, event);
     flag("scheduled", event.scheduled);
   }
   void operator()(const module::UndrainEvent& event) {
@@ -103,7 +103,7 @@ class ContextWriter {
     idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
     time("from", event.from);
-    if (event.until) time("until", *event.until);
+    append_terms(out_, event);
     if (event.reason) text("reason", *event.reason);
   }
   void operator()(const module::CancelEvent& event) {
@@ -227,7 +227,7 @@ class RestWriter {
     out_ += '[';
     for (const module::DrainGroup& drain : event.drains) {
       if (out_.back() != '[') out_ += ',';
-      append_drain(out_, drain);
+      append_drain_group(out_, drain);
     }
     out_ += ']';
   }

@@ -98,7 +98,7 @@ class StateWriter {
     begin('[');
     for (const auto& [entry, ranks] : drains.groups()) {
       next();
-      append_drain(out_, {ranks, entry.timestamp, entry.reason, entry.by, entry.until});
+      append_drain_group(out_, {entry, ranks});
     }
     end(']');
   }
@@ -187,7 +187,7 @@ class StateWriter {
   void absent(const module::AbsentStates& states) {
     const auto write = [this](const module::RecordedDrain& row) {
       target(row.target);
-      append_drain_entry(out_, {row.timestamp, row.reason, row.by, row.until});
+      append_drain(out_, row);
     };
     rows("absent-drains", states.drains, write);
     rows("absent-scheduled", states.scheduled, write);
@@ -285,8 +285,7 @@ class StateReader {
     DrainTable drains;
     for (const json& entry : array(key)) {
       const module::DrainGroup drain = read_drain_group(entry);
-      (void)drains.drain(drain.ranks, {drain.timestamp, drain.reason, drain.by, drain.until},
-                         module::Overwrite::nothing);
+      (void)drains.drain(drain.ranks, drain, module::Overwrite::nothing);
     }
     return drains;
   }
@@ -325,10 +324,7 @@ class StateReader {
   }
   void read_absent(module::AbsentStates& states) const {
     const auto read = [this](const char* key, std::vector<module::RecordedDrain>& rows) {
-      for (const json& entry : array(key)) {
-        DrainTable::Key key_of = read_drain_entry(entry);
-        rows.push_back({target(entry), key_of.timestamp, key_of.reason, key_of.by, key_of.until});
-      }
+      for (const json& entry : array(key)) rows.push_back({read_drain(entry), target(entry)});
     };
     read("absent-drains", states.drains);
     read("absent-scheduled", states.scheduled);

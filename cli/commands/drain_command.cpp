@@ -127,8 +127,7 @@ IdSet unchanged_by_drain(const DrainOptions& options, const proto::topics::Statu
   IdSet unchanged;
   if (!options.update) return unchanged;
   for (const auto& drain : status.drains) {
-    if (options.reason.empty() || !drain.reason.empty())
-      unchanged |= views::kept_by_update(drain, status.inventory);
+    if (options.reason.empty() || drain.reason) unchanged |= views::kept_by_update(drain, status.inventory);
   }
   return unchanged;
 }
@@ -137,8 +136,8 @@ IdSet unchanged_by_undrain(const DrainOptions& options, const proto::topics::Sta
   IdSet unchanged;
   if (!options.update && options.force == 0) return unchanged;
   unchanged = status.inventory.ranks();
-  for (const auto& drain : status.drains) unchanged -= drain.targets;
-  for (const auto& drain : status.scheduled) unchanged -= drain.targets;
+  for (const auto& drain : status.drains) unchanged -= drain.ranks;
+  for (const auto& drain : status.scheduled) unchanged -= drain.ranks;
   return unchanged;
 }
 
@@ -156,7 +155,7 @@ constexpr DrainChange undrain_change{"undrain", "undrained", "not drained", unch
 
 IdSet left_by_choice(const DrainOptions& options, const proto::topics::Status& status) {
   IdSet left;
-  for (const auto& drain : status.drains) left |= drain.targets;
+  for (const auto& drain : status.drains) left |= drain.ranks;
   for (const auto& [reason, ranks] : chosen_drains(options.choice, left, status, os::user_name))
     left -= ranks;
   return left;
@@ -174,9 +173,9 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
   }
   IdSet cancelled;
   if (targets.ranks && change.returns) {
-    for (const auto& drain : snapshot.status().scheduled) cancelled |= drain.targets & *targets.ranks;
+    for (const auto& drain : snapshot.status().scheduled) cancelled |= drain.ranks & *targets.ranks;
     IdSet drained;
-    for (const auto& drain : snapshot.status().drains) drained |= drain.targets;
+    for (const auto& drain : snapshot.status().drains) drained |= drain.ranks;
     *targets.ranks -= cancelled - drained;
   }
   const auto reason = join_words(options.reason);

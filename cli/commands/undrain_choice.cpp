@@ -18,10 +18,10 @@ using text::IdSet;
 
 namespace {
 
-bool is_chosen(const UndrainChoice& choice, const proto::topics::Status::Drain& drain,
+bool is_chosen(const UndrainChoice& choice, const module::DrainGroup& drain,
                const views::UserName& user_name) {
   if (!choice.by.empty() && (!drain.by || !views::is_name_of(choice.by, *drain.by, user_name))) return false;
-  return !choice.reason || ::fnmatch(choice.reason->c_str(), drain.reason.c_str(), 0) == 0;
+  return !choice.reason || ::fnmatch(choice.reason->c_str(), drain.reason.value_or("").c_str(), 0) == 0;
 }
 
 }  // namespace
@@ -41,9 +41,9 @@ std::map<std::string, IdSet> chosen_drains(const UndrainChoice& choice, const Id
                                            const proto::topics::Status& status,
                                            const views::UserName& user_name) {
   std::map<std::string, IdSet> chosen;
-  for (const proto::topics::Status::Drain& drain : status.drains) {
-    const IdSet ranks = drain.targets & targets;
-    if (!ranks.empty() && is_chosen(choice, drain, user_name)) chosen[drain.reason] |= ranks;
+  for (const module::DrainGroup& drain : status.drains) {
+    const IdSet ranks = drain.ranks & targets;
+    if (!ranks.empty() && is_chosen(choice, drain, user_name)) chosen[drain.reason.value_or("")] |= ranks;
   }
   return chosen;
 }

@@ -82,8 +82,8 @@ struct Plan::View {
       work |= ranks.back();
     }
     away = status.inventory.ranks() - status.online;
-    for (const Status::Drain& drain : status.drains) {
-      drained |= drain.targets;
+    for (const module::DrainGroup& drain : status.drains) {
+      drained |= drain.ranks;
     }
     away |= drained & status.inventory.ranks();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -143,12 +143,12 @@ struct Plan::View {
                                const std::string& other_reason = {}) const {
     Found found;
     IdSet rest = ranks[node];
-    for (const Status::Drain& drain : status.drains) {
-      if (!drain.targets.intersects(ranks[node])) continue;
-      rest -= drain.targets;
+    for (const module::DrainGroup& drain : status.drains) {
+      if (!drain.ranks.intersects(ranks[node])) continue;
+      rest -= drain.ranks;
       if (found.drain == Drain::of_others) continue;
-      const bool is_own = !drain.reason.empty() && (drain.reason == reason || drain.reason == other_reason);
-      found = {is_own ? Drain::own : Drain::of_others, drain.reason, drain.timestamp};
+      const bool is_own = drain.reason && (drain.reason == reason || drain.reason == other_reason);
+      found = {is_own ? Drain::own : Drain::of_others, drain.reason.value_or(""), drain.timestamp};
     }
     // The own drain counts only if it covers all targets of the host.
     if (found.drain == Drain::own && !rest.empty()) found.drain = Drain::none;

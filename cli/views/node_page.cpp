@@ -118,11 +118,11 @@ struct Node {
     for (const auto& [name, ranks] : targets_by_state(status, only)) {
       if (!ranks.empty()) state = name;
     }
-    for (const Status::Drain& entry : status.drains) {
-      if (entry.targets.contains(rank)) drain = &entry;
+    for (const module::DrainGroup& entry : status.drains) {
+      if (entry.ranks.contains(rank)) drain = &entry;
     }
-    for (const Status::Drain& entry : status.scheduled) {
-      if (entry.targets.contains(rank)) scheduled.push_back(&entry);
+    for (const module::DrainGroup& entry : status.scheduled) {
+      if (entry.ranks.contains(rank)) scheduled.push_back(&entry);
     }
     for (const auto& [name, ranks] : status.inventory.properties()) {
       if (ranks.contains(rank)) properties.push_back(name);
@@ -162,8 +162,8 @@ struct Node {
   std::string host;
   std::string_view state;
   std::optional<WallTime> since;
-  const Status::Drain* drain = nullptr;
-  std::vector<const Status::Drain*> scheduled;
+  const module::DrainGroup* drain = nullptr;
+  std::vector<const module::DrainGroup*> scheduled;
   std::vector<std::string> properties;
   std::optional<std::string> partition;
   IdSet cores;
@@ -175,8 +175,8 @@ struct Node {
   std::optional<WallTime> fault_since;
 };
 
-ordered_json drain_json(const Status::Drain& drain, const char* time_key) {
-  ordered_json object{{time_key, to_number(drain.timestamp)}, {"reason", drain.reason}};
+ordered_json drain_json(const module::DrainGroup& drain, const char* time_key) {
+  ordered_json object{{time_key, to_number(drain.timestamp)}, {"reason", drain.reason.value_or("")}};
   object["by"] = drain.by ? ordered_json(proto::actor_to_json(*drain.by)) : ordered_json();
   object["until"] = drain.until ? ordered_json(to_number(*drain.until)) : ordered_json();
   return object;
@@ -219,14 +219,14 @@ std::string count_and_ids(const IdSet& ids) {
 
 void add_drains(Page& page, const Node& node) {
   if (node.drain != nullptr) {
-    page.add("reason", node.drain->reason.empty() ? "-" : node.drain->reason);
+    page.add("reason", node.drain->reason.value_or("-"));
     if (node.drain->by) page.add("by", page.actor(*node.drain->by));
     if (node.drain->until) page.add("until", page.time(*node.drain->until));
   }
-  for (const Status::Drain* drain : node.scheduled) {
+  for (const module::DrainGroup* drain : node.scheduled) {
     std::string line = "drain from " + page.time(drain->timestamp);
     if (drain->until) line += " until " + format_time(*drain->until);
-    if (!drain->reason.empty()) line += ": " + drain->reason;
+    if (drain->reason) line += ": " + *drain->reason;
     if (drain->by) line += " by " + page.actor(*drain->by);
     page.add("scheduled", line);
   }
@@ -267,7 +267,8 @@ ordered_json node_json(const NodeFacts& facts) {
   page["torpid"] = node.status.torpid.contains(node.rank);
   page["drain"] = node.drain == nullptr ? ordered_json() : drain_json(*node.drain, "timestamp");
   page["scheduled"] = ordered_json::array();
-  for (const Status::Drain* drain : node.scheduled) page["scheduled"].push_back(drain_json(*drain, "from"));
+  for (const module::DrainGroup* drain : node.scheduled)
+    page["scheduled"].push_back(drain_json(*drain, "from"));
   page["cores"] = node.cores.encode();
   page["gpus"] = node.gpus.encode();
   page["memory"] = facts.memory ? ordered_json(*facts.memory) : ordered_json();

@@ -93,7 +93,7 @@ class Pages {
   [[nodiscard]] Part partitions() const {
     Part part{"PARTITION    NODES    UP DRAINED SCHEDULER", {}, false};
     IdSet drained;
-    for (const Status::Drain& drain : status_.drains) drained |= drain.targets;
+    for (const module::DrainGroup& drain : status_.drains) drained |= drain.ranks;
     for (const auto& [name, partition] : status_.partitions) {
       part.rows.push_back(
           {fmt::format("{:<12} {:>5} {:>5} {:>7} {}", fit(name, 12), partition.targets.count(),
@@ -118,13 +118,13 @@ class Pages {
 
   [[nodiscard]] Part drains() const {
     Part part{"DRAINED NODES BY           REASON / NODELIST", {}, false};
-    std::vector<const Status::Drain*> drains;
-    for (const Status::Drain& drain : status_.drains) drains.push_back(&drain);
-    std::ranges::stable_sort(drains, {}, [](const Status::Drain* drain) { return drain->timestamp; });
-    for (const Status::Drain* drain : drains) {
+    std::vector<const module::DrainGroup*> drains;
+    for (const module::DrainGroup& drain : status_.drains) drains.push_back(&drain);
+    std::ranges::stable_sort(drains, {}, [](const module::DrainGroup* drain) { return drain->timestamp; });
+    for (const module::DrainGroup* drain : drains) {
       part.rows.push_back({fmt::format(
-          "{:>7} {:>5} {:<12} {} / {}", format_age(overview_.now - drain->timestamp), drain->targets.count(),
-          fit(actor(drain->by), 12), drain->reason.empty() ? "-" : drain->reason, hosts(drain->targets))});
+          "{:>7} {:>5} {:<12} {} / {}", format_age(overview_.now - drain->timestamp), drain->ranks.count(),
+          fit(actor(drain->by), 12), drain->reason.value_or("-"), hosts(drain->ranks))});
     }
     return part;
   }

@@ -43,9 +43,9 @@ const char* phrase(DrainedAlready then) {
 
 /// Returns how an existing drain is treated: without a reason it gets one, or stays; one with a reason
 /// follows the mode.
-DrainedAlready treatment(const Status::Drain& drain, const PlannedDrain& plan) {
+DrainedAlready treatment(const module::DrainGroup& drain, const PlannedDrain& plan) {
   const bool keeps = plan.mode == DrainedAlready::refused || plan.mode == DrainedAlready::skipped;
-  if (!keeps || !drain.reason.empty()) return plan.mode;
+  if (!keeps || drain.reason) return plan.mode;
   return plan.reason ? DrainedAlready::reason_replaced : DrainedAlready::skipped;
 }
 
@@ -53,7 +53,7 @@ IdSet available(const Status& status) {
   IdSet available = status.online & status.inventory.ranks();
   available -= status.exclude;
   available -= status.torpid;
-  for (const Status::Drain& drain : status.drains) available -= drain.targets;
+  for (const module::DrainGroup& drain : status.drains) available -= drain.ranks;
   return available;
 }
 
@@ -71,20 +71,19 @@ DrainPreview preview_drain(const PlannedDrain& plan, const Status& status,
   DrainPreview preview;
   preview.changed = plan.targets;
   // Indices in preview.drained, since every node may be drained for a different reason.
-  std::map<std::pair<std::string_view, DrainedAlready>, std::size_t> known;
-  const auto add_drained = [&](IdSet ranks, const Status::Drain& drain, DrainedAlready then) {
+  std::map<std::pair<std::string, DrainedAlready>, std::size_t> known;
+  const auto add_drained = [&](IdSet ranks, const module::DrainGroup& drain, DrainedAlready then) {
     if (ranks.empty()) return;
     if (then == DrainedAlready::skipped || then == DrainedAlready::refused) preview.changed -= ranks;
-    const auto [same, is_new] =
-        known.try_emplace({std::string_view(drain.reason), then}, preview.drained.size());
+    const auto [same, is_new] = known.try_emplace({drain.reason.value_or(""), then}, preview.drained.size());
     if (is_new) {
-      preview.drained.push_back({std::move(ranks), drain.reason, then});
+      preview.drained.push_back({std::move(ranks), drain.reason.value_or(""), then});
     } else {
       preview.drained[same->second].ranks |= ranks;
     }
   };
-  for (const Status::Drain& drain : status.drains) {
-    IdSet ranks = drain.targets & plan.targets;
+  for (const module::DrainGroup& drain : status.drains) {
+    IdSet ranks = drain.ranks & plan.targets;
     const DrainedAlready then = treatment(drain, plan);
     if (then == DrainedAlready::skipped && plan.reason) {
       const IdSet taken_over = ranks - kept_by_update(drain, status.inventory);

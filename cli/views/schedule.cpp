@@ -30,23 +30,23 @@ Listing schedule_columns() {
 Listing schedule_view(const nlohmann::json& payload, const ViewFilter& filter, const UserName& user_name) {
   const auto status = proto::topics::parse_status(payload);
   struct Row {
-    proto::topics::Status::Drain drain;
+    module::DrainGroup drain;
     const char* state;
   };
   std::vector<Row> rows;
   const text::IdSet targets = wanted_targets(filter, status.inventory);
-  const auto add = [&](const proto::topics::Status::Drain& drain, const char* state) {
+  const auto add = [&](const module::DrainGroup& drain, const char* state) {
     Row row{drain, state};
-    row.drain.targets &= targets;
-    if (!row.drain.targets.empty()) rows.push_back(std::move(row));
+    row.drain.ranks &= targets;
+    if (!row.drain.ranks.empty()) rows.push_back(std::move(row));
   };
   for (const auto& drain : status.scheduled) add(drain, "scheduled");
   for (const auto& drain : status.drains) {
     if (drain.until) add(drain, "drained");
   }
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    return std::pair(a.drain.timestamp, a.drain.targets.first()) <
-           std::pair(b.drain.timestamp, b.drain.targets.first());
+    return std::pair(a.drain.timestamp, a.drain.ranks.first()) <
+           std::pair(b.drain.timestamp, b.drain.ranks.first());
   });
   Listing listing = schedule_columns();
   for (const auto& [drain, state] : rows) {
@@ -54,8 +54,8 @@ Listing schedule_view(const nlohmann::json& payload, const ViewFilter& filter, c
         drain.until ? Cell(to_number(*drain.until), format_time(*drain.until)) : Cell(nullptr, "-");
     auto [user, by] = actor_cells(drain.by, user_name);
     listing.rows.push_back({Cell(to_number(drain.timestamp), format_time(drain.timestamp)), until, state,
-                            drain.targets.encode(), drain.targets.count(), drain.reason,
-                            status.inventory.hosts(drain.targets).encode(), std::move(user), std::move(by)});
+                            drain.ranks.encode(), drain.ranks.count(), drain.reason.value_or(""),
+                            status.inventory.hosts(drain.ranks).encode(), std::move(user), std::move(by)});
   }
   return listing;
 }

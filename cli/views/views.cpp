@@ -131,7 +131,7 @@ Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
 std::vector<std::pair<std::string_view, IdSet>> targets_by_state(const proto::topics::Status& status,
                                                                  const IdSet& targets) {
   IdSet drained;
-  for (const auto& drain : status.drains) drained |= drain.targets;
+  for (const auto& drain : status.drains) drained |= drain.ranks;
   IdSet left = targets;
   const auto take = [&](const IdSet& ranks) {
     IdSet taken = left & ranks;
@@ -230,12 +230,11 @@ std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by, const 
   return {*std::move(name), Cell(proto::actor_to_json(*by), proto::encode_actor(*by))};
 }
 
-IdSet kept_by_update(const proto::topics::Status::Drain& drain, const ResourceSet& inventory) {
-  const module::DrainTable::Key key{drain.timestamp, drain.reason, drain.by};
-  if (key.is_for_silence()) return {};
+IdSet kept_by_update(const module::DrainGroup& drain, const ResourceSet& inventory) {
+  if (drain.is_for_silence()) return {};
   IdSet kept;
-  drain.targets.for_each([&](IdSet::Id rank) {
-    if (!key.is_for_health_of(inventory.host(rank))) kept.insert(rank);
+  drain.ranks.for_each([&](IdSet::Id rank) {
+    if (!drain.is_for_health_of(inventory.host(rank))) kept.insert(rank);
   });
   return kept;
 }
@@ -245,10 +244,10 @@ Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName
   const auto& all = status.inventory;
   const auto targets = wanted_targets(filter, all);
   auto entries = status.drains;
-  for (auto& entry : entries) entry.targets &= targets;
-  std::erase_if(entries, [](const auto& entry) { return entry.targets.empty(); });
+  for (auto& entry : entries) entry.ranks &= targets;
+  std::erase_if(entries, [](const auto& entry) { return entry.ranks.empty(); });
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.timestamp, a.targets.first()) < std::pair(b.timestamp, b.targets.first());
+    return std::pair(a.timestamp, a.ranks.first()) < std::pair(b.timestamp, b.ranks.first());
   });
   Listing listing = drain_columns();
   for (const auto& entry : entries) {
@@ -256,15 +255,15 @@ Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName
     const auto add = [&, user = name, by = actor](const std::string& state, bool online, const IdSet& some) {
       if (some.empty()) return;
       listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)),
-                              state_cell(state, online), some.encode(), some.count(), entry.reason,
-                              all.hosts(some).encode(), user, by, online});
+                              state_cell(state, online), some.encode(), some.count(),
+                              entry.reason.value_or(""), all.hosts(some).encode(), user, by, online});
     };
     const auto add_state = [&](const char* state, const IdSet& some) {
       add(state, true, some & status.online);
       add(state, false, some - status.online);
     };
-    add_state("draining", entry.targets & status.allocated);
-    add_state("drained", entry.targets - status.allocated);
+    add_state("draining", entry.ranks & status.allocated);
+    add_state("drained", entry.ranks - status.allocated);
   }
   return listing;
 }

@@ -67,8 +67,7 @@ struct SchedFilter {
 
 /// Returns the targets of a drain that an update (drain -u) does not change. An update takes over those that
 /// the daemon has drained for their health or their silence.
-[[nodiscard]] text::IdSet kept_by_update(const proto::topics::Status::Drain& drain,
-                                         const rset::ResourceSet& inventory);
+[[nodiscard]] text::IdSet kept_by_update(const module::DrainGroup& drain, const rset::ResourceSet& inventory);
 
 /// The drained targets of a resource.status payload, oldest first, one row for equal reason, time, actor
 /// and state, in which a `*` and the column `online` mean the same as in status_view().

@@ -375,9 +375,11 @@ void Engine::keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, 
     end.ranks -= rank;
     Occasion report = now;
     report.by = module::ByHost{node.host};
-    apply({now.wall, module::DrainEvent{rank, module_.inventory().hosts(rank), node.reason,
-                                        module::Overwrite::reason_and_timestamp}},
-          report, effects);
+    apply(
+        {now.wall,
+         module::DrainEvent{
+             {node.reason}, rank, module_.inventory().hosts(rank), module::Overwrite::reason_and_timestamp}},
+        report, effects);
   }
   if (!unfit.empty()) end.nodelist = module_.inventory().hosts(end.ranks);
   std::ranges::move(unfit, std::back_inserter(effects.unfit));

@@ -19,15 +19,12 @@ namespace resourced::module {
 /// How a drain or undrain treats targets that are already drained, or already undrained.
 enum class DrainMode { none, update, overwrite, force_overwrite };
 
-struct DrainCommand {
+struct DrainCommand : DrainTerms {
   std::string targets;
-  std::optional<std::string> reason;
   DrainMode mode = DrainMode::none;
   /// When the drain begins; a later time schedules it. For a target that an operator has drained by then, it
   /// begins when that drain ends by itself or by an undrain that keeps scheduled drains.
   std::optional<WallTime> from = std::nullopt;
-  /// When the drain ends by itself.
-  std::optional<WallTime> until = std::nullopt;
   /// Refuses the command unless all targets are drained for this reason, or without one if it is empty.
   std::optional<std::string> if_reason = std::nullopt;
   /// Refuses the command if one of the targets is drained, even without a reason.

@@ -68,7 +68,7 @@ Hostlist Module::hosts_named(std::string_view targets) const {
   return configured().hosts(parse_targets(targets, configured()));
 }
 
-void Module::check_times(const DrainCommand& command, WallTime now) const {
+void Module::check_terms(const DrainCommand& command, WallTime now) const {
   if (!command.from && !command.until) return;
   if (has_brokers()) throw Error(ENOSYS, "a drain in a Flux instance begins at once and has no end");
   // With a clock that differs a little, a drain begins at once; with a wrong year it would begin unasked.
@@ -83,8 +83,7 @@ void Module::check_times(const DrainCommand& command, WallTime now) const {
 
 std::vector<Event> Module::schedule(const DrainCommand& command, const IdSet& targets, WallTime now) const {
   check_drainable(targets, targets & excluded(), {});
-  return {{now, ScheduleEvent{targets, addressable().hosts(targets), *command.from, command.until,
-                              command.reason}}};
+  return {{now, ScheduleEvent{command, targets, addressable().hosts(targets), *command.from}}};
 }
 
 void Module::check_reason(const IdSet& targets, const std::optional<std::string>& reason) const {
@@ -99,7 +98,7 @@ void Module::check_reason(const IdSet& targets, const std::optional<std::string>
 
 std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
   const IdSet targets = drain_targets(command.targets);
-  check_times(command, now);
+  check_terms(command, now);
   check_reason(targets, command.if_reason);
   if (command.if_not_drained)
     check_drainable(targets, targets & excluded(), targets & state_.targets.drains.ranks());
@@ -115,7 +114,7 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   if (overwrite == Overwrite::nothing && !has_brokers()) {
     changing -= command.reason ? state_.targets.drains.with_reason() : state_.targets.drains.ranks();
   }
-  DrainEvent drain{{}, {}, command.reason, overwrite, command.until};
+  DrainEvent drain{command, {}, {}, overwrite};
   std::vector<Event> events;
   if (command.mode == DrainMode::update)
     events = take_over(targets, drain, now, std::numeric_limits<std::size_t>::max());
@@ -183,8 +182,9 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
       Hostlist hosts = addressable().hosts(next.later);
       std::string reason = command.if_reason.value_or("");
       if (reason.empty()) reason = "undrained: a scheduled drain begins";
-      events.push_back({now, DrainEvent{std::move(next.later), std::move(hosts), std::move(reason),
-                                        Overwrite::reason, now}});
+      events.push_back(
+          {now,
+           DrainEvent{{std::move(reason), now}, std::move(next.later), std::move(hosts), Overwrite::reason}});
     }
   }
   if (!changing.empty()) {
@@ -207,16 +207,15 @@ Module::Replacements Module::begin_in_place(const IdSet& ending, WallTime now, s
   next.later = (ending & state_.targets.scheduled.ranks()) - excluded();
   for (std::size_t looks = 0; !next.later.empty() && looks < most_looks && next.events.size() < most;
        ++looks) {
-    const DrainTable::Key& key = *state_.targets.scheduled.find(next.later.first());
+    const Drain& key = *state_.targets.scheduled.find(next.later.first());
     IdSet ranks = state_.targets.scheduled.groups().at(key) & next.later;
     next.later -= ranks;
     if (key.timestamp > now || (key.until && *key.until <= now)) continue;
     next.begun |= ranks;
     Hostlist hosts = inventory().hosts(ranks);
-    next.events.push_back({now,
-                           DrainEvent{std::move(ranks), std::move(hosts), key.reason,
-                                      Overwrite::reason_and_timestamp, key.until, true},
-                           key.by});
+    next.events.push_back(
+        {now, DrainEvent{key, std::move(ranks), std::move(hosts), Overwrite::reason_and_timestamp, true},
+         key.by});
   }
   return next;
 }
@@ -275,7 +274,7 @@ void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDr
     // Drains of the daemon become this drain, as the daemon would end them.
     const IdSet taken_over = drained_by_daemon(drained);
     due.waiting |= drained - taken_over;
-    DrainEvent drain{{}, {}, key.reason, Overwrite::nothing, key.until, true};
+    DrainEvent drain{key, {}, {}, Overwrite::nothing, true};
     for (Event& event : take_over(taken_over, drain, now, most_at_once)) {
       event.by = key.by;
       due.events.push_back(std::move(event));
@@ -310,8 +309,7 @@ void Module::follow_schedules(const DrainChanges& changes) {
   waiting_ -= changes.unscheduled;
   for (const DrainGroup& group : changes.scheduled) {
     waiting_ -= group.ranks;
-    (void)pending_.drain(group.ranks, {group.timestamp, group.reason, group.by, group.until},
-                         Overwrite::reason_and_timestamp);
+    (void)pending_.drain(group.ranks, group, Overwrite::reason_and_timestamp);
   }
   if (waiting_.empty()) return;
   IdSet ended = changes.undrained;

@@ -10,17 +10,15 @@ namespace resourced::module {
 
 using text::IdSet;
 
-bool DrainTable::Key::is_for_health() const noexcept {
+bool Drain::is_for_health() const noexcept {
   return by && std::holds_alternative<ByHost>(*by) && reason && reason->starts_with(health_prefix);
 }
 
-bool DrainTable::Key::is_for_health_of(std::string_view host) const noexcept {
+bool Drain::is_for_health_of(std::string_view host) const noexcept {
   return is_for_health() && std::get<ByHost>(*by).name == host;
 }
 
-bool DrainTable::Key::is_for_silence() const noexcept {
-  return !by && reason && reason->starts_with(silence_prefix);
-}
+bool Drain::is_for_silence() const noexcept { return !by && reason && reason->starts_with(silence_prefix); }
 
 DrainTable::DrainTable(const DrainTable& other) {
   for (const auto& [key, ranks] : other.groups_) (void)drain(ranks, key, Overwrite::nothing);
@@ -31,12 +29,12 @@ DrainTable& DrainTable::operator=(const DrainTable& other) {
   return *this;
 }
 
-const DrainTable::Key* DrainTable::find(IdSet::Id rank) const {
+const Drain* DrainTable::find(IdSet::Id rank) const {
   const auto page = pages_.find(rank / page_size);
   return page == pages_.end() ? nullptr : page->second.at(rank % page_size);
 }
 
-void DrainTable::set_entry(IdSet::Range ranks, const Key* entry) {
+void DrainTable::set_entry(IdSet::Range ranks, const Drain* entry) {
   for (IdSet::Id first = ranks.first;;) {
     Page& page = pages_[first / page_size];
     const IdSet::Id last = std::min(ranks.last, first - first % page_size + page_size - 1);
@@ -56,7 +54,7 @@ std::vector<DrainTable::Run> DrainTable::runs(const IdSet& ranks) const {
       const Page& page = found == pages_.end() ? none : found->second;
       const IdSet::Id last = std::min(range.last, first - first % page_size + page_size - 1);
       for (IdSet::Id rank = first;; ++rank) {
-        const Key* entry = page.at(rank % page_size);
+        const Drain* entry = page.at(rank % page_size);
         if (continues && runs.back().entry == entry) {
           runs.back().ranks.last = rank;
         } else {
@@ -72,7 +70,7 @@ std::vector<DrainTable::Run> DrainTable::runs(const IdSet& ranks) const {
   return runs;
 }
 
-void DrainTable::put(IdSet::Range ranks, const Key& key) {
+void DrainTable::put(IdSet::Range ranks, const Drain& key) {
   const auto [group, is_new] = groups_.try_emplace(key);
   if (is_new && key.until) ends_.emplace(*key.until, &group->first);
   group->second.insert(ranks.first, ranks.last);
@@ -89,12 +87,12 @@ void DrainTable::take(const Run& run) {
   groups_.erase(group);
 }
 
-std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, Overwrite overwrite) {
-  std::map<Key, IdSet> changed;
+std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Drain& entry, Overwrite overwrite) {
+  std::map<Drain, IdSet> changed;
   for (const Run& run : runs(ranks)) {
-    Key key = entry;
+    Drain key = entry;
     if (run.entry != nullptr) {
-      const Key& present = *run.entry;
+      const Drain& present = *run.entry;
       if (overwrite != Overwrite::reason_and_timestamp) key.timestamp = present.timestamp;
       if (overwrite == Overwrite::nothing && present.reason) key.reason = present.reason;
       if (overwrite == Overwrite::nothing && !key.until) key.until = present.until;
@@ -117,7 +115,7 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Key& entry, 
     } else {
       with_reason_ -= targets;
     }
-    result.push_back({std::move(targets), key.timestamp, key.reason, key.by, key.until});
+    result.push_back({key, std::move(targets)});
   }
   return result;
 }

@@ -26,22 +26,6 @@ inline constexpr std::string_view silence_prefix = "lost: silent since ";
 
 class DrainTable {
  public:
-  struct Key {
-    WallTime timestamp{};
-    std::optional<std::string> reason;
-    /// The actor that gave this reason. Another actor may have drained the target first, with a reason that
-    /// was replaced.
-    std::optional<Actor> by = std::nullopt;
-    /// Time when the drain ends by itself.
-    std::optional<WallTime> until = std::nullopt;
-    auto operator<=>(const Key&) const = default;
-    /// Returns whether an agent, or the agent of this host, has drained the target for ill health.
-    [[nodiscard]] bool is_for_health() const noexcept;
-    [[nodiscard]] bool is_for_health_of(std::string_view host) const noexcept;
-    /// Returns whether the daemon has drained the target for silence.
-    [[nodiscard]] bool is_for_silence() const noexcept;
-  };
-
   DrainTable() = default;
   /// A copy makes entries of its own, as they are referred to by their addresses. A move keeps them.
   DrainTable(const DrainTable& other);
@@ -54,38 +38,38 @@ class DrainTable {
   /// Returns the drained targets that have a reason.
   [[nodiscard]] const text::IdSet& with_reason() const noexcept { return with_reason_; }
   /// Returns the targets of each entry, ordered by timestamp first.
-  [[nodiscard]] const std::map<Key, text::IdSet>& groups() const noexcept { return groups_; }
-  [[nodiscard]] const Key* find(text::IdSet::Id rank) const;
+  [[nodiscard]] const std::map<Drain, text::IdSet>& groups() const noexcept { return groups_; }
+  [[nodiscard]] const Drain* find(text::IdSet::Id rank) const;
   /// Consecutive targets with the same entry, or without one.
   struct Run {
     text::IdSet::Range ranks;
-    const Key* entry;
+    const Drain* entry;
   };
   /// Returns these ranks as runs in ascending order, each as long as consecutive ranks have the same entry.
   [[nodiscard]] std::vector<Run> runs(const text::IdSet& ranks) const;
   /// The entries of groups that end by themselves, in the order of their ends.
-  using Ends = std::set<std::pair<WallTime, const Key*>>;
+  using Ends = std::set<std::pair<WallTime, const Drain*>>;
   [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
 
-  /// Drains targets by RFC 44's overwrite rules. An entry that is not overwritten keeps its end, unless it
-  /// gets a reason and an end with it. An entry that stays as a whole keeps its actor, unless an operator
-  /// overwrites a drain of the daemon or of an agent. Returns the targets whose entry has changed, with their
-  /// new entries.
-  std::vector<DrainGroup> drain(const text::IdSet& ranks, const Key& entry, Overwrite overwrite);
+  /// Drains targets by RFC 44's overwrite rules. An entry that is not overwritten keeps its other terms,
+  /// unless it gets a reason and these with it. An entry that stays as a whole keeps its actor, unless an
+  /// operator overwrites a drain of the daemon or of an agent. Returns the targets whose entry has changed,
+  /// with their new entries.
+  std::vector<DrainGroup> drain(const text::IdSet& ranks, const Drain& entry, Overwrite overwrite);
   /// Ends the drains of targets. Returns those that were drained.
   text::IdSet undrain(const text::IdSet& ranks);
 
  private:
   /// Entries of 64 consecutive ranks; null for a rank that is not drained.
   static constexpr text::IdSet::Id page_size = 64;
-  using Page = std::array<const Key*, page_size>;
+  using Page = std::array<const Drain*, page_size>;
 
-  void set_entry(text::IdSet::Range ranks, const Key* entry);
-  void put(text::IdSet::Range ranks, const Key& key);
+  void set_entry(text::IdSet::Range ranks, const Drain* entry);
+  void put(text::IdSet::Range ranks, const Drain& key);
   /// Removes a run from its group, and the group if it has no targets left.
   void take(const Run& run);
 
-  std::map<Key, text::IdSet> groups_;
+  std::map<Drain, text::IdSet> groups_;
   std::unordered_map<text::IdSet::Id, Page> pages_;
   Ends ends_;
   text::IdSet ranks_;

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -17,13 +19,38 @@
 
 namespace resourced::module {
 
-/// Targets drained at one time for one reason by one actor.
-struct DrainGroup {
-  text::IdSet ranks;
-  WallTime timestamp{};
-  std::optional<std::string> reason;
-  std::optional<Actor> by = std::nullopt;
+/// What the actor that drains a target says about the drain.
+struct DrainTerms {
+  std::optional<std::string> reason = std::nullopt;
+  /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
+  auto operator<=>(const DrainTerms&) const = default;
+};
+
+/// The drain of a target, or the drain that is scheduled for it.
+struct Drain : DrainTerms {
+  /// The time of the drain; for a scheduled drain, the time when it begins.
+  WallTime timestamp{};
+  /// The actor that gave this reason. Another actor may have drained the target first, with a reason that was
+  /// replaced.
+  std::optional<Actor> by = std::nullopt;
+
+  [[nodiscard]] const DrainTerms& terms() const noexcept { return *this; }
+  bool operator==(const Drain&) const = default;
+  /// Drains are ordered by their timestamps first.
+  auto operator<=>(const Drain& other) const {
+    return std::tie(timestamp, terms(), by) <=> std::tie(other.timestamp, other.terms(), other.by);
+  }
+  /// Returns whether an agent, or the agent of this host, has drained the target for ill health.
+  [[nodiscard]] bool is_for_health() const noexcept;
+  [[nodiscard]] bool is_for_health_of(std::string_view host) const noexcept;
+  /// Returns whether the daemon has drained the target for silence.
+  [[nodiscard]] bool is_for_silence() const noexcept;
+};
+
+/// Targets that have the same drain.
+struct DrainGroup : Drain {
+  text::IdSet ranks;
 };
 
 /// The instance or the daemon has started. `nodelist` has the hosts of `ranks`, in rank order.
@@ -97,13 +124,10 @@ struct UnshrinkEvent {
 /// The effect of a drain on a target that is already drained (RFC 44, `overwrite`).
 enum class Overwrite { nothing = 0, reason = 1, reason_and_timestamp = 2 };
 
-struct DrainEvent {
+struct DrainEvent : DrainTerms {
   text::IdSet ranks;
   text::Hostlist nodelist;
-  std::optional<std::string> reason;
   Overwrite overwrite = Overwrite::nothing;
-  /// When the drain ends by itself.
-  std::optional<WallTime> until = std::nullopt;
   /// Set if a scheduled drain begins.
   bool scheduled = false;
 };
@@ -120,12 +144,10 @@ struct UndrainEvent {
 };
 
 /// The targets will be drained at a later time. Replaces drains that were scheduled for them before.
-struct ScheduleEvent {
+struct ScheduleEvent : DrainTerms {
   text::IdSet ranks;
   text::Hostlist nodelist;
   WallTime from{};
-  std::optional<WallTime> until;
-  std::optional<std::string> reason;
 };
 
 /// The targets will not be drained as scheduled.

@@ -123,7 +123,8 @@ std::vector<Event> Module::decide_on(const ReloadCommand& command, WallTime now)
     IdSet ranks = (drain.ranks & excluded()) - exclude - state_.targets.drains.with_reason();
     if (ranks.empty()) continue;
     Hostlist hosts = inventory().hosts(ranks);
-    events.push_back({now, DrainEvent{std::move(ranks), std::move(hosts), drain.reason, Overwrite::nothing}});
+    events.push_back(
+        {now, DrainEvent{{drain.reason}, std::move(ranks), std::move(hosts), Overwrite::nothing}});
   }
   events.push_back(
       {now,

@@ -126,7 +126,7 @@ class Module {
   /// Returns those of these targets that an operator has drained.
   [[nodiscard]] text::IdSet drained_by_operators(const text::IdSet& targets) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
-  void check_times(const DrainCommand& command, WallTime now) const;
+  void check_terms(const DrainCommand& command, WallTime now) const;
   void check_reason(const text::IdSet& targets, const std::optional<std::string>& reason) const;
   /// Scheduled drains whose time has come and that begin as the drains of these targets end.
   struct Replacements {

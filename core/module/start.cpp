@@ -16,13 +16,12 @@ using text::IdSet;
 
 namespace {
 
-std::map<DrainTable::Key, IdSet> present_drains(const IdSet& ranks, const ResourceSet& configured,
-                                                const std::vector<RecordedDrain>& recorded) {
-  std::map<DrainTable::Key, IdSet> drains;
+std::map<Drain, IdSet> present_drains(const IdSet& ranks, const ResourceSet& configured,
+                                      const std::vector<RecordedDrain>& recorded) {
+  std::map<Drain, IdSet> drains;
   for (const RecordedDrain& drain : recorded) {
     const auto rank = rank_of(drain.target, configured);
-    if (rank && ranks.contains(*rank))
-      drains[{drain.timestamp, drain.reason, drain.by, drain.until}].insert(*rank);
+    if (rank && ranks.contains(*rank)) drains[drain].insert(*rank);
   }
   return drains;
 }
@@ -91,7 +90,7 @@ RecalledInstance recall_instance(const Hostlist& hosts, const AbsentStates& stat
     inventory = renumbered(inventory, RankMap(inventory, brokers), brokers);
   const ResourceSet targets = targets_of_brokers(hosts, inventory);
   for (const auto& [key, ranks] : present_drains(targets.ranks(), targets, states.drains))
-    recalled.drains.push_back({ranks, key.timestamp, key.reason, key.by, key.until});
+    recalled.drains.push_back({key, ranks});
   std::ranges::copy_if(states.drains, std::back_inserter(recalled.absent),
                        [&](const RecordedDrain& drain) { return !rank_of(drain.target, targets); });
   if (inventory.empty()) return recalled;

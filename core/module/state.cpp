@@ -43,16 +43,15 @@ struct FoldStates {
   void operator()(const UnshrinkEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
     if (event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
-    changes.drained =
-        states.drains.drain(event.ranks, {timestamp, event.reason, by, event.until}, event.overwrite);
+    changes.drained = states.drains.drain(event.ranks, {event, timestamp, by}, event.overwrite);
   }
   void operator()(const UndrainEvent& event) const {
     changes.undrained = states.drains.undrain(event.ranks);
     if (!event.keeps_scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
   }
   void operator()(const ScheduleEvent& event) const {
-    changes.scheduled = states.scheduled.drain(event.ranks, {event.from, event.reason, by, event.until},
-                                               Overwrite::reason_and_timestamp);
+    changes.scheduled =
+        states.scheduled.drain(event.ranks, {event, event.from, by}, Overwrite::reason_and_timestamp);
   }
   void operator()(const CancelEvent& event) const {
     changes.unscheduled = states.scheduled.undrain(event.ranks);
@@ -133,9 +132,8 @@ IdSet broker_ranks(const text::Hostlist& brokers) {
 void set_aside(const State& state, const DrainTable& table, const IdSet& targets,
                std::vector<RecordedDrain>& rows) {
   for (const auto& group : table.groups()) {
-    const DrainTable::Key& key = group.first;
     state.names(group.second & targets).for_each([&](std::string_view host, std::uint32_t ordinal) {
-      rows.push_back({{std::string(host), ordinal}, key.timestamp, key.reason, key.by, key.until});
+      rows.push_back({group.first, {std::string(host), ordinal}});
     });
   }
 }
@@ -191,12 +189,12 @@ void add(AbsentStates& states, AbsentStates more) {
 
 /// Takes the drains of targets that are present out of `rows`. In an instance, the drain of an excluded
 /// target waits until the target is no longer excluded.
-std::map<DrainTable::Key, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows) {
-  std::map<DrainTable::Key, IdSet> found;
+std::map<Drain, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows) {
+  std::map<Drain, IdSet> found;
   std::erase_if(rows, [&](const RecordedDrain& drain) {
     const auto rank = rank_of(drain.target, state.has_brokers() ? state.of_brokers : state.configured);
     if (!rank || (state.has_brokers() && state.exclude.contains(*rank))) return false;
-    found[{drain.timestamp, drain.reason, drain.by, drain.until}].insert(*rank);
+    found[drain].insert(*rank);
     return true;
   });
   return found;
@@ -208,7 +206,7 @@ void take_back(State& state, const IdSet& undrained) {
   const IdSet& here = state.addressable().ranks();
   DrainTable& drains = state.targets.drains;
   for (const auto& [found_key, found] : returned(state, state.absent.drains)) {
-    DrainTable::Key key = found_key;
+    Drain key = found_key;
     // In an instance drains have no end, and there are no scheduled ones.
     if (state.has_brokers()) key.until.reset();
     (void)drains.drain((found & here) - undrained - drains.ranks(), key, Overwrite::nothing);
@@ -322,8 +320,7 @@ void Application::operator()(const RestartEvent& event) {
   state_.defined = false;
   if (event.of_brokers) take_back(state_, {});
   for (const DrainGroup& drain : event.drains)
-    (void)targets.drains.drain(drain.ranks - targets.drains.ranks(),
-                               {drain.timestamp, drain.reason, drain.by, drain.until}, Overwrite::nothing);
+    (void)targets.drains.drain(drain.ranks - targets.drains.ranks(), drain, Overwrite::nothing);
 }
 
 AbsentStates Application::move_states(const DefineEvent& event, const ResourceSet& configured) {

@@ -47,13 +47,9 @@ struct DrainChanges {
 };
 
 /// A drain of a target that is known by its name alone.
-struct RecordedDrain {
+struct RecordedDrain : Drain {
   TargetName target;
-  /// The time of the drain; for a scheduled drain, the time when it begins.
-  WallTime timestamp{};
-  std::optional<std::string> reason;
-  std::optional<Actor> by = std::nullopt;
-  std::optional<WallTime> until = std::nullopt;
+  bool operator==(const RecordedDrain&) const = default;
 };
 
 /// A property that differs from the configuration: added at run time, or taken away.

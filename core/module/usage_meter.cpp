@@ -49,7 +49,7 @@ bool begins_anew(const Event& event) {
 }
 
 // The text of a reason serves as a name: a long one is cut, and the time of a silence is left out.
-std::string reason_name(const DrainTable::Key& drain) {
+std::string reason_name(const Drain& drain) {
   constexpr std::string_view silence = "lost: silent";
   constexpr std::size_t most_bytes = 200;
   if (drain.is_for_silence()) return std::string(silence);
@@ -277,7 +277,7 @@ std::uint8_t UsageMeter::flags_of(IdSet::Id rank) const {
 
 const Cause* UsageMeter::cause_of(IdSet::Id rank) {
   Cause cause{Cause::Kind::torpid};
-  if (const DrainTable::Key* drain = states_.targets.drains.find(rank)) {
+  if (const Drain* drain = states_.targets.drains.find(rank)) {
     cause = {Cause::Kind::drain, reason_name(*drain)};
   } else if (!states_.targets.online.contains(rank)) {
     cause = {Cause::Kind::offline};

@@ -144,7 +144,7 @@ std::optional<module::UndrainCommand> Health::ended_drains(const IdSet& ranks, c
   if (settings_.on_return != HealthReturn::automatic) return std::nullopt;
   IdSet ended;
   (ranks & module.drains().ranks() & module.inventory().ranks()).for_each([&](IdSet::Id rank) {
-    const module::DrainTable::Key& drain = *module.drains().find(rank);
+    const module::Drain& drain = *module.drains().find(rank);
     const bool for_health = drain.is_for_health_of(module.inventory().host(rank));
     if (!for_health && !drain.is_for_silence()) return;
     const bool needs_check = for_health || settings_.gate || targets_.contains(rank);
@@ -158,7 +158,7 @@ std::optional<module::DrainCommand> health_drain(const IdSet& ranks, const std::
                                                  const Module& module) {
   const IdSet targets = (ranks & module.inventory().ranks()) - module.excluded() - module.drains().ranks();
   if (targets.empty()) return std::nullopt;
-  return module::DrainCommand{targets.encode(), reason, module::DrainMode::none};
+  return module::DrainCommand{{reason}, targets.encode(), module::DrainMode::none};
 }
 
 std::vector<Command> silence_drains(const std::vector<MonitorBatch::Silence>& silent, const Module& module,

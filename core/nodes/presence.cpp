@@ -43,7 +43,7 @@ std::optional<module::DrainCommand> flap_drain(const IdSet& ranks, const std::st
   IdSet targets = (ranks & module.inventory().ranks()) - module.excluded();
   targets -= (targets & module.drains().with_reason()) - module.drained_by_daemon(targets);
   if (targets.empty()) return std::nullopt;
-  return module::DrainCommand{targets.encode(), reason, module::DrainMode::update};
+  return module::DrainCommand{{reason}, targets.encode(), module::DrainMode::update};
 }
 
 std::optional<module::DrainCommand> monitor_drain(const IdSet& ranks, const std::string& reason,

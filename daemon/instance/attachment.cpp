@@ -284,7 +284,7 @@ void Attachment::verify() {
   channel_.log_error("draining: " + reason);
   try {
     service_.step(module::Command(
-        module::DrainCommand{std::to_string(welcome_.rank), reason, module::DrainMode::update}));
+        module::DrainCommand{{reason}, std::to_string(welcome_.rank), module::DrainMode::update}));
   } catch (const Error& error) {
     channel_.log_error(fmt::format("cannot drain rank {}: {}", welcome_.rank, error.what()));
   }

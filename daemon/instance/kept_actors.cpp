@@ -38,15 +38,15 @@ void fold_line(std::string_view line, const Brokers& brokers, module::TargetStat
 // be the same.
 std::optional<module::Actor> actor_of(IdSet::Id rank, const DrainGroup& group,
                                       const module::DrainTable& told) {
-  const module::DrainTable::Key* const found = told.find(rank);
+  const module::Drain* const found = told.find(rank);
   const bool is_same = found != nullptr && found->timestamp == group.timestamp &&
                        found->reason.value_or("") == group.reason.value_or("");
   return is_same ? found->by : std::nullopt;
 }
 
 std::string line_of(const DrainGroup& group, const Brokers& brokers) {
-  module::DrainEvent drain{group.ranks, brokers.hosts_of(group.ranks).value_or(text::Hostlist()),
-                           group.reason, module::Overwrite::reason_and_timestamp};
+  module::DrainEvent drain{group, group.ranks, brokers.hosts_of(group.ranks).value_or(text::Hostlist()),
+                           module::Overwrite::reason_and_timestamp};
   return proto::encode_event({group.timestamp, std::move(drain), group.by}) + '\n';
 }
 
@@ -70,7 +70,7 @@ KeptActors read_kept_actors(std::string_view log, const std::vector<DrainGroup>&
     group.ranks.for_each(
         [&](IdSet::Id rank) { by_actor[actor_of(rank, group, states.drains)].insert(rank); });
     for (auto& [by, ranks] : by_actor) {
-      kept.drains.push_back({std::move(ranks), group.timestamp, group.reason, by});
+      kept.drains.push_back({{group.terms(), group.timestamp, by}, std::move(ranks)});
       if (!by) continue;
       present += line_of(kept.drains.back(), brokers);
       ++needed;

@@ -156,9 +156,9 @@ module::Event read_change(const Entry& entry, std::size_t line, const Brokers& b
     IdSet ranks = brokers.present_ranks(IdSet::parse(*idset), Hostlist::parse(*nodelist));
     if (entry.name == "undrain") return {entry.timestamp, UndrainEvent{std::move(ranks), {}, {}}};
     const std::string* reason = string_in(*context, "reason");
-    return {entry.timestamp, DrainEvent{std::move(ranks),
+    return {entry.timestamp, DrainEvent{{reason == nullptr ? std::nullopt : std::optional(*reason)},
+                                        std::move(ranks),
                                         {},
-                                        reason == nullptr ? std::nullopt : std::optional(*reason),
                                         proto::read_drain_overwrite(*context)}};
   } catch (const Error&) {
     throw Error(EPROTO, fmt::format("resource.eventlog: line {}: {} parse error", line, entry.name));
@@ -216,8 +216,9 @@ Checkpoint read_checkpoint(std::string_view text, const Brokers& brokers) {
       const auto nodelist = drain.at("nodelist").get<std::string>();
       IdSet ranks = brokers.present_ranks(IdSet::parse(idset), Hostlist::parse(nodelist));
       const auto reason = drain.at("reason").get<std::string>();
-      checkpoint.drains.push_back({{std::move(ranks), wall_time(drain.at("timestamp").get<double>()),
-                                    reason.empty() ? std::nullopt : std::optional(reason)},
+      checkpoint.drains.push_back({{{{reason.empty() ? std::nullopt : std::optional(reason)},
+                                     wall_time(drain.at("timestamp").get<double>())},
+                                    std::move(ranks)},
                                    nodelist});
     }
   } catch (const json::exception& error) {
@@ -300,7 +301,7 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
   // The drains after the events before the checkpoint, as far as the log still has these events.
   module::TargetStates told;
   for (const auto& [group, nodelist] : checkpoint.drains)
-    (void)states.drains.drain(group.ranks, {group.timestamp, group.reason, group.by}, Overwrite::nothing);
+    (void)states.drains.drain(group.ranks, group, Overwrite::nothing);
   const WallTime oldest = horizon ? std::min(*horizon, checkpoint.timestamp) : WallTime();
   // The log without older events, if there are any.
   std::string recent;
@@ -333,8 +334,7 @@ KeptState read_kept_state(std::string_view eventlog, std::string_view checkpoint
         {group.timestamp, drain_entry(group.timestamp, std::move(context)).text(), untold});
   }
   std::ranges::move(lines, std::back_inserter(kept.history));
-  for (const auto& [key, ranks] : states.drains.groups())
-    kept.drains.push_back({ranks, key.timestamp, key.reason, key.by});
+  for (const auto& [drain, ranks] : states.drains.groups()) kept.drains.push_back({drain, ranks});
   if (old > 0) kept.rewritten = std::move(recent);
   return kept;
 }

@@ -84,9 +84,8 @@ ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& 
 ImportedState::Translated ImportedState::translate(const module::DrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {
-      module::DrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.until, event.scheduled},
-      std::move(hosts)};
+  return {module::DrainEvent{event, std::move(targets), {}, event.overwrite, event.scheduled},
+          std::move(hosts)};
 }
 
 ImportedState::Translated ImportedState::translate(const module::UndrainEvent& event) {
@@ -99,8 +98,7 @@ ImportedState::Translated ImportedState::translate(const module::UndrainEvent& e
 ImportedState::Translated ImportedState::translate(const module::ScheduleEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {module::ScheduleEvent{std::move(targets), {}, event.from, event.until, event.reason},
-          std::move(hosts)};
+  return {module::ScheduleEvent{event, std::move(targets), {}, event.from}, std::move(hosts)};
 }
 
 ImportedState::Translated ImportedState::translate(const module::CancelEvent& event) {
@@ -286,12 +284,8 @@ void ImportedState::forget_before_load() {
 module::State ImportedState::finish() const {
   module::State state;
   const auto add_drains = [&](const module::DrainTable& table, std::vector<module::RecordedDrain>& rows) {
-    for (const auto& group : table.groups()) {
-      const module::DrainTable::Key& key = group.first;
-      group.second.for_each([&](IdSet::Id number) {
-        rows.push_back({names_[number], key.timestamp, key.reason, key.by, key.until});
-      });
-    }
+    for (const auto& group : table.groups())
+      group.second.for_each([&](IdSet::Id number) { rows.push_back({group.first, names_[number]}); });
   };
   add_drains(states_.drains, state.absent.drains);
   add_drains(states_.scheduled, state.absent.scheduled);

@@ -5,12 +5,14 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "proto/drain_json.hpp"
 #include "proto/json_text.hpp"
 
 namespace resourced::proto::topics {
@@ -28,10 +30,11 @@ constexpr std::array<std::pair<std::string_view, DrainMode>, 3> modes{{
     {"force-overwrite", DrainMode::force_overwrite},
 }};
 
-std::optional<std::string> parse_reason(const json& payload) {
-  auto reason = optional_string(payload, "reason");
-  if (reason && reason->empty()) return std::nullopt;
-  return reason;
+/// Returns a member of a request; an empty text means none.
+std::optional<std::string> optional_text(const json& payload, const char* key) {
+  auto text = optional_string(payload, key);
+  if (text && text->empty()) return std::nullopt;
+  return text;
 }
 
 std::optional<WallTime> optional_time(const json& payload, const char* key) {
@@ -43,6 +46,12 @@ std::optional<WallTime> optional_time(const json& payload, const char* key) {
     throw Error(EINVAL, fmt::format("{}: {} is not a time since the epoch", key, seconds));
   return wall_time(seconds);
 }
+
+struct Terms {
+  [[nodiscard]] std::optional<std::string> text(const char* key) const { return optional_text(payload, key); }
+  [[nodiscard]] std::optional<WallTime> time(const char* key) const { return optional_time(payload, key); }
+  const json& payload;
+};
 
 bool is_null(const json& payload, const char* key) {
   const auto found = payload.find(key);
@@ -75,16 +84,21 @@ json encode_change(const Change& command) {
 json encode_drain(const module::DrainCommand& command) {
   json payload = encode_change(command);
   if (command.from) payload["from"] = to_number(*command.from);
-  if (command.until) payload["until"] = to_number(*command.until);
+  for_each_term(command, [&](const char* key, const auto& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, WallTime>) {
+      payload[key] = to_number(value);
+    } else {
+      payload[key] = value;
+    }
+  });
   if (command.if_not_drained) payload["if-reason"] = nullptr;
   return payload;
 }
 
 module::DrainCommand parse_drain(const json& payload) {
-  return {required_string(payload, "targets"), parse_reason(payload),
-          parse_mode(payload, "drain"),        optional_time(payload, "from"),
-          optional_time(payload, "until"),     optional_string(payload, "if-reason"),
-          is_null(payload, "if-reason")};
+  return {
+      read_terms(Terms{payload}),     required_string(payload, "targets"),   parse_mode(payload, "drain"),
+      optional_time(payload, "from"), optional_string(payload, "if-reason"), is_null(payload, "if-reason")};
 }
 
 json encode_undrain(const module::UndrainCommand& command) {
@@ -97,8 +111,9 @@ module::UndrainCommand parse_undrain(const json& payload) {
   // Refuse null: it means that the target is not drained, and such a target cannot be undrained. The client
   // has lost the reason.
   if (is_null(payload, "if-reason")) throw Error(EPROTO, "if-reason must be a string");
-  return {required_string(payload, "targets"), parse_reason(payload), parse_mode(payload, "undrain"),
-          optional_flag(payload, "keeps-scheduled"), optional_string(payload, "if-reason")};
+  return {required_string(payload, "targets"), optional_text(payload, "reason"),
+          parse_mode(payload, "undrain"), optional_flag(payload, "keeps-scheduled"),
+          optional_string(payload, "if-reason")};
 }
 
 json encode_property(const PropertyCommand& command) {

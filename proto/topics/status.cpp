@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
 #include "proto/actor_json.hpp"
+#include "proto/drain_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
 #include "proto/topics/status_text.hpp"
@@ -33,35 +34,31 @@ namespace {
 constexpr std::string_view empty_resources =
     R"({"version":1,"execution":{"R_lite":[],"starttime":0.0,"expiration":0.0,"nodelist":[]}})";
 
-using By = std::optional<module::Actor>;
-
 // Targets that were drained within one second for one reason by one actor.
 struct DrainEntry {
   WallTime second;
-  std::string_view reason;
-  const By* by;
-  std::optional<WallTime> until;
+  const module::Drain* drain;
   const IdSet* first;
   /// All groups merged, where there is more than one.
   std::optional<IdSet> merged;
 };
 
-// The reason, the actor and the end that drains have in common.
-struct Cause {
-  std::string_view reason;
-  const By* by;
-  std::optional<WallTime> until;
-  bool operator==(const Cause& other) const {
-    return reason == other.reason && *by == *other.by && until == other.until;
+std::string_view reason_text(const module::Drain& drain) {
+  return drain.reason ? std::string_view(*drain.reason) : std::string_view();
+}
+
+struct EqualCause {
+  bool operator()(const module::Drain* a, const module::Drain* b) const {
+    return a->terms() == b->terms() && a->by == b->by;
   }
 };
 
 struct HashCause {
-  std::size_t operator()(const Cause& cause) const {
-    const std::size_t hash = std::hash<std::string_view>()(cause.reason);
-    if (!*cause.by) return hash;
+  std::size_t operator()(const module::Drain* drain) const {
+    const std::size_t hash = std::hash<std::string_view>()(reason_text(*drain));
+    if (!drain->by) return hash;
     constexpr unsigned apart = 1;
-    return (hash << apart) ^ std::visit(HashCause(), **cause.by);
+    return (hash << apart) ^ std::visit(HashCause(), *drain->by);
   }
   std::size_t operator()(const module::ByUser& user) const { return std::hash<std::uint32_t>()(user.id); }
   template <class Named>
@@ -77,14 +74,13 @@ std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   entries.reserve(drains.groups().size());
   // Frees all map nodes at once: thousands of reasons make thousands of them.
   std::pmr::monotonic_buffer_resource memory;
-  std::pmr::unordered_map<Cause, std::size_t, HashCause> by_cause(&memory);
+  std::pmr::unordered_map<const module::Drain*, std::size_t, HashCause, EqualCause> by_cause(&memory);
   for (const auto& [key, ranks] : drains.groups()) {
     const WallTime second = wall_time(std::round(to_number(key.timestamp)));
     if (!entries.empty() && entries.back().second != second) by_cause.clear();
-    const std::string_view reason = key.reason ? std::string_view(*key.reason) : std::string_view();
-    const auto [place, is_new] = by_cause.emplace(Cause{reason, &key.by, key.until}, entries.size());
+    const auto [place, is_new] = by_cause.emplace(&key, entries.size());
     if (is_new) {
-      entries.push_back({second, reason, &key.by, key.until, &ranks, std::nullopt});
+      entries.push_back({second, &key, &ranks, std::nullopt});
     } else {
       DrainEntry& entry = entries[place->second];
       entry.merged = (entry.merged ? *entry.merged : *entry.first) | ranks;
@@ -93,14 +89,12 @@ std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
   return entries;
 }
 
-void append_terms(std::string& out, const By& by, const std::optional<WallTime>& until) {
-  if (until) {
-    append_key(out, "until");
-    append_number(out, to_number(*until));
-  }
-  if (by) {
+/// Appends the terms and the actor.
+void append_cause(std::string& out, const module::Drain& drain) {
+  append_terms(out, drain);
+  if (drain.by) {
     append_key(out, "by");
-    append_actor(out, *by);
+    append_actor(out, *drain.by);
   }
 }
 
@@ -121,8 +115,8 @@ void append_drains(std::string& out, const module::DrainTable& drains) {
     if (out.back() != '{') out += ',';
     append_idset(out, entry.merged ? *entry.merged : *entry.first);
     out += timestamp;
-    append_string(out, entry.reason);
-    append_terms(out, *entry.by, entry.until);
+    append_string(out, reason_text(*entry.drain));
+    append_cause(out, *entry.drain);
     out += '}';
   }
   out += '}';
@@ -181,8 +175,8 @@ void append_scheduled(std::string& out, const module::DrainTable& drains) {
     out += R"(:{"from":)";
     append_number(out, to_number(key.timestamp));
     append_key(out, "reason");
-    append_string(out, key.reason.value_or(""));
-    append_terms(out, key.by, key.until);
+    append_string(out, reason_text(key));
+    append_cause(out, key);
     out += '}';
   }
   out += '}';
@@ -285,18 +279,40 @@ IdSet answered_idset(const nlohmann::json& object, const char* key) {
   return IdSet::parse(value.get_ref<const std::string&>());
 }
 
-Status::Drain answered_drain(const std::string& targets, const nlohmann::json& entry, const char* time_key) {
-  const nlohmann::json& time = answered(entry, time_key);
-  const nlohmann::json& reason = answered(entry, "reason");
-  if (!time.is_number() || !(reason.is_string() || reason.is_null()))
-    throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: bad {} or reason", targets, time_key));
-  Status::Drain drain{IdSet::parse(targets), wall_time(time.get<double>()),
-                      reason.is_string() ? reason.get<std::string>() : ""};
-  if (const auto until = entry.find("until"); until != entry.end()) {
-    if (!until->is_number())
-      throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: until: not a number", targets));
-    drain.until = wall_time(until->get<double>());
+class AnsweredTerms {
+ public:
+  AnsweredTerms(const std::string& targets, const nlohmann::json& entry) : targets_(targets), entry_(entry) {}
+
+  /// Returns a text; an empty one means none.
+  [[nodiscard]] std::optional<std::string> text(const char* key) const {
+    const auto found = entry_.find(key);
+    if (found == entry_.end() || found->is_null()) return std::nullopt;
+    if (!found->is_string()) refuse(key, "string");
+    return found->get_ref<const std::string&>().empty() ? std::nullopt
+                                                        : std::optional(found->get<std::string>());
   }
+  [[nodiscard]] std::optional<WallTime> time(const char* key) const {
+    const auto found = entry_.find(key);
+    if (found == entry_.end()) return std::nullopt;
+    if (!found->is_number()) refuse(key, "number");
+    return wall_time(found->get<double>());
+  }
+
+ private:
+  [[noreturn]] void refuse(const char* key, const char* type) const {
+    throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: {}: not a {}", targets_, key, type));
+  }
+
+  const std::string& targets_;
+  const nlohmann::json& entry_;
+};
+
+module::DrainGroup answered_drain(const std::string& targets, const nlohmann::json& entry,
+                                  const char* time_key) {
+  (void)answered(entry, time_key);
+  (void)answered(entry, "reason");
+  const AnsweredTerms terms(targets, entry);
+  module::DrainGroup drain{{read_terms(terms), *terms.time(time_key)}, IdSet::parse(targets)};
   if (const auto by = entry.find("by"); by != entry.end()) {
     try {
       drain.by = read_actor(*by);

@@ -47,15 +47,6 @@ namespace resourced::proto::topics {
 
 /// The answer to resource.status, as an operator's tool reads it.
 struct Status {
-  struct Drain {
-    text::IdSet targets;
-    /// Time of the drain; of a scheduled drain, its beginning.
-    WallTime timestamp{};
-    /// The reason, or empty for none.
-    std::string reason;
-    std::optional<module::Actor> by = std::nullopt;
-    std::optional<WallTime> until = std::nullopt;
-  };
   struct Partition {
     text::IdSet targets;
     text::IdSet waiting;
@@ -63,8 +54,9 @@ struct Status {
     bool held = false;
   };
   rset::ResourceSet inventory;
-  std::vector<Drain> drains;
-  std::vector<Drain> scheduled;
+  /// A drain without a reason has none, and not an empty one.
+  std::vector<module::DrainGroup> drains;
+  std::vector<module::DrainGroup> scheduled;
   text::IdSet online;
   text::IdSet exclude;
   text::IdSet torpid;

@@ -145,7 +145,7 @@ void Roller::begin(const Action& action) {
   switch (action.kind) {
     case Kind::drain:
     case Kind::mark: {
-      module::DrainCommand command{node.host, node.reason};
+      module::DrainCommand command{{node.reason}, node.host};
       if (action.kind == Kind::mark) command.reason = failure_reason(node);
       if (action.reason.empty()) {
         command.if_not_drained = true;

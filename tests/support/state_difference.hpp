@@ -38,10 +38,7 @@ inline bool is_same(const std::shared_ptr<const rset::ResourceSet>& a,
   return a && b ? *a == *b : a == b;
 }
 
-inline auto members(const module::RecordedDrain& drain) {
-  const auto& [target, timestamp, reason, by, until] = drain;
-  return std::tuple(target, timestamp, reason, by, until);
-}
+inline const module::RecordedDrain& members(const module::RecordedDrain& drain) { return drain; }
 
 inline auto members(const module::RecordedProperty& property) {
   const auto& [name, target, present] = property;

@@ -29,10 +29,10 @@ Status eight_nodes() {
 }
 
 void drain(Status& status, const std::string& targets, const std::string& reason) {
-  status.drains.push_back({IdSet::parse(targets), {}, reason});
+  status.drains.push_back({{{reason}}, IdSet::parse(targets)});
 }
 void undrain(Status& status, const std::string& targets) {
-  for (Status::Drain& one : status.drains) one.targets -= IdSet::parse(targets);
+  for (module::DrainGroup& one : status.drains) one.ranks -= IdSet::parse(targets);
 }
 
 std::vector<Node> nodes(const std::string& hosts) {
@@ -377,7 +377,7 @@ TEST_CASE("a later drain shows that the claim of an earlier run has ended, whate
   left.drained = wall_time(1000.0);
   for (const char* const reason : {"fan", "rolling: x"}) {
     CAPTURE(reason);
-    status.drains = {{IdSet{0}, wall_time(1000.0), reason}};
+    status.drains = {{{{reason}, wall_time(1000.0)}, IdSet{0}}};
     Plan same(at_most(1), {left});
     CHECK(text_of(same.look(status)) == "wait_ready 0");
     // Another drain has replaced this one while the plan is running.

@@ -102,7 +102,7 @@ class World {
       status.inventory.add_property(fmt::format("rack{}", rack),
                                     IdSet::range(rack * rack_size, rack * rack_size + rack_size - 1));
     }
-    for (const auto& [node, reason] : drains_) status.drains.push_back({IdSet{node}, {}, reason});
+    for (const auto& [node, reason] : drains_) status.drains.push_back({{{reason}}, IdSet{node}});
     for (const unsigned node : online_) status.online.insert(node);
     for (const unsigned node : allocated_) status.allocated.insert(node);
     return status;

@@ -64,22 +64,22 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
   const module::Actor user = module::ByUser{1000};
   const module::Actor key = module::ByKey{"login1"};
   Started before("n[0-3]");
-  for (const Record& record : before.engine.step(DrainCommand{"0-1", "fan", {}}, at(20), user).records) {
+  for (const Record& record : before.engine.step(DrainCommand{{"fan"}, "0-1", {}}, at(20), user).records) {
     CHECK(record.event.by == user);
     before.fold.apply(record);
   }
   // Another reason comes with the actor who gave it; the same reason changes nothing.
   for (const char* reason : {"disk", "fan"}) {
     const Effects effects =
-        before.engine.step(DrainCommand{"1", reason, module::DrainMode::overwrite}, at(21), key);
+        before.engine.step(DrainCommand{{reason}, "1", module::DrainMode::overwrite}, at(21), key);
     for (const Record& record : effects.records) before.fold.apply(record);
   }
   for (const Record& record :
-       before.engine.step(DrainCommand{"1", "fan", module::DrainMode::overwrite}, at(22), user).records)
+       before.engine.step(DrainCommand{{"fan"}, "1", module::DrainMode::overwrite}, at(22), user).records)
     before.fold.apply(record);
   module::ReloadCommand reload;
   reload.exclude = IdSet{3};
-  before.step(DrainCommand{"3", {}, {}});
+  before.step(DrainCommand{{}, "3", {}});
   const module::Actor signal = module::BySignal{"HUP"};
   const Effects reloaded = before.engine.step(module::Command(reload), at(23), signal);
   REQUIRE(reloaded.records.size() == 2);
@@ -104,8 +104,8 @@ TEST_CASE("each event of a step is by the actor of its input, and a drain keeps 
 // The state of n1 to n3 at the end of a daemon: drains, a scheduled drain, and properties.
 Fold with_states() {
   Started before("n[0-3]");
-  before.step(DrainCommand{"1-2", "fan", {}});
-  module::DrainCommand later{"3", "later", {}};
+  before.step(DrainCommand{{"fan"}, "1-2", {}});
+  module::DrainCommand later{{"later"}, "3", {}};
   later.from = wall_time(1000);
   before.step(later);
   before.step(module::PropertyCommand{module::PropertyCommand::Op::add, "fast", "1-2"});
@@ -142,7 +142,7 @@ TEST_CASE("a host that inventories lack for a time has its drains and properties
 
 TEST_CASE("a load that lacks one of several targets of a host drains no other target of the host") {
   Started it("h,h,k");
-  it.step(DrainCommand{"0", "gpu", {}});
+  it.step(DrainCommand{{"gpu"}, "0", {}});
   const auto load = [&](const IdSet& ranks, const char* hosts, double now) {
     Load input;
     input.command.inventory = std::make_shared<const rset::ResourceSet>(
@@ -163,7 +163,7 @@ TEST_CASE("a load that lacks one of several targets of a host drains no other ta
     CHECK(drained(it.engine).count() == 1);
   }
   SUBCASE("the other one has a drain of its own") {
-    it.step(DrainCommand{"1", "fan", {}});
+    it.step(DrainCommand{{"fan"}, "1", {}});
     load(IdSet::range(1, 2), "h,k", 30);
     CHECK(it.engine.module().drains().find(1)->reason == "fan");
     CHECK(it.engine.absent().drains.size() == 1);
@@ -250,7 +250,7 @@ TEST_CASE("the log of an earlier start is continued, in number and in time") {
 
 TEST_CASE("a command before the inventory is known is refused") {
   Engine engine;
-  CHECK_THROWS_WITH_AS((void)engine.step(DrainCommand{"0", {}, {}}, at(1)), "the inventory is not known yet",
+  CHECK_THROWS_WITH_AS((void)engine.step(DrainCommand{{}, "0", {}}, at(1)), "the inventory is not known yet",
                        Error);
 }
 
@@ -259,7 +259,7 @@ TEST_CASE("a holder hears of its targets once the log has the event") {
   const auto acquired = it.step(Acquire{7, {}}).acquired;
   REQUIRE(acquired);
   CHECK(acquired->resources == IdSet::parse("0-3"));
-  const Effects effects = it.step(DrainCommand{"n[1-2]", "dimm", {}});
+  const Effects effects = it.step(DrainCommand{{"dimm"}, "n[1-2]", {}});
   REQUIRE(effects.records.size() == 1);
   CHECK(effects.records[0].ranks == IdSet::parse("1-2"));
   CHECK(effects.records[0].hosts.encode() == "n[1-2]");
@@ -274,7 +274,7 @@ TEST_CASE("a refused input changes nothing") {
   it.step(Acquire{1, {}});
   const auto applied = it.engine.applied();
   const auto version = it.engine.module().state_version();
-  CHECK_THROWS_AS(it.step(DrainCommand{"n[0-9]", {}, {}}), Error);
+  CHECK_THROWS_AS(it.step(DrainCommand{{}, "n[0-9]", {}}), Error);
   CHECK_THROWS_AS(it.step(Acquire{2, {}}), Error);
   CHECK_THROWS_AS(it.step(Acquire{3, "none"}), Error);
   CHECK(it.engine.applied() == applied);
@@ -284,20 +284,20 @@ TEST_CASE("a refused input changes nothing") {
 
 TEST_CASE("a clock that is set back does not bring the log out of order") {
   Started it("n[0-3]");
-  CHECK(it.step(DrainCommand{"0", {}, {}}, 500).records[0].event.timestamp == wall_time(500));
-  CHECK(it.step(DrainCommand{"1", {}, {}}, 400).records[0].event.timestamp == wall_time(500));
+  CHECK(it.step(DrainCommand{{}, "0", {}}, 500).records[0].event.timestamp == wall_time(500));
+  CHECK(it.step(DrainCommand{{}, "1", {}}, 400).records[0].event.timestamp == wall_time(500));
 }
 
 TEST_CASE(
     "only events set the time that the log has reached: an input without any may come of a wrong clock") {
   Started it("n[0-3]");
-  CHECK_THROWS_AS(it.step(DrainCommand{"n[0-9]", {}, {}}, 9000), Error);
+  CHECK_THROWS_AS(it.step(DrainCommand{{}, "n[0-9]", {}}, 9000), Error);
   module::MonitorCommand known;
   known.online = IdSet{0};
   CHECK(it.step(known, 9000).records.empty());
   it.step(Acquire{1, {}}, 9000);
   it.step(Release{1}, 9000);
-  CHECK(it.step(DrainCommand{"0", {}, {}}, 30).records[0].event.timestamp == wall_time(30));
+  CHECK(it.step(DrainCommand{{}, "0", {}}, 30).records[0].event.timestamp == wall_time(30));
 }
 
 TEST_CASE("each partition has its holder, who hears of its targets alone") {
@@ -310,7 +310,7 @@ TEST_CASE("each partition has its holder, who hears of its targets alone") {
   CHECK(engine.step(Acquire{1, "left"}, at(2)).acquired->resources == IdSet::parse("0-1"));
   CHECK(engine.step(Acquire{2, "right"}, at(2)).acquired->resources == IdSet::parse("2-3"));
   // Only the scheduler that holds the target receives the change.
-  const Effects effects = engine.step(DrainCommand{"3", {}, {}}, at(3));
+  const Effects effects = engine.step(DrainCommand{{}, "3", {}}, at(3));
   REQUIRE(effects.updates.size() == 1);
   CHECK(effects.updates[0].holder == 2);
   CHECK(engine.step(Release{1}, at(4)).records.empty());
@@ -321,12 +321,12 @@ TEST_CASE("after a mute holders hear nothing") {
   Started it("n[0-3]");
   it.step(Acquire{1, {}});
   it.step(Mute{});
-  CHECK(it.step(DrainCommand{"0", {}, {}}).updates.empty());
+  CHECK(it.step(DrainCommand{{}, "0", {}}).updates.empty());
 }
 
 TEST_CASE("a log brings the state to the next start, by host and which of its targets") {
   Started before("h,h,h,k");
-  before.step(DrainCommand{"1", "fan", {}});
+  before.step(DrainCommand{{"fan"}, "1", {}});
   before.step(module::PropertyCommand{module::PropertyCommand::Op::add, "big", "2"});
   before.step(module::ShrinkCommand{"0"});
   before.step(module::ExpirationCommand{wall_time(5000)});

@@ -159,9 +159,9 @@ TEST_CASE("drains with the same reason by others are not ended") {
 
 TEST_CASE("a drain for ill health outlives a restart, and ends with the first check that passes") {
   Ward it(HealthReturn::automatic, false,
-          {{{"n0", 0}, wall_time(10), "health: bad", module::ByHost{"n0"}},
-           {{"n1", 0}, wall_time(10), "health: bad", module::ByHost{"n1"}},
-           {{"n2", 0}, wall_time(10), "health: bad", module::ByHost{"n1"}}});
+          {{{{"health: bad"}, wall_time(10), module::ByHost{"n0"}}, {"n0", 0}},
+           {{{"health: bad"}, wall_time(10), module::ByHost{"n1"}}, {"n1", 0}},
+           {{{"health: bad"}, wall_time(10), module::ByHost{"n1"}}, {"n2", 0}}});
   (void)it.hello(2);
   (void)it.check(2, 0);
   CHECK(it.reason(2) == "health: bad");  // the drain is by the agent of another host
@@ -239,7 +239,7 @@ TEST_CASE("nobody returns a node that lacks what the inventory says, and the log
     (void)it.step(WatchNodes{it.settings});
   }
   SUBCASE("the end of a drain") {
-    module::DrainCommand command{"0", "power", module::DrainMode::none};
+    module::DrainCommand command{{"power"}, "0", module::DrainMode::none};
     command.until = wall_time(it.now + 50);
     (void)it.step(module::Command(command), module::ByUser{7});
     (void)it.hello(0, false, other);
@@ -291,7 +291,7 @@ TEST_CASE("health and scheduled drains leave each other alone") {
   Ward ward(HealthReturn::automatic);
   ward.hello(1);
   const auto schedule = [&](std::optional<double> from, std::optional<double> until) {
-    module::DrainCommand command{"1", "power", module::DrainMode::none};
+    module::DrainCommand command{{"power"}, "1", module::DrainMode::none};
     if (from) command.from = wall_time(ward.now + *from);
     if (until) command.until = wall_time(ward.now + *until);
     (void)ward.step(module::Command(command), module::ByUser{7});
@@ -334,7 +334,7 @@ TEST_CASE("health and scheduled drains leave each other alone") {
   }
   SUBCASE("an undrain that keeps what is scheduled leaves an unhealthy node drained") {
     (void)ward.check(1, 0);
-    (void)ward.step(module::Command(module::DrainCommand{"1", "rolling"}), module::ByUser{7});
+    (void)ward.step(module::Command(module::DrainCommand{{"rolling"}, "1"}), module::ByUser{7});
     (void)ward.check(1, 1, "disk");
     const Effects end =
         ward.step(module::Command(module::UndrainCommand{"1", {}, {}, true, "rolling"}), module::ByUser{7});
@@ -347,7 +347,7 @@ TEST_CASE("health and scheduled drains leave each other alone") {
   }
   SUBCASE("a drain with an end takes one for ill health over, end included") {
     (void)ward.check(1, 1, "disk");
-    module::DrainCommand command{"1", "power", module::DrainMode::update};
+    module::DrainCommand command{{"power"}, "1", module::DrainMode::update};
     command.until = wall_time(ward.now + 50);
     (void)ward.step(module::Command(command), module::ByUser{7});
     CHECK(ward.engine.next_due(wall_time(ward.now)) == command.until);

@@ -76,7 +76,7 @@ struct Ward {
   }
   void drain(const std::string& target, std::optional<std::string> reason,
              module::DrainMode mode = module::DrainMode::none) {
-    (void)step(module::Command{module::DrainCommand{target, std::move(reason), mode}}, module::ByUser{7});
+    (void)step(module::Command{module::DrainCommand{{std::move(reason)}, target, mode}}, module::ByUser{7});
   }
   void undrain(const std::string& target) {
     (void)step(module::Command{module::UndrainCommand{target, std::nullopt, module::DrainMode::none}});

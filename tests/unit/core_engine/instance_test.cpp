@@ -56,7 +56,7 @@ TEST_CASE(
     "a begin records a restart with the brokers and the online ranks; the drains are in the log already") {
   Engine engine(7, wall_time(200));
   const Effects effects = engine.step(
-      begin("a,a,b", "0,2,9", {{IdSet{1}, wall_time(50), "fan"}, {IdSet{2}, wall_time(900), std::nullopt}}),
+      begin("a,a,b", "0,2,9", {{{{"fan"}, wall_time(50)}, IdSet{1}}, {{{}, wall_time(900)}, IdSet{2}}}),
       {wall_time(100), steady_time(1)});
   REQUIRE(effects.records.size() == 1);
   const Record& record = effects.records[0];
@@ -77,7 +77,7 @@ TEST_CASE(
 
 TEST_CASE("ranks that are forced online need no broker, and a drain of one is kept") {
   Stand it;
-  Begin input = begin("a", "", {{IdSet{2}, wall_time(50), "fan"}});
+  Begin input = begin("a", "", {{{{"fan"}, wall_time(50)}, IdSet{2}}});
   input.forced_online = IdSet::parse("0-3");
   const Effects effects = it.step(input);
   REQUIRE(effects.records.size() == 1);
@@ -92,7 +92,7 @@ TEST_CASE("ranks that are forced online need no broker, and a drain of one is ke
 
 TEST_CASE("an instance is defined once R is known, and a drained target that is excluded is undrained") {
   Stand it;
-  it.step(begin("a,b,c", "0-2", {{IdSet::parse("0,2"), wall_time(50), "fan"}}));
+  it.step(begin("a,b,c", "0-2", {{{{"fan"}, wall_time(50)}, IdSet::parse("0,2")}}));
   const Effects effects = it.step(definition(DefineMethod::kvs, "0-1", "a,b", "2"));
   REQUIRE(effects.records.size() == 2);
   CHECK(std::get<module::DefineEvent>(effects.records[0].event.body).method == DefineMethod::kvs);
@@ -106,7 +106,7 @@ TEST_CASE("states change before R is known, and an acquire after that has them")
   Stand it;
   it.step(begin("a,b,c", ""));
   CHECK(it.monitor("", "0-2").records.size() == 1);
-  CHECK(it.step(DrainCommand{"1", "fan", DrainMode::none}).records.size() == 1);
+  CHECK(it.step(DrainCommand{{"fan"}, "1", DrainMode::none}).records.size() == 1);
   CHECK(it.step(ForceDown{IdSet{2}}).records.size() == 1);
   CHECK_THROWS_WITH_AS(it.step(ForceDown{IdSet{3}}), "idset is out of range", Error);
   CHECK_THROWS_WITH_AS(it.step(SetExpiration{{wall_time(9000)}}), "the inventory is not known yet", Error);
@@ -119,7 +119,7 @@ TEST_CASE("a lost rank is down and gone for its scheduler in one change, and no 
   Stand it;
   it.step(begin("a,b,c", "0-2"));
   it.step(definition(DefineMethod::dynamic_discovery, "0-2", "a,b,c"));
-  it.step(DrainCommand{"2", "fan", DrainMode::none});
+  it.step(DrainCommand{{"fan"}, "2", DrainMode::none});
   it.step(Acquire{5, {}});
   const Effects effects = it.monitor("1-2", "");
   REQUIRE(effects.updates.size() == 1);
@@ -149,14 +149,14 @@ TEST_CASE("a lost rank without a broker can be undrained") {
   input.forced_online = IdSet::parse("0-2");
   it.step(input);
   it.step(definition(DefineMethod::kvs, "0-2", "a,fake[1-2]"));
-  it.step(DrainCommand{"2", "fan", DrainMode::none});
+  it.step(DrainCommand{{"fan"}, "2", DrainMode::none});
   it.step(ForceDown{IdSet::parse("1-2")});
   CHECK(it.engine.module().inventory().ranks() == IdSet{0});
   CHECK(it.engine.module().addressable().ranks() == IdSet::parse("0-2"));
   CHECK(it.step(module::UndrainCommand{"fake2", {}, DrainMode::none}).records.size() == 1);
   CHECK(it.engine.module().drains().ranks().empty());
   // The state of the rank is kept until the next definition, as that of a broker's rank.
-  it.step(DrainCommand{"1", "fan", DrainMode::none});
+  it.step(DrainCommand{{"fan"}, "1", DrainMode::none});
   it.step(definition(DefineMethod::reload, "0-1", "a,fake1"));
   CHECK(it.engine.module().drains().ranks() == IdSet{1});
   it.step(definition(DefineMethod::reload, "0", "a"));
@@ -184,7 +184,7 @@ TEST_CASE("ranks that share a host, or have none in R, come and go one by one") 
   it.step(begin("h,h,h,h", "0-3"));
   it.step(definition(DefineMethod::configuration, "0-2", "h,h,h"));
   it.step(Acquire{1, {}});
-  const Effects drained = it.step(DrainCommand{"2-3", "fan", DrainMode::none});
+  const Effects drained = it.step(DrainCommand{{"fan"}, "2-3", DrainMode::none});
   REQUIRE(drained.updates.size() == 1);
   CHECK(drained.updates[0].delta.down == IdSet{2});
   CHECK(drained.records[0].ranks == IdSet::parse("2-3"));
@@ -192,7 +192,7 @@ TEST_CASE("ranks that share a host, or have none in R, come and go one by one") 
   CHECK(it.engine.module().names(drained.records[0].ranks).ordinals == std::vector<std::uint32_t>{2, 3});
   CHECK(it.monitor("3", "").updates.empty());
   // The name of the host selects all of its ranks in R.
-  const Effects all = it.step(DrainCommand{"h", "disk", DrainMode::update});
+  const Effects all = it.step(DrainCommand{{"disk"}, "h", DrainMode::update});
   CHECK(all.records[0].ranks == IdSet::parse("0-2"));
   REQUIRE(all.updates.size() == 1);
   CHECK(all.updates[0].delta.down == IdSet::parse("0-1"));
@@ -212,7 +212,7 @@ TEST_CASE("an expiration that is the present one is recorded, and told to the ho
 
 TEST_CASE("a scheduler goes on where an earlier process was, and is told the differences alone") {
   Stand stand;
-  (void)stand.step(begin("a,b,c,d", "0,2-3", {{IdSet{3}, wall_time(50), "fan"}}));
+  (void)stand.step(begin("a,b,c,d", "0,2-3", {{{{"fan"}, wall_time(50)}, IdSet{3}}}));
   (void)stand.step(definition(DefineMethod::configuration, "0-3", "a,b,c,d"));
   // The scheduler was told that 1 and 3 are up, and that 0 has left for good.
   const Effects effects = stand.step(Resume{5, IdSet::parse("1-3"), IdSet::parse("1,3"), wall_time(9)});
@@ -309,7 +309,8 @@ TEST_CASE("brokers that leave with their instance take no resources with them") 
 
 TEST_CASE("an instance with its brokers in another order finds the drains on their hosts, and no inventory") {
   Stand it;
-  (void)it.step(begin("a,b,c", "0-2", {{IdSet{1}, wall_time(50), "fan"}, {IdSet{2}, wall_time(60), "gone"}}));
+  (void)it.step(
+      begin("a,b,c", "0-2", {{{{"fan"}, wall_time(50)}, IdSet{1}}, {{{"gone"}, wall_time(60)}, IdSet{2}}}));
   (void)it.step(definition(DefineMethod::configuration, "0-2", "a,b,c", "0"));
   const Effects effects = it.step(begin("b,a,d", "0"));
   REQUIRE(effects.records.size() == 1);
@@ -344,7 +345,7 @@ TEST_CASE("an instance with its brokers in another order finds the drains on the
 TEST_CASE(
     "drains of ranks without a broker are recorded with each definition, and outlive one that lacks them") {
   Stand it;
-  Begin input = begin("a,b", "0-1", {{IdSet{3}, wall_time(50), "fan"}});
+  Begin input = begin("a,b", "0-1", {{{{"fan"}, wall_time(50)}, IdSet{3}}});
   (void)it.step(input);
   (void)it.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
   (void)it.step(definition(DefineMethod::reload, "0-1", "a,b"));
@@ -387,7 +388,7 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
 
   module::AbsentStates states;
   states.drains = {
-      {{"h", 1}, wall_time(7), "fan"}, {{"y", 0}, wall_time(8), {}}, {{"z", 0}, wall_time(9), {}}};
+      {{{"fan"}, wall_time(7)}, {"h", 1}}, {{{}, wall_time(8)}, {"y", 0}}, {{{}, wall_time(9)}, {"z", 0}}};
   states.properties = {{"gold", {"h", 1}, true}, {"fast", {"x", 0}, false}, {"fast", {"y", 0}, false}};
   const module::RecalledInstance recalled =
       module::recall_instance(Hostlist::parse("h,h,x"), states, state.kept_inventory, {});
@@ -407,7 +408,7 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
 
 TEST_CASE("what is recorded of brokers without an inventory are their drains") {
   module::AbsentStates states;
-  states.drains = {{{"b", 0}, wall_time(7), "fan"}};
+  states.drains = {{{{"fan"}, wall_time(7)}, {"b", 0}}};
   const module::RecalledInstance recalled = module::recall_instance(Hostlist::parse("a,b"), states, {}, {});
   CHECK(!recalled.definition);
   REQUIRE(recalled.drains.size() == 1);

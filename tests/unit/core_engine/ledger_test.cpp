@@ -170,7 +170,7 @@ TEST_CASE("a part of an allocation is freed by rank; nothing left ends it") {
 TEST_CASE("drained, offline and removed targets keep their allocations until they are freed") {
   World it("node[0-3]");
   it.alloc("j", part("0-3", "0", "node[0-3]"));
-  it.step(module::DrainCommand{"node0", {}, {}});
+  it.step(module::DrainCommand{{}, "node0", {}});
   module::MonitorCommand monitor;
   monitor.offline = IdSet{1};
   it.step(monitor);
@@ -188,7 +188,7 @@ TEST_CASE("drained, offline and removed targets keep their allocations until the
 TEST_CASE("nothing more is allocated on a target that is drained or excluded") {
   World it("node[0-3]");
   it.alloc("j", part("3", "0", "node3"));
-  it.step(module::DrainCommand{"node3", {}, {}});
+  it.step(module::DrainCommand{{}, "node3", {}});
   CHECK(it.refusal(EHOSTDOWN, [&] { it.alloc("k", part("2-3", "1", "node[2-3]")); }) ==
         "rank 3 (node3) is drained");
   module::ReloadCommand reload;
@@ -296,7 +296,7 @@ TEST_CASE("R keeps the keys that the daemon has no use for") {
 TEST_CASE("expiration and note are kept, and an expired allocation stays") {
   World it("node[0-3]");
   it.alloc({{"j", part("0", "0", "node0"), wall_time(30), "a note"}});
-  it.step(module::DrainCommand{"3", {}, {}}, 1000);
+  it.step(module::DrainCommand{{}, "3", {}}, 1000);
   const World other = it.restarted("node[0-3]");
   const module::Allocation& allocation = *other.engine.module().ledger().find("j");
   CHECK(allocation.expiration == wall_time(30));

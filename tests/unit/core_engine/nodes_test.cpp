@@ -197,7 +197,7 @@ TEST_CASE("agents tell the inventory, and get their ranks with the start that fo
   CHECK_FALSE(first.discovered);
   REQUIRE(first.agents.size() == 1);
   CHECK_FALSE(first.agents[0].rank);
-  CHECK_THROWS_AS((void)it.step(module::DrainCommand{"0", {}, {}}, 2), Error);
+  CHECK_THROWS_AS((void)it.step(module::DrainCommand{{}, "0", {}}, 2), Error);
 
   const Effects second = it.step(AgentHello{2, 2, report("a")}, 3);
   REQUIRE(second.discovered);

@@ -29,7 +29,7 @@ std::string all_but_the_last(IdSet::Id targets) { return fmt::format("0-{}", tar
 /// A site where all targets but the last are drained by an operator, and have scheduled drains.
 Site site_with(IdSet::Id targets, std::optional<double> end_of_the_present = std::nullopt) {
   Site site(20, {}, "", targets - 1);
-  module::DrainCommand present{all_but_the_last(targets), "disk", {}};
+  module::DrainCommand present{{"disk"}, all_but_the_last(targets), {}};
   if (end_of_the_present) present.until = wall_time(*end_of_the_present);
   (void)site.step(module::Command(present), 30);
   for (IdSet::Id rank = 0; rank < targets - 1; ++rank)
@@ -103,7 +103,7 @@ TEST_CASE("scheduled drains that wait make no other step longer") {
   const auto fastest = [](IdSet::Id targets) {
     Site site = site_with(targets);
     (void)bounded_ticks(site, all_begun);
-    const module::Command drain = module::DrainCommand{std::to_string(targets - 1), "fan", {}};
+    const module::Command drain = module::DrainCommand{{"fan"}, std::to_string(targets - 1), {}};
     const module::Command undrain = module::UndrainCommand{std::to_string(targets - 1), {}, {}};
     const Now now{wall_time(all_begun), steady_time(all_begun)};
     Seconds least = std::chrono::hours(1);

@@ -48,7 +48,7 @@ struct Site {
   }
   Effects drain(std::string_view targets, double now, std::optional<double> from, std::optional<double> until,
                 module::DrainMode mode = module::DrainMode::none) {
-    module::DrainCommand command{std::string(targets), "power", mode};
+    module::DrainCommand command{{"power"}, std::string(targets), mode};
     if (from) command.from = wall_time(*from);
     if (until) command.until = wall_time(*until);
     return step(module::Command(command), now);

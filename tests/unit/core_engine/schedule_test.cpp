@@ -106,11 +106,11 @@ TEST_CASE("undrain cancels what is scheduled, also for targets that are not drai
 TEST_CASE("a drain of somebody else stays when a scheduled one begins or ends") {
   Site site;
   (void)site.drain("1-2", 30, 100, 200);
-  (void)site.step(module::Command(module::DrainCommand{"2", "disk", module::DrainMode::none}), 50);
+  (void)site.step(module::Command(module::DrainCommand{{"disk"}, "2", module::DrainMode::none}), 50);
   (void)site.tick(100);
   CHECK(site.engine.module().drains().find(2)->reason == "disk");
   // An operator overwrites the drain, without an end.
-  (void)site.step(module::Command(module::DrainCommand{"1", "fan", module::DrainMode::overwrite}), 150);
+  (void)site.step(module::Command(module::DrainCommand{{"fan"}, "1", module::DrainMode::overwrite}), 150);
   (void)site.tick(200);
   CHECK(site.drained() == "1-2");
   CHECK(site.engine.module().drains().find(2)->reason == "disk");
@@ -119,8 +119,8 @@ TEST_CASE("a drain of somebody else stays when a scheduled one begins or ends") 
 TEST_CASE("a scheduled drain waits for the end of an operator's drain") {
   Site site;
   (void)site.drain("1-3", 30, 100, 400);
-  (void)site.step(module::Command(module::DrainCommand{"1", "disk", {}, {}, wall_time(200)}), 50);
-  (void)site.step(module::Command(module::DrainCommand{"2-3", "rolling", {}}), 50);
+  (void)site.step(module::Command(module::DrainCommand{{"disk", wall_time(200)}, "1", {}, {}}), 50);
+  (void)site.step(module::Command(module::DrainCommand{{"rolling"}, "2-3", {}}), 50);
   CHECK(site.tick(100).empty());
   CHECK(site.scheduled() == "1-3");
   // Nothing is due before the first operator's drain ends, so the daemon sleeps until then.
@@ -155,7 +155,7 @@ TEST_CASE("an undrain and a drain can be for one reason alone") {
   (void)site.drain("1", 30, std::nullopt, std::nullopt);
   module::UndrainCommand undrain{"1", {}, {}, false, "fan"};
   CHECK_THROWS_WITH(site.step(module::Command(undrain), 40), "rank 1 not drained for this reason");
-  module::DrainCommand drain{"1", "mine", module::DrainMode::overwrite};
+  module::DrainCommand drain{{"mine"}, "1", module::DrainMode::overwrite};
   drain.if_reason.emplace("fan");
   CHECK_THROWS_WITH(site.step(module::Command(drain), 40), "rank 1 not drained for this reason");
   drain.targets = "2";
@@ -174,9 +174,9 @@ TEST_CASE("an undrain and a drain can be for one reason alone") {
 
 TEST_CASE("an undrain can be for drains without a reason alone") {
   Site site;
-  (void)site.step(module::Command(module::DrainCommand{"1", std::nullopt, {}}), 30);
+  (void)site.step(module::Command(module::DrainCommand{{}, "1", {}}), 30);
   module::UndrainCommand undrain{"1-2", {}, {}, false, ""};
-  (void)site.step(module::Command(module::DrainCommand{"2", "fan", {}}), 30);
+  (void)site.step(module::Command(module::DrainCommand{{"fan"}, "2", {}}), 30);
   CHECK_THROWS_WITH(site.step(module::Command(undrain), 40), "rank 2 not drained for this reason");
   undrain.targets = "1";
   (void)site.step(module::Command(undrain), 40);
@@ -185,8 +185,8 @@ TEST_CASE("an undrain can be for drains without a reason alone") {
 
 TEST_CASE("a drain can be for targets alone that are not drained, whatever the reason") {
   Site site;
-  (void)site.step(module::Command(module::DrainCommand{"1", std::nullopt, {}}), 30);
-  module::DrainCommand drain{"1-2", "mine", {}};
+  (void)site.step(module::Command(module::DrainCommand{{}, "1", {}}), 30);
+  module::DrainCommand drain{{"mine"}, "1-2", {}};
   drain.if_not_drained = true;
   CHECK_THROWS_WITH(site.step(module::Command(drain), 40), "rank 1 already drained");
   drain.from = wall_time(100);
@@ -200,7 +200,7 @@ TEST_CASE("a drain can be for targets alone that are not drained, whatever the r
 
 TEST_CASE("an operator's drain without a reason stays without an end") {
   Site site;
-  (void)site.step(module::Command(module::DrainCommand{"1", std::nullopt, module::DrainMode::none}), 30);
+  (void)site.step(module::Command(module::DrainCommand{{}, "1", module::DrainMode::none}), 30);
   (void)site.drain("1-2", 30, 100, 200);
   (void)site.tick(100);
   CHECK(site.drained() == "1-2");
@@ -214,7 +214,7 @@ TEST_CASE("an undrain that keeps what is scheduled ends the present drain alone"
   (void)site.drain("1", 30, 100, std::nullopt);
   module::UndrainCommand undrain{"1", {}, {}, true};
   CHECK_THROWS_WITH(site.step(module::Command(undrain), 40), "rank 1 not drained");
-  (void)site.step(module::Command(module::DrainCommand{"1", "disk", module::DrainMode::none}), 50);
+  (void)site.step(module::Command(module::DrainCommand{{"disk"}, "1", module::DrainMode::none}), 50);
   (void)site.step(module::Command(undrain), 60);
   CHECK(site.drained().empty());
   CHECK(site.scheduled() == "1");
@@ -273,10 +273,9 @@ TEST_CASE("many that are due at once come in bounded steps") {
   Site site;
   for (IdSet::Id rank = 0; rank <= last_rank; ++rank) {
     for (int i = 0; i < 3; ++i)
-      (void)site.step(
-          module::Command(module::DrainCommand{
-              std::to_string(rank), fmt::format("{}", rank), {}, wall_time(100 + rank), std::nullopt}),
-          30);
+      (void)site.step(module::Command(module::DrainCommand{
+                          {fmt::format("{}", rank)}, std::to_string(rank), {}, wall_time(100 + rank)}),
+                      30);
   }
   CHECK(site.engine.module().due(wall_time(200), 3).events.size() == 3);
   CHECK(site.tick(200).size() == last_rank + 1);
@@ -321,10 +320,10 @@ TEST_CASE("a drain keeps its end when it is given a reason") {
   using module::DrainMode;
   for (const DrainMode mode : {DrainMode::none, DrainMode::update}) {
     Site site;
-    module::DrainCommand timed{"1-2", std::nullopt, {}};
+    module::DrainCommand timed{{}, "1-2", {}};
     timed.until = wall_time(200);
     (void)site.step(module::Command(timed), 30);
-    (void)site.step(module::Command(module::DrainCommand{"1", "fan", mode}), 40);
+    (void)site.step(module::Command(module::DrainCommand{{"fan"}, "1", mode}), 40);
     CHECK(site.engine.module().drains().find(1)->reason == "fan");
     CHECK(site.engine.module().drains().find(1)->until == wall_time(200));
     // An end that is given with the reason replaces the former one.

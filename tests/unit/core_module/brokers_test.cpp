@@ -99,7 +99,7 @@ TEST_CASE("a shrink is refused, as the next definition would take it back") {
 
 TEST_CASE("drain and undrain work before R is known, on all ranks of a host") {
   Instance it("a,a,b");
-  const auto drained = it.execute(DrainCommand{"a", "fan", DrainMode::none});
+  const auto drained = it.execute(DrainCommand{{"fan"}, "a", DrainMode::none});
   REQUIRE(drained.size() == 1);
   CHECK(std::get<DrainEvent>(drained[0].body).ranks == ids("0-1"));
   CHECK(std::get<DrainEvent>(drained[0].body).nodelist.encode() == "a,a");
@@ -107,8 +107,8 @@ TEST_CASE("drain and undrain work before R is known, on all ranks of a host") {
   REQUIRE(undrained.size() == 1);
   CHECK(std::get<UndrainEvent>(undrained[0].body).nodelist.encode() == "a");
   CHECK(it.module.drains().ranks() == ids("0"));
-  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"3", {}, DrainMode::none}), "idset is out of range", Error);
-  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"c", {}, DrainMode::none}),
+  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{{}, "3", DrainMode::none}), "idset is out of range", Error);
+  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{{}, "c", DrainMode::none}),
                        "invalid targets: invalid hosts: c", Error);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("what changes R has to wait for it") {
 TEST_CASE("a rank without an entry in R can be drained, and is online, but is not available") {
   Instance it("a,b,c");
   it.define(DefineMethod::configuration, "0-1", "a,b");
-  it.execute(DrainCommand{"2", "no entry", DrainMode::none});
+  it.execute(DrainCommand{{"no entry"}, "2", DrainMode::none});
   CHECK(it.module.drains().ranks() == ids("2"));
   CHECK(it.module.available() == ids("0-1"));
   CHECK(it.lose("2").size() == 1);
@@ -136,7 +136,7 @@ TEST_CASE("a rank without an entry in R can be drained, and is online, but is no
 TEST_CASE("the hosts of an event are those of the brokers, and the hosts of a command those of R") {
   Instance it("a,b");
   it.define(DefineMethod::configuration, "0-2", "x,y,z");
-  const auto drained = it.execute(DrainCommand{"0,2", {}, DrainMode::none});
+  const auto drained = it.execute(DrainCommand{{}, "0,2", DrainMode::none});
   CHECK(std::get<DrainEvent>(drained[0].body).nodelist.encode() == "a,z");
   const auto updated = it.execute(PropertyCommand{PropertyCommand::Op::add, "big", "1"});
   CHECK(std::get<UpdateEvent>(updated[0].body).property_nodelist.encode() == "b");
@@ -150,16 +150,16 @@ TEST_CASE("the hosts of an event are those of the brokers, and the hosts of a co
 TEST_CASE("a drain that changes nothing is an event with all its targets") {
   Instance it("a,b");
   it.define(DefineMethod::configuration, "0-1", "a,b");
-  it.execute(DrainCommand{"0", "fan", DrainMode::none});
-  const auto again = it.execute(DrainCommand{"0-1", "disk", DrainMode::update});
+  it.execute(DrainCommand{{"fan"}, "0", DrainMode::none});
+  const auto again = it.execute(DrainCommand{{"disk"}, "0-1", DrainMode::update});
   REQUIRE(again.size() == 1);
   CHECK(std::get<DrainEvent>(again[0].body).ranks == ids("0-1"));
   CHECK(std::get<DrainEvent>(again[0].body).reason == "disk");
-  CHECK(it.execute(DrainCommand{"0-1", "disk", DrainMode::update}).size() == 1);
+  CHECK(it.execute(DrainCommand{{"disk"}, "0-1", DrainMode::update}).size() == 1);
   CHECK(it.module.drains().find(0)->reason == "fan");
   CHECK(it.module.drains().find(1)->reason == "disk");
   // A drain is refused for the same reasons as outside of an instance.
-  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"0", "new", DrainMode::none}), "rank 0 already drained",
+  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{{"new"}, "0", DrainMode::none}), "rank 0 already drained",
                        Error);
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("an expiration that is the present one is an event") {
 TEST_CASE("a lost rank leaves the inventory, before it is offline, if R is not configured") {
   Instance it("a,b,c");
   it.define(DefineMethod::dynamic_discovery, "0-2", "a,b,c", "0");
-  it.execute(DrainCommand{"1", "fan", DrainMode::none});
+  it.execute(DrainCommand{{"fan"}, "1", DrainMode::none});
   const auto events = it.lose("0-1");
   REQUIRE(events.size() == 2);
   const auto& update = std::get<UpdateEvent>(events[0].body);
@@ -253,7 +253,7 @@ TEST_CASE("with a configured R, or before R is known, an offline rank is offline
 
 TEST_CASE("states stay with their ranks when R is replaced, whatever hosts it has") {
   Instance it("h,h,h");
-  it.execute(DrainCommand{"1", "fan", DrainMode::none});
+  it.execute(DrainCommand{{"fan"}, "1", DrainMode::none});
   it.define(DefineMethod::configuration, "0-1", "h,h");
   CHECK(it.module.available() == ids("0"));
   MonitorCommand torpid;
@@ -272,7 +272,7 @@ TEST_CASE("the drain of a rank that is no target any more waits for it, and its 
   Instance it("a,b");
   it.define(DefineMethod::kvs, "0-5", "a,b,c,d,e,f");
   it.join("2-5");
-  it.execute(DrainCommand{"1,3-4", "fan", DrainMode::none});
+  it.execute(DrainCommand{{"fan"}, "1,3-4", DrainMode::none});
   MonitorCommand torpid;
   torpid.torpid = ids("1,5");
   it.execute(torpid);
@@ -289,7 +289,7 @@ TEST_CASE("the drain of a rank that is no target any more waits for it, and its 
 TEST_CASE("a drain follows its host to another rank above the brokers") {
   Instance it("a,b");
   it.define(DefineMethod::kvs, "0-2", "a,b,x");
-  it.execute(DrainCommand{"2", "fan", DrainMode::none});
+  it.execute(DrainCommand{{"fan"}, "2", DrainMode::none});
   it.define(DefineMethod::reload, "0-1,3", "a,b,x");
   CHECK(it.module.drains().ranks() == ids("3"));
   CHECK(it.module.state().absent.drains.empty());
@@ -297,7 +297,7 @@ TEST_CASE("a drain follows its host to another rank above the brokers") {
 
 TEST_CASE("a target that is drained and now excluded is undrained") {
   Instance it("a,b,c");
-  it.execute(DrainCommand{"0-2", "fan", DrainMode::none});
+  it.execute(DrainCommand{{"fan"}, "0-2", DrainMode::none});
   const auto events = it.define(DefineMethod::configuration, "0-1", "x,y", "1-2,9");
   REQUIRE(events.size() == 2);
   CHECK(std::get<DefineEvent>(events[0].body).exclude == ids("1-2"));
@@ -305,7 +305,7 @@ TEST_CASE("a target that is drained and now excluded is undrained") {
   CHECK(undrain.ranks == ids("1-2"));
   CHECK(undrain.nodelist.encode() == "b,c");
   CHECK(it.module.drains().ranks() == ids("0"));
-  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{"2", {}, DrainMode::none}), "rank 2 excluded", Error);
+  CHECK_THROWS_WITH_AS(it.execute(DrainCommand{{}, "2", DrainMode::none}), "rank 2 excluded", Error);
 }
 
 TEST_CASE("changes of run time are applied to the R that is defined, and counted as such") {

@@ -210,7 +210,7 @@ class History {
     targets.for_each([&](IdSet::Id rank) {
       if (mode == DrainMode::none && targets_[rank].drained && targets_[rank].reason) allowed = false;
     });
-    if (!attempt(DrainCommand{targets.encode(), reason, mode}, allowed)) return;
+    if (!attempt(DrainCommand{{reason}, targets.encode(), mode}, allowed)) return;
     targets.for_each([&](IdSet::Id rank) {
       Target& target = targets_[rank];
       const bool overwrite = mode == DrainMode::overwrite || mode == DrainMode::force_overwrite;
@@ -380,7 +380,7 @@ class History {
     CHECK(std::map<std::string, IdSet>(module.inventory().properties().begin(),
                                        module.inventory().properties().end()) == properties);
     for (unsigned i = 0; i < target_count; ++i) {
-      const DrainTable::Key* drain = module.drains().find(i);
+      const Drain* drain = module.drains().find(i);
       REQUIRE((drain != nullptr) == targets_[i].drained);
       if (!targets_[i].gone) CHECK(module.inventory().host(i) == targets_[i].host);
       if (drain == nullptr) continue;

@@ -31,7 +31,7 @@ Module present() {
   DefineEvent define;
   define.inventory = inventory;
   apply(std::move(define));
-  apply(DrainEvent{IdSet{1}, inventory->hosts(IdSet{1}), "broken"});
+  apply(DrainEvent{{"broken"}, IdSet{1}, inventory->hosts(IdSet{1})});
   apply(TorpidEvent{IdSet{2}});
   REQUIRE(module.available() == IdSet{0, 3});
   return module;

@@ -66,8 +66,8 @@ struct Loaded {
 
 TEST_CASE("drains and who is online go with their targets; what is excluded is drained no more") {
   Loaded world("a,b,c,d");
-  world.execute(DrainCommand{"b", "disk", DrainMode::none});
-  world.execute(DrainCommand{"d", "fan", DrainMode::none});
+  world.execute(DrainCommand{{"disk"}, "b", DrainMode::none});
+  world.execute(DrainCommand{{"fan"}, "d", DrainMode::none});
   MonitorCommand monitor;
   monitor.offline = IdSet::parse("2");
   monitor.torpid = IdSet::parse("0");

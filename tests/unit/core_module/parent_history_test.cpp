@@ -73,7 +73,7 @@ class Family {
     const IdSet some = some_of(parent_.module().inventory().ranks());
     switch (below(10)) {
       case 0:
-        if (!some.empty()) parent_.execute(DrainCommand{some.encode(), "why", DrainMode::update});
+        if (!some.empty()) parent_.execute(DrainCommand{{"why"}, some.encode(), DrainMode::update});
         return;
       case 1:
       case 2:

@@ -102,7 +102,7 @@ class Script {
       world_.release(words.at(0));
     } else if (verb == "drain") {
       const DrainMode mode = take_mode(words);
-      world_.execute(DrainCommand{words.empty() ? "" : words[0], rest(words, 1), mode});
+      world_.execute(DrainCommand{{rest(words, 1)}, words.empty() ? "" : words[0], mode});
     } else if (verb == "undrain") {
       const DrainMode mode = take_mode(words);
       world_.execute(UndrainCommand{words.at(0), rest(words, 1), mode});

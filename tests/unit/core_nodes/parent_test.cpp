@@ -39,8 +39,8 @@ Event restart(const char* ranks, const char* hosts, const char* online, double t
           module::RestartEvent{IdSet::parse(ranks), IdSet::parse(online), Hostlist::parse(hosts)}};
 }
 Event drain(const char* ranks, const char* hosts) {
-  return {wall_time(2), module::DrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt,
-                                           module::Overwrite::nothing}};
+  return {wall_time(2),
+          module::DrainEvent{{}, IdSet::parse(ranks), Hostlist::parse(hosts), module::Overwrite::nothing}};
 }
 Event undrain(const char* ranks, const char* hosts) {
   return {wall_time(2), module::UndrainEvent{IdSet::parse(ranks), Hostlist::parse(hosts), std::nullopt}};

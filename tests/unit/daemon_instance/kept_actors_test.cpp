@@ -40,28 +40,31 @@ const std::string b_undrained =
     "\n";
 
 TEST_CASE("a drain has the actor of its event, and after another reason the one that gave that") {
-  const std::vector<DrainGroup> both{{IdSet{1, 2}, wall_time(10), "fan"}};
+  const std::vector<DrainGroup> both{{{{"fan"}, wall_time(10)}, IdSet{1, 2}}};
   const KeptActors kept = read_kept_actors(bc_drained, both, four_brokers);
   CHECK(shown(kept) == "1-2@10 7; ");
   CHECK_FALSE(kept.rewritten);
-  const std::vector<DrainGroup> apart{{IdSet{2}, wall_time(10), "disk"}, {IdSet{1}, wall_time(10), "fan"}};
+  const std::vector<DrainGroup> apart{{{{"disk"}, wall_time(10)}, IdSet{2}},
+                                      {{{"fan"}, wall_time(10)}, IdSet{1}}};
   CHECK(shown(read_kept_actors(bc_drained + c_overwritten, apart, four_brokers)) == "2@10 8; 1@10 7; ");
 }
 
 TEST_CASE("a drain by another module has no actor") {
-  CHECK(shown(read_kept_actors("", {{IdSet{1}, wall_time(10), "fan"}}, four_brokers)) == "1@10 -; ");
-  CHECK(shown(read_kept_actors(bc_drained, {{IdSet{1}, wall_time(15), "fan"}}, four_brokers)) == "1@15 -; ");
-  CHECK(shown(read_kept_actors(bc_drained, {{IdSet{1}, wall_time(10), "disk"}}, four_brokers)) == "1@10 -; ");
-  CHECK(shown(read_kept_actors(bc_drained, {{IdSet{1, 3}, wall_time(10), "fan"}}, four_brokers)) ==
+  CHECK(shown(read_kept_actors("", {{{{"fan"}, wall_time(10)}, IdSet{1}}}, four_brokers)) == "1@10 -; ");
+  CHECK(shown(read_kept_actors(bc_drained, {{{{"fan"}, wall_time(15)}, IdSet{1}}}, four_brokers)) ==
+        "1@15 -; ");
+  CHECK(shown(read_kept_actors(bc_drained, {{{{"disk"}, wall_time(10)}, IdSet{1}}}, four_brokers)) ==
+        "1@10 -; ");
+  CHECK(shown(read_kept_actors(bc_drained, {{{{"fan"}, wall_time(10)}, IdSet{1, 3}}}, four_brokers)) ==
         "3@10 -; 1@10 7; ");
-  CHECK(shown(read_kept_actors(bc_drained + b_undrained, {{IdSet{1, 2}, wall_time(10), "fan"}},
+  CHECK(shown(read_kept_actors(bc_drained + b_undrained, {{{{"fan"}, wall_time(10)}, IdSet{1, 2}}},
                                four_brokers)) == "1@10 -; 2@10 7; ");
 }
 
 TEST_CASE("actors follow their hosts, and only those of present drains are kept") {
   const Brokers other(Hostlist::parse("c,d,a,b"), 4);
   const KeptActors kept =
-      read_kept_actors(bc_drained + b_undrained, {{IdSet{0}, wall_time(10), "fan"}}, other);
+      read_kept_actors(bc_drained + b_undrained, {{{{"fan"}, wall_time(10)}, IdSet{0}}}, other);
   CHECK(shown(kept) == "0@10 7; ");
   REQUIRE(kept.rewritten);
   CHECK(

@@ -166,8 +166,8 @@ TEST_CASE("the method of the last definition") {
 
 TEST_CASE("the checkpoint has all times as reals, and reads as it was written") {
   module::DrainTable table;
-  (void)table.drain(IdSet{1}, {wall_time(12), "disk"}, module::Overwrite::nothing);
-  (void)table.drain(IdSet{0, 3}, {wall_time(13), std::nullopt}, module::Overwrite::nothing);
+  (void)table.drain(IdSet{1}, {{"disk"}, wall_time(12)}, module::Overwrite::nothing);
+  (void)table.drain(IdSet{0, 3}, {{}, wall_time(13)}, module::Overwrite::nothing);
   const rset::ResourceSet targets({{IdSet::parse("0-3"), IdSet{0}, {}}}, Hostlist::parse("a,b,c,d"));
   const std::string text = encode_checkpoint(wall_time(20), table, targets);
   CHECK(text.find(R"("timestamp":20.0)") != std::string::npos);

@@ -93,7 +93,7 @@ class RandomInstance {
         return take(module::MonitorCommand{some, {}, {}, {}});
       default:
         return take(
-            module::DrainCommand{targets, below(3) == 0 ? std::nullopt : std::optional("r" + name), mode});
+            module::DrainCommand{{below(3) == 0 ? std::nullopt : std::optional("r" + name)}, targets, mode});
     }
   }
 

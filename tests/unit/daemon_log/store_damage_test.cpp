@@ -92,7 +92,7 @@ class Events {
         break;
     }
     return module::DrainEvent{
-        {rank}, list, fmt::format("reason {}", random()), module::Overwrite::reason_and_timestamp};
+        {fmt::format("reason {}", random())}, {rank}, list, module::Overwrite::reason_and_timestamp};
   }
 
   Sequence sequence_ = 0;

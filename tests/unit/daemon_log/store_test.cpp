@@ -177,11 +177,12 @@ TEST_CASE("drains keep their actors and ends, as do those that begin later, unti
     return state_of(writer);
   };
   commit(definition_of("test[0-9]"));
-  commit(module::DrainEvent{{4}, hosts("test4"), "fan", {}, wall_time(4000000100)}, module::ByUser{1000});
-  commit(module::DrainEvent{{5}, hosts("test5"), "x"}, module::ByHost{"test5"});
-  commit(module::DrainEvent{{9}, hosts("test9"), std::nullopt});
-  commit(module::ScheduleEvent{{6, 7}, hosts("test[6-7]"), wall_time(4000000050), wall_time(4000000060), {}});
-  commit(module::ScheduleEvent{{8}, hosts("test8"), wall_time(4000000070), {}, "x"}, module::ByKey{"ops"});
+  commit(module::DrainEvent{{"fan", wall_time(4000000100)}, {4}, hosts("test4"), {}}, module::ByUser{1000});
+  commit(module::DrainEvent{{"x"}, {5}, hosts("test5")}, module::ByHost{"test5"});
+  commit(module::DrainEvent{{}, {9}, hosts("test9")});
+  commit(module::ScheduleEvent{
+      {std::nullopt, wall_time(4000000060)}, {6, 7}, hosts("test[6-7]"), wall_time(4000000050)});
+  commit(module::ScheduleEvent{{"x"}, {8}, hosts("test8"), wall_time(4000000070)}, module::ByKey{"ops"});
   commit(module::CancelEvent{{6}, hosts("test6")});
   const module::State state = loaded();
   const module::DrainTable& drains = state.targets.drains;

@@ -23,7 +23,7 @@ engine::Record drained(engine::Sequence sequence, const std::string& hosts, std:
   engine::Record record;
   record.sequence = sequence;
   record.hosts = text::Hostlist::parse(hosts);
-  record.event = {wall_time(1), module::DrainEvent{{}, record.hosts, std::move(reason)}, std::move(by)};
+  record.event = {wall_time(1), module::DrainEvent{{std::move(reason)}, {}, record.hosts}, std::move(by)};
   return record;
 }
 
@@ -79,10 +79,10 @@ TEST_CASE("what agents tell within a second is one line for each kind, once the 
 
 TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
   Written written;
-  written.log.add(seen(1, "n1", module::DrainEvent{{}, {}, "flapping"}), steady_time(1));
+  written.log.add(seen(1, "n1", module::DrainEvent{{"flapping"}, {}, {}}), steady_time(1));
   written.log.add(seen(2, "n1", module::UndrainEvent{}), steady_time(1));
   written.log.add(
-      seen(3, "n2", module::ScheduleEvent{{}, {}, wall_time(1767225600), wall_time(1767229200), "power"},
+      seen(3, "n2", module::ScheduleEvent{{"power", wall_time(1767229200)}, {}, {}, wall_time(1767225600)},
            nobody),
       steady_time(1));
   // The start of a daemon has no line here: other log lines tell of it.

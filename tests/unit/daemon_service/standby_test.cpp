@@ -81,7 +81,7 @@ struct StandbyStand : Stand, private service::Following {
 };
 
 DrainEvent drain(IdSet::Id rank, const std::string& host, const std::string& reason) {
-  return {IdSet::range(rank, rank), Hostlist::parse(host), reason};
+  return {{reason}, IdSet::range(rank, rank), Hostlist::parse(host)};
 }
 
 }  // namespace

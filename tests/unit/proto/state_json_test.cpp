@@ -67,17 +67,17 @@ State full_state() {
   state.brokers = Hostlist::parse("a,a,b");
   state.of_brokers = module::targets_of_brokers(state.brokers, *state.with_lost);
   module::DrainTable& drains = state.targets.drains;
-  (void)drains.drain({1}, {wall_time(5), "fan", module::ByUser{1000}, wall_time(60)},
+  (void)drains.drain({1}, {{"fan", wall_time(60)}, wall_time(5), module::ByUser{1000}},
                      module::Overwrite::nothing);
-  (void)drains.drain({2}, {wall_time(6), std::nullopt, module::ByHost{"b"}, {}}, module::Overwrite::nothing);
-  (void)state.targets.scheduled.drain({0}, {wall_time(70), "later", module::ByKey{"ops"}, wall_time(80)},
+  (void)drains.drain({2}, {{}, wall_time(6), module::ByHost{"b"}}, module::Overwrite::nothing);
+  (void)state.targets.scheduled.drain({0}, {{"later", wall_time(80)}, wall_time(70), module::ByKey{"ops"}},
                                       module::Overwrite::nothing);
   state.targets.online = IdSet{0, 1};
   state.targets.torpid = IdSet{1};
   state.available = IdSet{0};
   (void)state.ledger.apply(module::AllocEvent{{allocation()}});
-  state.absent.drains = {{{"x", 1}, wall_time(4), "disk", module::ByUser{1}, wall_time(44)}};
-  state.absent.scheduled = {{{"x", 0}, wall_time(90), "soon", module::ByUser{2}, wall_time(99)}};
+  state.absent.drains = {{{{"disk", wall_time(44)}, wall_time(4), module::ByUser{1}}, {"x", 1}}};
+  state.absent.scheduled = {{{{"soon", wall_time(99)}, wall_time(90), module::ByUser{2}}, {"x", 0}}};
   state.absent.properties = {{"fast", {"x", 1}, true}, {"slow", {"x", 1}, false}};
   state.absent.shrunk = {{"w", 3}};
   return state;
@@ -172,8 +172,8 @@ std::vector<std::pair<State, module::EventBody>> full_events() {
   restart.ranks = IdSet{0, 1};
   restart.nodelist = Hostlist::parse("a,b");
   restart.of_brokers = true;
-  restart.drains = {{IdSet{1}, wall_time(3), "kvs", module::ByUser{5}, wall_time(50)},
-                    {IdSet{0}, wall_time(4), {}}};
+  restart.drains = {{{{"kvs", wall_time(50)}, wall_time(3), module::ByUser{5}}, IdSet{1}},
+                    {{{}, wall_time(4)}, IdSet{0}}};
   events.emplace_back(State{}, restart);
   module::DefineEvent define;
   define.method = module::DefineMethod::reload;

@@ -36,9 +36,9 @@ TEST_CASE("a journal is asked for whole, since a time, and of targets") {
 }
 
 TEST_CASE("a batch comes back with its events, and R beside a definition") {
-  const std::string drain =
-      encode_event({wall_time(1795297018.5),
-                    module::DrainEvent{text::IdSet::parse("1"), text::Hostlist::parse("node1"), "fan", {}}});
+  const std::string drain = encode_event(
+      {wall_time(1795297018.5),
+       module::DrainEvent{{"fan"}, text::IdSet::parse("1"), text::Hostlist::parse("node1"), {}}});
   const std::string define = R"({"timestamp":1.0,"name":"resource-define","context":{"method":"kvs"}})";
   const std::string resources =
       R"({"version":1,"execution":{"R_lite":[{"rank":"1","children":{"core":"0"}}],)"

@@ -22,7 +22,7 @@ using nlohmann::json;
 TEST_CASE("drain and undrain come back as they were sent, with each mode") {
   for (const DrainMode mode :
        {DrainMode::none, DrainMode::update, DrainMode::overwrite, DrainMode::force_overwrite}) {
-    const DrainCommand drain = parse_drain(encode_drain({"node[1-2]", "bad dimm", mode}));
+    const DrainCommand drain = parse_drain(encode_drain({{"bad dimm"}, "node[1-2]", mode}));
     CHECK(drain.targets == "node[1-2]");
     CHECK(drain.reason == "bad dimm");
     CHECK(drain.mode == mode);
@@ -58,7 +58,7 @@ TEST_CASE("an undrain may keep what is scheduled") {
 }
 
 TEST_CASE("a drain and an undrain may be for one present reason alone") {
-  DrainCommand drain{"1", "b"};
+  DrainCommand drain{{"b"}, "1"};
   drain.if_reason.emplace("a");
   CHECK(encode_drain(drain) == json::parse(R"({"targets": "1", "reason": "b", "if-reason": "a"})"));
   CHECK(parse_drain(encode_drain(drain)).if_reason == "a");

@@ -54,10 +54,10 @@ TEST_CASE("a tool reads a status with all that it shows, and partitions where th
   const Status read = parse_status(payload);
   CHECK(read.inventory.ranks().encode() == "0-3");
   REQUIRE(read.drains.size() == 2);
-  CHECK(read.drains[0].targets.encode() == "0");
+  CHECK(read.drains[0].ranks.encode() == "0");
   CHECK(read.drains[0].timestamp == wall_time(1));
   CHECK(read.drains[0].reason == "a");
-  CHECK(read.drains[1].reason.empty());
+  CHECK_FALSE(read.drains[1].reason);
   CHECK(read.online.encode() == "1-3");
   CHECK(read.exclude.empty());
   CHECK(read.torpid.encode() == "1");
@@ -79,7 +79,7 @@ TEST_CASE("a tool names the key of an answer that it cannot read") {
   other = status();
   other["drain"]["0"]["timestamp"] = "1";
   CHECK(refusal(parse_status, other.dump().c_str()) ==
-        "71 the daemon's answer: drain 0: bad timestamp or reason");
+        "71 the daemon's answer: drain 0: timestamp: not a number");
   for (const json& drain : {json(5), json::array(), json(nullptr)}) {
     other = status();
     other["drain"] = drain;
