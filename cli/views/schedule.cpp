@@ -21,9 +21,8 @@ Listing schedule_columns() {
                      {"ranks", "RANK"},
                      {"nnodes", "NNODES", true, true},
                      {"reason", "REASON"},
-                     {"nodelist", "NODELIST"},
-                     {"user", "USER", false, true},
-                     {"by", "BY", false, true}};
+                     {"nodelist", "NODELIST"}};
+  add_cause_columns(listing);
   return listing;
 }
 
@@ -52,10 +51,15 @@ Listing schedule_view(const nlohmann::json& payload, const ViewFilter& filter, c
   for (const auto& [drain, state] : rows) {
     const Cell until =
         drain.until ? Cell(to_number(*drain.until), format_time(*drain.until)) : Cell(nullptr, "-");
-    auto [user, by] = actor_cells(drain.by, user_name);
-    listing.rows.push_back({Cell(to_number(drain.timestamp), format_time(drain.timestamp)), until, state,
-                            drain.ranks.encode(), drain.ranks.count(), drain.reason.value_or(""),
-                            status.inventory.hosts(drain.ranks).encode(), std::move(user), std::move(by)});
+    std::vector<Cell> row{Cell(to_number(drain.timestamp), format_time(drain.timestamp)),
+                          until,
+                          state,
+                          drain.ranks.encode(),
+                          drain.ranks.count(),
+                          drain.reason.value_or(""),
+                          status.inventory.hosts(drain.ranks).encode()};
+    add_cause_cells(row, drain, user_name);
+    listing.rows.push_back(std::move(row));
   }
   return listing;
 }

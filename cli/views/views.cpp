@@ -214,20 +214,30 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
 
 Listing drain_columns() {
   Listing listing;
-  listing.columns = {
-      {"timestamp", "TIMESTAMP"},       {"state", "STATE"},        {"ranks", "RANK"},
-      {"nnodes", "NNODES", true, true}, {"reason", "REASON"},      {"nodelist", "NODELIST"},
-      {"user", "USER", false, true},    {"by", "BY", false, true}, {"online", "ONLINE", false, true}};
+  listing.columns = {{"timestamp", "TIMESTAMP"},       {"state", "STATE"},   {"ranks", "RANK"},
+                     {"nnodes", "NNODES", true, true}, {"reason", "REASON"}, {"nodelist", "NODELIST"}};
+  add_cause_columns(listing);
+  listing.columns.push_back({"online", "ONLINE", false, true});
   return listing;
 }
 
-std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by, const UserName& user_name) {
-  if (!by) return {Cell(nullptr, "-"), Cell(nullptr, "-")};
-  const auto* user = std::get_if<module::ByUser>(&*by);
+void add_cause_columns(Listing& listing) {
+  listing.columns.push_back({"user", "USER", false, true});
+  listing.columns.push_back({"by", "BY", false, true});
+}
+
+void add_cause_cells(std::vector<Cell>& row, const module::Drain& drain, const UserName& user_name) {
+  if (!drain.by) {
+    row.insert(row.end(), 2, Cell(nullptr, "-"));
+    return;
+  }
+  const module::Actor& by = *drain.by;
+  const auto* user = std::get_if<module::ByUser>(&by);
   std::optional<std::string> name;
   if (user != nullptr && user_name) name = user_name(user->id);
-  if (!name) name = proto::actor_name(*by);
-  return {*std::move(name), Cell(proto::actor_to_json(*by), proto::encode_actor(*by))};
+  if (!name) name = proto::actor_name(by);
+  row.emplace_back(*std::move(name));
+  row.emplace_back(proto::actor_to_json(by), proto::encode_actor(by));
 }
 
 IdSet kept_by_update(const module::DrainGroup& drain, const ResourceSet& inventory) {
@@ -251,12 +261,17 @@ Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName
   });
   Listing listing = drain_columns();
   for (const auto& entry : entries) {
-    const auto [name, actor] = actor_cells(entry.by, user_name);
-    const auto add = [&, user = name, by = actor](const std::string& state, bool online, const IdSet& some) {
+    const auto add = [&](const std::string& state, bool online, const IdSet& some) {
       if (some.empty()) return;
-      listing.rows.push_back({Cell(to_number(entry.timestamp), format_time(entry.timestamp)),
-                              state_cell(state, online), some.encode(), some.count(),
-                              entry.reason.value_or(""), all.hosts(some).encode(), user, by, online});
+      std::vector<Cell> row{Cell(to_number(entry.timestamp), format_time(entry.timestamp)),
+                            state_cell(state, online),
+                            some.encode(),
+                            some.count(),
+                            entry.reason.value_or(""),
+                            all.hosts(some).encode()};
+      add_cause_cells(row, entry, user_name);
+      row.emplace_back(online);
+      listing.rows.push_back(std::move(row));
     };
     const auto add_state = [&](const char* state, const IdSet& some) {
       add(state, true, some & status.online);

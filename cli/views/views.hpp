@@ -61,9 +61,9 @@ struct SchedFilter {
 /// releases them: `[{"ranks", "from", "to"}]`, with null for targets outside of all partitions.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
-/// Returns the cells of the columns `user` and `by` of an actor.
-[[nodiscard]] std::pair<Cell, Cell> actor_cells(const std::optional<module::Actor>& by,
-                                                const UserName& user_name);
+/// Adds the columns that tell more of the cause of a drain than the standard table, and their cells.
+void add_cause_columns(Listing& listing);
+void add_cause_cells(std::vector<Cell>& row, const module::Drain& drain, const UserName& user_name);
 
 /// Returns the targets of a drain that an update (drain -u) does not change. An update takes over those that
 /// the daemon has drained for their health or their silence.
