@@ -17,11 +17,11 @@
 
 namespace resourced::proto::topics {
 
-/// resource.drain: `{"targets": TARGETS, "reason": STRING?, "mode": MODE?, "from": T?, "until": T?,
-/// "if-reason": STRING?}`, where MODE is `update`, `overwrite` or `force-overwrite`. An empty reason means
-/// none; an if-reason that is null means that no target may be drained. `from` and `until` are this project's
-/// own, seconds since the epoch at which the drain begins, and ends, by itself. EINVAL `invalid drain mode
-/// 'X' specified`.
+/// resource.drain: `{"targets": TARGETS, "reason": STRING?, "mode": MODE?, "from": T?, "if-reason": STRING?}`
+/// and the other terms of the drain (proto/drain_json.hpp), where MODE is `update`, `overwrite` or
+/// `force-overwrite`. An empty reason means none; an if-reason that is null means that no target may be
+/// drained. `from`, the time at which the drain begins by itself, and the other terms are this project's own.
+/// EINVAL `invalid drain mode 'X' specified`.
 [[nodiscard]] nlohmann::json encode_drain(const module::DrainCommand& command);
 [[nodiscard]] module::DrainCommand parse_drain(const nlohmann::json& payload);
 
