@@ -83,7 +83,7 @@ void Module::check_terms(const DrainCommand& command, WallTime now) const {
 
 std::vector<Event> Module::schedule(const DrainCommand& command, const IdSet& targets, WallTime now) const {
   check_drainable(targets, targets & excluded(), {});
-  return {{now, ScheduleEvent{command, targets, addressable().hosts(targets), *command.from}}};
+  return {{now, ScheduleEvent{command.terms(), targets, addressable().hosts(targets), *command.from}}};
 }
 
 void Module::check_reason(const IdSet& targets, const std::optional<std::string>& reason) const {
@@ -114,7 +114,7 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   if (overwrite == Overwrite::nothing && !has_brokers()) {
     changing -= command.reason ? state_.targets.drains.with_reason() : state_.targets.drains.ranks();
   }
-  DrainEvent drain{command, {}, {}, overwrite};
+  DrainEvent drain{command.terms(), {}, {}, overwrite};
   std::vector<Event> events;
   if (command.mode == DrainMode::update)
     events = take_over(targets, drain, now, std::numeric_limits<std::size_t>::max());
@@ -214,7 +214,8 @@ Module::Replacements Module::begin_in_place(const IdSet& ending, WallTime now, s
     next.begun |= ranks;
     Hostlist hosts = inventory().hosts(ranks);
     next.events.push_back(
-        {now, DrainEvent{key, std::move(ranks), std::move(hosts), Overwrite::reason_and_timestamp, true},
+        {now,
+         DrainEvent{key.terms(), std::move(ranks), std::move(hosts), Overwrite::reason_and_timestamp, true},
          key.by});
   }
   return next;
@@ -274,7 +275,7 @@ void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDr
     // Drains of the daemon become this drain, as the daemon would end them.
     const IdSet taken_over = drained_by_daemon(drained);
     due.waiting |= drained - taken_over;
-    DrainEvent drain{key, {}, {}, Overwrite::nothing, true};
+    DrainEvent drain{key.terms(), {}, {}, Overwrite::nothing, true};
     for (Event& event : take_over(taken_over, drain, now, most_at_once)) {
       event.by = key.by;
       due.events.push_back(std::move(event));

@@ -25,6 +25,7 @@ struct DrainTerms {
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
   auto operator<=>(const DrainTerms&) const = default;
+  [[nodiscard]] const DrainTerms& terms() const noexcept { return *this; }
 };
 
 /// The drain of a target, or the drain that is scheduled for it.
@@ -35,7 +36,6 @@ struct Drain : DrainTerms {
   /// replaced.
   std::optional<Actor> by = std::nullopt;
 
-  [[nodiscard]] const DrainTerms& terms() const noexcept { return *this; }
   bool operator==(const Drain&) const = default;
   /// Drains are ordered by their timestamps first.
   auto operator<=>(const Drain& other) const {
@@ -51,6 +51,7 @@ struct Drain : DrainTerms {
 /// Targets that have the same drain.
 struct DrainGroup : Drain {
   text::IdSet ranks;
+  bool operator==(const DrainGroup&) const = default;
 };
 
 /// The instance or the daemon has started. `nodelist` has the hosts of `ranks`, in rank order.

@@ -43,7 +43,7 @@ struct FoldStates {
   void operator()(const UnshrinkEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
     if (event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
-    changes.drained = states.drains.drain(event.ranks, {event, timestamp, by}, event.overwrite);
+    changes.drained = states.drains.drain(event.ranks, {event.terms(), timestamp, by}, event.overwrite);
   }
   void operator()(const UndrainEvent& event) const {
     changes.undrained = states.drains.undrain(event.ranks);
@@ -51,7 +51,7 @@ struct FoldStates {
   }
   void operator()(const ScheduleEvent& event) const {
     changes.scheduled =
-        states.scheduled.drain(event.ranks, {event, event.from, by}, Overwrite::reason_and_timestamp);
+        states.scheduled.drain(event.ranks, {event.terms(), event.from, by}, Overwrite::reason_and_timestamp);
   }
   void operator()(const CancelEvent& event) const {
     changes.unscheduled = states.scheduled.undrain(event.ranks);
@@ -207,8 +207,8 @@ void take_back(State& state, const IdSet& undrained) {
   DrainTable& drains = state.targets.drains;
   for (const auto& [found_key, found] : returned(state, state.absent.drains)) {
     Drain key = found_key;
-    // In an instance drains have no end, and there are no scheduled ones.
-    if (state.has_brokers()) key.until.reset();
+    // In an instance drains have reasons alone, and there are no scheduled ones.
+    if (state.has_brokers()) key = {{found_key.reason}, found_key.timestamp, found_key.by};
     (void)drains.drain((found & here) - undrained - drains.ranks(), key, Overwrite::nothing);
   }
   if (!state.has_brokers()) {

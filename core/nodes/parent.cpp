@@ -238,7 +238,7 @@ EventBody ParentMirror::translate(const module::UpdateEvent& event, WallTime tim
 }
 
 EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*timestamp*/) {
-  return module::DrainEvent{event, targets_of(event.ranks, event.nodelist), {}, event.overwrite};
+  return module::DrainEvent{event.terms(), targets_of(event.ranks, event.nodelist), {}, event.overwrite};
 }
 
 // An unshrink changes nothing yet: later events show that a target has returned.

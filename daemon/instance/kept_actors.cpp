@@ -45,7 +45,8 @@ std::optional<module::Actor> actor_of(IdSet::Id rank, const DrainGroup& group,
 }
 
 std::string line_of(const DrainGroup& group, const Brokers& brokers) {
-  module::DrainEvent drain{group, group.ranks, brokers.hosts_of(group.ranks).value_or(text::Hostlist()),
+  module::DrainEvent drain{group.terms(), group.ranks,
+                           brokers.hosts_of(group.ranks).value_or(text::Hostlist()),
                            module::Overwrite::reason_and_timestamp};
   return proto::encode_event({group.timestamp, std::move(drain), group.by}) + '\n';
 }

@@ -84,7 +84,7 @@ ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& 
 ImportedState::Translated ImportedState::translate(const module::DrainEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {module::DrainEvent{event, std::move(targets), {}, event.overwrite, event.scheduled},
+  return {module::DrainEvent{event.terms(), std::move(targets), {}, event.overwrite, event.scheduled},
           std::move(hosts)};
 }
 
@@ -98,7 +98,7 @@ ImportedState::Translated ImportedState::translate(const module::UndrainEvent& e
 ImportedState::Translated ImportedState::translate(const module::ScheduleEvent& event) {
   Numbers targets = numbers_of(event.ranks, event.nodelist);
   Hostlist hosts = hosts_of(targets);
-  return {module::ScheduleEvent{event, std::move(targets), {}, event.from}, std::move(hosts)};
+  return {module::ScheduleEvent{event.terms(), std::move(targets), {}, event.from}, std::move(hosts)};
 }
 
 ImportedState::Translated ImportedState::translate(const module::CancelEvent& event) {

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "core/module/event.hpp"
 #include "os/user_name.hpp"
 #include "proto/actor_json.hpp"
+#include "proto/drain_json.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::service {
@@ -42,20 +44,23 @@ bool is_of_daemon(const module::EventBody& body) {
          std::holds_alternative<module::UpdateEvent>(body);
 }
 
-/// Returns ` from 2026-01-01T00:00:00Z until ...`, with the times that are set.
-std::string times_of(const module::EventBody& body) {
+/// Returns ` from 2026-01-01T00:00:00Z until ...`, with the terms that are set but the reason.
+std::string terms_of(const module::EventBody& body) {
   std::string text;
-  const auto add = [&text](std::string_view word, const std::optional<WallTime>& time) {
-    if (!time) return;
-    const auto seconds = static_cast<std::time_t>(to_number(*time));
-    std::tm utc{};
-    if (gmtime_r(&seconds, &utc) != nullptr) text += fmt::format(" {} {:%Y-%m-%dT%H:%M:%SZ}", word, utc);
+  const auto add = [&text](std::string_view word, const auto& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, WallTime>) {
+      const auto seconds = static_cast<std::time_t>(to_number(value));
+      std::tm utc{};
+      if (gmtime_r(&seconds, &utc) != nullptr) text += fmt::format(" {} {:%Y-%m-%dT%H:%M:%SZ}", word, utc);
+    } else {
+      text += fmt::format(" {} {}", word, json_text::printable_line(value));
+    }
   };
   if (const auto* schedule = std::get_if<module::ScheduleEvent>(&body)) {
     add("from", schedule->from);
-    add("until", schedule->until);
+    proto::for_each_term(*schedule, add);
   }
-  if (const auto* drain = std::get_if<module::DrainEvent>(&body)) add("until", drain->until);
+  if (const auto* drain = std::get_if<module::DrainEvent>(&body)) proto::for_each_term(*drain, add);
   return text;
 }
 
@@ -98,7 +103,7 @@ void ChangeLog::add(const engine::Record& record, SteadyTime now) {
   line.reason = json_text::printable_line(reason_of(record.event.body));
   line.what = line.event;
   if (!line.hosts.empty()) line.what += " " + line.hosts;
-  line.what += times_of(record.event.body);
+  line.what += terms_of(record.event.body);
   line.left_out = *before;
   waiting_.emplace_back(record.sequence, std::move(line));
 }

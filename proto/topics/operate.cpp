@@ -48,7 +48,9 @@ std::optional<WallTime> optional_time(const json& payload, const char* key) {
 }
 
 struct Terms {
-  [[nodiscard]] std::optional<std::string> text(const char* key) const { return optional_text(payload, key); }
+  [[nodiscard]] std::optional<std::string> text(const char* key) const {
+    return optional_string(payload, key);
+  }
   [[nodiscard]] std::optional<WallTime> time(const char* key) const { return optional_time(payload, key); }
   const json& payload;
 };
@@ -96,9 +98,14 @@ json encode_drain(const module::DrainCommand& command) {
 }
 
 module::DrainCommand parse_drain(const json& payload) {
-  return {
-      read_terms(Terms{payload}),     required_string(payload, "targets"),   parse_mode(payload, "drain"),
-      optional_time(payload, "from"), optional_string(payload, "if-reason"), is_null(payload, "if-reason")};
+  module::DrainTerms terms = read_terms(Terms{payload});
+  if (terms.reason && terms.reason->empty()) terms.reason.reset();
+  return {std::move(terms),
+          required_string(payload, "targets"),
+          parse_mode(payload, "drain"),
+          optional_time(payload, "from"),
+          optional_string(payload, "if-reason"),
+          is_null(payload, "if-reason")};
 }
 
 json encode_undrain(const module::UndrainCommand& command) {

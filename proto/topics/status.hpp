@@ -22,18 +22,18 @@
 namespace resourced::proto::topics {
 
 /// Returns the answer to resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING,
-/// "by": ACTOR?, TERMS}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET,
-/// "allocated": IDSET?, "unchecked": IDSET?}`. R is without its key `scheduling`. TERMS are the
-/// other terms of a drain (proto/drain_json.hpp). Targets that one ACTOR (proto/actor_json.hpp) drained
-/// within one second on the same terms are one entry, under the rounded time; the
-/// reason "" means none. `unchecked` are targets whose agents run checks, the last of which has failed, or
-/// none of which has ended since the hello (nodes::Health). `rivals`, `{RANK: STRING}`, are targets for which
-/// two agents report in turn, with the origins of both, if there are any. An instance of Flux has none of
-/// these three. Where the inventory is divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL,
-/// "waiting": IDSET, "leaving": IDSET}}`: waiting are targets that the holder of another part still has,
-/// leaving are those that the holder of this part still has although they no longer belong to it. `shrunk` is
-/// the HOSTLIST of the targets of Module::configured() that left for good, if there are any. Where
-/// drains are scheduled, `scheduled` is `{IDSET: {"from": T, "reason": STRING, "by": ACTOR?, TERMS}}`.
+/// "by": ACTOR?, TERMS}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated":
+/// IDSET?, "unchecked": IDSET?}`. R is without its key `scheduling`. TERMS are the other terms of a drain
+/// (proto/drain_json.hpp). Targets that one ACTOR (proto/actor_json.hpp) drained within one second on the
+/// same terms are one entry, under the rounded time; the reason "" means none. `unchecked` are targets whose
+/// agents run checks, the last of which has failed, or none of which has ended since the hello
+/// (nodes::Health). `rivals`, `{RANK: STRING}`, are targets for which two agents report in turn, with the
+/// origins of both, if there are any. An instance of Flux has none of these three. Where the inventory is
+/// divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET, "leaving": IDSET}}`:
+/// waiting are targets that the holder of another part still has, leaving are those that the holder of this
+/// part still has although they no longer belong to it. `shrunk` is the HOSTLIST of the targets of
+/// Module::configured() that left for good, if there are any. Where drains are scheduled, `scheduled` is
+/// `{IDSET: {"from": T, "reason": STRING, "by": ACTOR?, TERMS}}`.
 [[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition,
                                         const text::IdSet& unchecked,
                                         const std::map<text::IdSet::Id, std::string>& rivals = {});

@@ -70,7 +70,7 @@ void World::begin(const StartCommand& command) {
   log_.clear();
   for (const Event& event : module_->start(command, wall_time(now))) apply_event(event);
   for (const auto& [key, ranks] : module_->drains().groups()) {
-    DrainEvent drain{{key.reason, key.until}, ranks, module_->inventory().hosts(ranks), Overwrite::nothing};
+    DrainEvent drain{key.terms(), ranks, module_->inventory().hosts(ranks), Overwrite::nothing};
     log_.push_back({key.timestamp, std::move(drain), key.by});
   }
 }
