@@ -1,5 +1,6 @@
 // A drain as JSON, in the log: `{"targets": IDSET, "timestamp": T, "reason": STRING?, "by": ACTOR?, "until":
-// T?}`. Events, requests and answers have the same terms of a drain, each with its reason in its own place.
+// T?, "ticket": STRING?}`. Events, requests and answers have the same terms of a drain, each with its reason
+// in its own place.
 #pragma once
 
 #include <string>
@@ -14,13 +15,14 @@ namespace resourced::proto {
 template <class Write>
 void for_each_term(const module::DrainTerms& terms, Write write) {
   if (terms.until) write("until", *terms.until);
+  if (terms.ticket) write("ticket", *terms.ticket);
 }
 
 /// Reads the terms. `reader.text(key)` and `reader.time(key)` return a member, or nothing if there is none,
 /// and throw an Error for one of another type.
 template <class Reader>
 [[nodiscard]] module::DrainTerms read_terms(const Reader& reader) {
-  return {reader.text("reason"), reader.time("until")};
+  return {reader.text("reason"), reader.time("until"), reader.text("ticket")};
 }
 
 /// Appends the terms but the reason as members of an object.

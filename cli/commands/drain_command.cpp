@@ -48,6 +48,7 @@ struct DrainOptions {
   DrainWaitOptions wait;
   std::string from;
   std::string until;
+  std::string ticket;
   bool scheduled = false;
   UndrainChoice choice;
 };
@@ -116,11 +117,13 @@ void check_reason(const Context& context, const DrainOptions& options, Snapshot&
                                   told, options.targets, target));
 }
 
-void set_times(module::DrainCommand& command, const DrainTimes& times) {
+void set_terms(module::DrainCommand& command, const DrainOptions& options, const DrainTimes& times) {
   command.from = times.from;
   command.until = times.until;
+  if (!options.ticket.empty()) command.ticket = options.ticket;
 }
-void set_times(module::UndrainCommand& /*command*/, const DrainTimes& /*times*/) {}
+void set_terms(module::UndrainCommand& /*command*/, const DrainOptions& /*options*/,
+               const DrainTimes& /*times*/) {}
 
 /// Returns the targets that a change does not affect.
 IdSet unchanged_by_drain(const DrainOptions& options, const proto::topics::Status& status) {
@@ -184,6 +187,7 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
   if (!reason.empty()) object["reason"] = reason;
   if (times.begins_later) object["from"] = to_number(*times.from);
   if (times.until) object["until"] = to_number(*times.until);
+  if (!options.ticket.empty()) object["ticket"] = options.ticket;
   if (!cancelled.empty()) object["cancelled"] = snapshot.status().inventory.hosts(cancelled).encode();
   std::vector<UnfitTargets> unfit;
   if (targets.ranks && change.returns) unfit = unfit_targets(context, *targets.ranks, snapshot);
@@ -195,6 +199,7 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
     if (!reason.empty()) text += fmt::format(" ({})", reason);
     if (times.begins_later) text += " from " + views::format_time(*times.from);
     if (times.until) text += " until " + views::format_time(*times.until);
+    if (!options.ticket.empty()) text += ", ticket " + options.ticket;
   }
   if (!cancelled.empty()) {
     text += fmt::format("{}cancelled the scheduled drain of {}", text.empty() ? "" : "; ",
@@ -236,7 +241,7 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
   auto targets = read_targets(options.targets, snapshot, excluded, !options.report.quiet);
   auto command = make_change<Change>(options, targets.request);
   const DrainTimes times = read_times(context, options);
-  set_times(command, times);
+  set_terms(command, options, times);
   change_targets(context, topic, encode(command), options.targets, snapshot);
   report_drain(context, change, options, times, std::move(targets), snapshot);
   // The response means that the drain is on disk: no new allocation is made on these targets (EHOSTDOWN).
@@ -289,8 +294,8 @@ void list_drains(Context& context, DrainOptions& options) {
     throw UsageError("drain: TARGETS is required with --force, --update and --quiet");
   if (options.wait.wait || options.wait.dry_run)
     throw UsageError("drain: TARGETS is required with --wait and --dry-run");
-  if (!options.from.empty() || !options.until.empty())
-    throw UsageError("drain: TARGETS is required with --from and --until");
+  if (!options.from.empty() || !options.until.empty() || !options.ticket.empty())
+    throw UsageError("drain: TARGETS is required with --from, --until and --ticket");
   fit_output(context, options.output);
   const auto columns = options.scheduled ? views::schedule_columns : views::drain_columns;
   const auto view = options.scheduled ? views::schedule_view : views::drain_view;
@@ -326,6 +331,8 @@ void register_drain(usage::Command& app, Context& context) {
       ->excludes(drain->get_option("--wait"))
       ->excludes(drain->get_option("--dry-run"));
   drain->add_option("--until", options->until, "End the drain at this time");
+  drain->add_option("--ticket", options->ticket, "The ticket for this work, which the listings have")
+      ->excludes(drain->get_option("--dry-run"));
   drain->add_flag("--scheduled", options->scheduled,
                   "List the drains that begin later, or end by themselves");
   drain->callback([options, drain, &context] {

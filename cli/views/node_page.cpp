@@ -179,6 +179,7 @@ ordered_json drain_json(const module::DrainGroup& drain, const char* time_key) {
   ordered_json object{{time_key, to_number(drain.timestamp)}, {"reason", drain.reason.value_or("")}};
   object["by"] = drain.by ? ordered_json(proto::actor_to_json(*drain.by)) : ordered_json();
   object["until"] = drain.until ? ordered_json(to_number(*drain.until)) : ordered_json();
+  object["ticket"] = drain.ticket ? ordered_json(*drain.ticket) : ordered_json();
   return object;
 }
 
@@ -222,12 +223,14 @@ void add_drains(Page& page, const Node& node) {
     page.add("reason", node.drain->reason.value_or("-"));
     if (node.drain->by) page.add("by", page.actor(*node.drain->by));
     if (node.drain->until) page.add("until", page.time(*node.drain->until));
+    if (node.drain->ticket) page.add("ticket", *node.drain->ticket);
   }
   for (const module::DrainGroup* drain : node.scheduled) {
     std::string line = "drain from " + page.time(drain->timestamp);
     if (drain->until) line += " until " + format_time(*drain->until);
     if (drain->reason) line += ": " + *drain->reason;
     if (drain->by) line += " by " + page.actor(*drain->by);
+    if (drain->ticket) line += ", ticket " + *drain->ticket;
     page.add("scheduled", line);
   }
 }

@@ -224,20 +224,23 @@ Listing drain_columns() {
 void add_cause_columns(Listing& listing) {
   listing.columns.push_back({"user", "USER", false, true});
   listing.columns.push_back({"by", "BY", false, true});
+  listing.columns.push_back({"ticket", "TICKET", false, true});
 }
 
 void add_cause_cells(std::vector<Cell>& row, const module::Drain& drain, const UserName& user_name) {
+  const Cell none(nullptr, "-");
   if (!drain.by) {
-    row.insert(row.end(), 2, Cell(nullptr, "-"));
-    return;
+    row.insert(row.end(), 2, none);
+  } else {
+    const module::Actor& by = *drain.by;
+    const auto* user = std::get_if<module::ByUser>(&by);
+    std::optional<std::string> name;
+    if (user != nullptr && user_name) name = user_name(user->id);
+    if (!name) name = proto::actor_name(by);
+    row.emplace_back(*std::move(name));
+    row.emplace_back(proto::actor_to_json(by), proto::encode_actor(by));
   }
-  const module::Actor& by = *drain.by;
-  const auto* user = std::get_if<module::ByUser>(&by);
-  std::optional<std::string> name;
-  if (user != nullptr && user_name) name = user_name(user->id);
-  if (!name) name = proto::actor_name(by);
-  row.emplace_back(*std::move(name));
-  row.emplace_back(proto::actor_to_json(by), proto::encode_actor(by));
+  row.push_back(drain.ticket ? Cell(*drain.ticket) : none);
 }
 
 IdSet kept_by_update(const module::DrainGroup& drain, const ResourceSet& inventory) {

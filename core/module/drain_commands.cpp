@@ -69,6 +69,15 @@ Hostlist Module::hosts_named(std::string_view targets) const {
 }
 
 void Module::check_terms(const DrainCommand& command, WallTime now) const {
+  if (command.ticket) {
+    // The instance records drains in its own log, which has reasons alone.
+    if (has_brokers()) throw Error(ENOSYS, "a drain in a Flux instance has no ticket: name it in the reason");
+    const auto is_control = [](unsigned char character) { return character < 0x20 || character == 0x7f; };
+    if (command.ticket->empty() || command.ticket->size() > most_ticket_bytes ||
+        std::ranges::any_of(*command.ticket, is_control)) {
+      throw Error(EINVAL, fmt::format("a ticket is one line of 1 to {} bytes", most_ticket_bytes));
+    }
+  }
   if (!command.from && !command.until) return;
   if (has_brokers()) throw Error(ENOSYS, "a drain in a Flux instance begins at once and has no end");
   // With a clock that differs a little, a drain begins at once; with a wrong year it would begin unasked.

@@ -2,6 +2,7 @@
 // event is the outcome of a decision; applying it cannot fail.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +20,16 @@
 
 namespace resourced::module {
 
+/// Maximum size of a ticket, in bytes.
+inline constexpr std::size_t most_ticket_bytes = 256;
+
 /// What the actor that drains a target says about the drain.
 struct DrainTerms {
   std::optional<std::string> reason = std::nullopt;
   /// When the drain ends by itself.
   std::optional<WallTime> until = std::nullopt;
+  /// The ticket of the site for this work: one line of text, not empty.
+  std::optional<std::string> ticket = std::nullopt;
   auto operator<=>(const DrainTerms&) const = default;
   [[nodiscard]] const DrainTerms& terms() const noexcept { return *this; }
 };

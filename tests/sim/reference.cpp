@@ -223,7 +223,7 @@ void Reference::begin_scheduled(const Name& name, const nlohmann::json& context,
   const auto found = scheduled_.find(name);
   if (found == scheduled_.end() || found->second.at("from") > now)
     throw std::runtime_error("a drain begins that is not scheduled for this time: " + context.dump());
-  for (const char* key : {"until", "by"}) {
+  for (const char* key : {"until", "by", "ticket"}) {
     if (found->second.value(key, nlohmann::json()) != context.value(key, nlohmann::json()))
       throw std::runtime_error("a drain begins as another than was scheduled: " + context.dump());
   }
@@ -270,7 +270,7 @@ void Reference::undrain(const nlohmann::json& context, double now) {
 
 void Reference::schedule(const nlohmann::json& context) {
   nlohmann::json drain{{"from", context.at("from")}, {"reason", context.value("reason", "")}};
-  for (const char* key : {"until", "by"}) {
+  for (const char* key : {"until", "by", "ticket"}) {
     if (context.contains(key)) drain[key] = context.at(key);
   }
   for (const Name& name : names(context.at("idset"))) scheduled_[name] = drain;

@@ -42,6 +42,7 @@ void Simulation::operate() {
     double begin = now_;
     if (chance(0.4)) payload["from"] = begin += span();
     if (chance(0.4)) payload["until"] = begin + span();
+    if (chance(0.2)) payload["ticket"] = "t";
   } else if (kind < 12) {
     topic = "resource.undrain";
     if (chance(0.5)) payload["mode"] = "force";

@@ -28,6 +28,8 @@ class Drain:
     timestamp: float
     reason: str
     until: float | None
+    #: The site's ticket for this work.
+    ticket: str | None = None
 
 
 @dataclass(frozen=True)
@@ -147,10 +149,12 @@ class Connection(RpcConnection):
         mode: str | None = None,
         begin: float | None = None,
         until: float | None = None,
+        ticket: str | None = None,
     ) -> None:
-        """Takes targets out of service, now or from `begin` on, for good or `until` a time. `mode` is "update",
-        "overwrite" or "force-overwrite"; without it EEXIST refuses targets that are drained with a reason already."""
-        optional = {"reason": reason, "mode": mode, "from": begin, "until": until}
+        """Takes targets out of service, now or from `begin` on, for good or `until` a time. `ticket` is the site's
+        ticket for this work. `mode` is "update", "overwrite" or "force-overwrite"; without it EEXIST refuses targets
+        that are drained with a reason already."""
+        optional = {"reason": reason, "mode": mode, "from": begin, "until": until, "ticket": ticket}
         given = {key: value for key, value in optional.items() if value is not None}
         await self.call("resource.drain", {"targets": str(targets), **given})
 
@@ -187,7 +191,9 @@ class Connection(RpcConnection):
             drains = []
             for ranks, one in member(payload, "drain", dict).items():
                 until = member(one, "until", float) if "until" in one else None
-                drains.append(Drain(IDset(ranks), member(one, "timestamp", float), member(one, "reason", str), until))
+                ticket = member(one, "ticket", str) if "ticket" in one else None
+                times = member(one, "timestamp", float), member(one, "reason", str), until
+                drains.append(Drain(IDset(ranks), *times, ticket))
             online, offline, excluded, torpid, allocated = (
                 IDset(member(payload, key, str)) for key in ("online", "offline", "exclude", "torpid", "allocated")
             )

@@ -12,7 +12,7 @@ const NO_REASON = "no reason given";
 const MAX_GROUPS = 300;
 const MAX_NODES = 300;
 
-/** Returns drains as [{reason, nodes, oldest, newest, by}], the oldest first. `nodes` are in natural order. */
+/** Returns drains as [{reason, nodes, oldest, newest, by, tickets}], the oldest first. `nodes` are in natural order. */
 export const byReason = (model) => {
   const groups = new Map();
   for (const index of model.order) {
@@ -20,11 +20,15 @@ export const byReason = (model) => {
     if (!drain) continue;
     const reason = drain.reason || NO_REASON;
     let group = groups.get(reason);
-    if (!group) groups.set(reason, (group = { reason, nodes: [], oldest: Infinity, newest: 0, by: new Set() }));
+    if (!group) {
+      group = { reason, nodes: [], oldest: Infinity, newest: 0, by: new Set(), tickets: new Set() };
+      groups.set(reason, group);
+    }
     group.nodes.push(index);
     group.oldest = Math.min(group.oldest, drain.timestamp);
     group.newest = Math.max(group.newest, drain.timestamp);
     if (drain.by) group.by.add(actorText(drain.by));
+    if (drain.ticket) group.tickets.add(drain.ticket);
   }
   return [...groups.values()].sort((a, b) => a.oldest - b.oldest);
 };
@@ -60,11 +64,14 @@ const groupCard = (model, group, now) =>
       group.nodes.length > 1 ? `, newest ${duration(now - group.newest)} ago` : "",
       ` · ${splitText(model, group.nodes)}`,
       group.by.size > 0 ? ` · by ${[...group.by].slice(0, 5).join(", ")}` : "",
+      group.tickets.size > 0 ? ` · ticket ${[...group.tickets].slice(0, 5).join(", ")}` : "",
       group.reason === NO_REASON
         ? null
         : [" · ", searchLink(`reason:"${group.reason.replaceAll('"', "")}"`, "show on the map")].flat(),
     ),
   );
+
+const reasonOf = ({ reason, ticket }, none) => [reason || none, ticket ? ` · ticket ${ticket}` : ""];
 
 const ageTable = (model, now) => {
   const nodes = [...model.drains.keys()].sort((a, b) => model.drains.get(a).timestamp - model.drains.get(b).timestamp);
@@ -80,7 +87,7 @@ const ageTable = (model, now) => {
           el("td", {}, STATES[model.state(index)].label),
           el("td", { className: "number" }, duration(now - drain.timestamp)),
           el("td", {}, stamp(drain.timestamp)),
-          el("td", { className: "wrap" }, drain.reason || el("span", { className: "faint" }, NO_REASON)),
+          el("td", { className: "wrap" }, reasonOf(drain, el("span", { className: "faint" }, NO_REASON))),
           el("td", {}, actorText(drain.by)),
         );
       }),
@@ -92,7 +99,7 @@ const ageTable = (model, now) => {
 const scheduledTable = (model) => {
   const groups = new Map();
   for (const [index, drain] of model.scheduled) {
-    const key = JSON.stringify([drain.from, drain.until, drain.reason, drain.by]);
+    const key = JSON.stringify([drain.from, drain.until, drain.reason, drain.by, drain.ticket]);
     if (!groups.has(key)) groups.set(key, { drain, nodes: [] });
     groups.get(key).nodes.push(index);
   }
@@ -119,7 +126,7 @@ const scheduledTable = (model) => {
               ),
             ),
           ),
-          el("td", { className: "wrap" }, drain.reason ?? ""),
+          el("td", { className: "wrap" }, reasonOf(drain, "")),
           el("td", {}, actorText(drain.by)),
         ),
       ),

@@ -72,6 +72,7 @@ export const detailOf = (event) => {
   if (context.reason) parts.push(context.reason);
   if (typeof context.from === "number") parts.push(`from ${stamp(context.from)}`);
   if (typeof context.until === "number") parts.push(`until ${stamp(context.until)}`);
+  if (context.ticket) parts.push(`ticket ${context.ticket}`);
   if (event.name === "alloc")
     parts.push(listed((context.allocations ?? []).map((a) => (a.note ? `${a.id} (${a.note})` : a.id))));
   if (event.name === "free") parts.push(listed(context.ids ?? []));

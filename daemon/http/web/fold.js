@@ -190,13 +190,17 @@ const sets = (bits, isSet) => (model, context, _event, change) =>
 const drain = (model, context, event, change) => {
   const overwrite = context.overwrite ?? REASON;
   eachOf(model, context, (index) => {
-    const next = { timestamp: event.timestamp, reason: context.reason ?? "", by: context.by, until: context.until };
+    const { by, until, ticket } = context;
+    const next = { timestamp: event.timestamp, reason: context.reason ?? "", by, until, ticket };
     const present = model.drains.get(index);
     if (present) {
       if (overwrite === NOTHING && present.reason) return;
       if (overwrite === NOTHING || overwrite === REASON) next.timestamp = present.timestamp;
-      if (overwrite === NOTHING) next.until ??= present.until;
-      const isSame = next.timestamp === present.timestamp && next.reason === present.reason && next.until === present.until;
+      if (overwrite === NOTHING) {
+        next.until ??= present.until;
+        next.ticket ??= present.ticket;
+      }
+      const isSame = ["timestamp", "reason", "until", "ticket"].every((key) => next[key] === present[key]);
       const isOfOperator = present.by && !("host" in present.by);
       if (isSame && (overwrite === NOTHING || isOfOperator)) next.by = present.by;
     }
@@ -215,9 +219,9 @@ const undrain = (model, context, _event, change) => {
   });
 };
 
-const schedule = (model, { from, reason = "", until, by, ...context }, _event, change) => {
+const schedule = (model, { from, reason = "", until, by, ticket, ...context }, _event, change) => {
   eachOf(model, context, (index) => {
-    model.scheduled.set(index, { from, reason, until, by });
+    model.scheduled.set(index, { from, reason, until, by, ticket });
     change.nodes.push(index);
   });
 };

@@ -207,13 +207,15 @@ export class NodePanel {
             ...field("Drained", `${stamp(drain.timestamp)} (${duration(now - drain.timestamp)} ago)`),
             ...field("By", actorText(drain.by)),
             ...field("Until", drain.until ? stamp(drain.until) : ""),
+            ...field("Ticket", drain.ticket),
           ]
         : []),
       ...(scheduled
         ? field(
             "Scheduled",
             `drain from ${stamp(scheduled.from)}${scheduled.until ? ` until ${stamp(scheduled.until)}` : ""}` +
-              `${scheduled.reason ? `: ${scheduled.reason}` : ""}${scheduled.by ? ` (${actorText(scheduled.by)})` : ""}`,
+              `${scheduled.reason ? `: ${scheduled.reason}` : ""}${scheduled.by ? ` (${actorText(scheduled.by)})` : ""}` +
+              `${scheduled.ticket ? `, ticket ${scheduled.ticket}` : ""}`,
           )
         : []),
       ...field("Fault", this.app.isPast || drain?.reason === this.fault ? "" : this.fault),

@@ -66,6 +66,7 @@ TEST_CASE_FIXTURE(Served, "the status of a standby is that of the leader, as of 
   client::Connection leader(first.uri());
   drain(leader, "1", "before");
   drain(leader, "5", "other");
+  leader.call("resource.drain", {{"targets", "6"}, {"reason", "fan"}, {"ticket", "HW-1"}}, patience);
   leader.call("resource.undrain", {{"targets", "5"}}, patience);
   json expected = leader.call("resource.status", json::object(), patience);
   until_serving(second.uri());
@@ -74,6 +75,7 @@ TEST_CASE_FIXTURE(Served, "the status of a standby is that of the leader, as of 
   found.erase("sequence");
   expected.erase("unchecked");
   CHECK(found == expected);
+  CHECK(found["drain"]["6"]["ticket"] == "HW-1");
   CHECK(events(standby) == events(leader));
   // After a restart the standby serves the state of its own store.
   second.terminate();

@@ -65,6 +65,79 @@ TEST_CASE("drains that begin later, or end, are listed, and cancelled by undrain
   CHECK(cluster.ctl.run({"drain", "--from", "soon", "test5"}).status == 2);
 }
 
+TEST_CASE("a ticket stands wherever the drain does, over restarts, in the past, and after an import") {
+  Cluster cluster;
+  CHECK(cluster.ctl.output({"drain", "--ticket", "HW-1", "test[1-2]", "fan"}) ==
+        "drained 2 nodes: test[1-2] (fan), ticket HW-1\n");
+  CHECK(cluster.ctl.output({"drain", "--from", "2090-01-01", "--ticket", "HW-2", "test3"})
+            .ends_with(", ticket HW-2\n"));
+  CHECK(json::parse(cluster.ctl.output({"drain", "--json", "--ticket", "HW-3", "test4"}))["ticket"] ==
+        "HW-3");
+  const auto check = [](const std::string& uri) {
+    const Ctl ctl(uri);
+    RawClient client(uri);
+    json status = client.call("resource.status").json();
+    CHECK(status["drain"]["1-2"]["ticket"] == "HW-1");
+    CHECK(status["drain"]["4"]["ticket"] == "HW-3");
+    CHECK(status["scheduled"]["3"]["ticket"] == "HW-2");
+    CHECK(ctl.output({"drain", "-n", "-o", "{ticket} {nodelist}"}) == "HW-1 test[1-2]\nHW-3 test4\n");
+    CHECK(ctl.output({"drain", "--scheduled", "-n", "-o", "{ticket} {nodelist}"}) == "HW-2 test3\n");
+    CHECK(ctl.output({"show", "test1"}).find("\n  ticket      HW-1\n") != std::string::npos);
+    CHECK(ctl.output({"show", "test3"}).find(", ticket HW-2\n") != std::string::npos);
+    CHECK(json::parse(ctl.output({"show", "--json", "test2"}))["drain"]["ticket"] == "HW-1");
+    CHECK(ctl.output({"eventlog", "-n", "9"}).find("reason=\"fan\" ticket=\"HW-1\"") != std::string::npos);
+  };
+  check(cluster.daemon.uri());
+  const json past = cluster.status();
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  check(cluster.daemon.uri());
+  {
+    RawClient client(cluster.daemon.uri());
+    const json log = history(client, {{"targets", "test4"}});
+    const json at = client.call("resource.status-at", {{"at", log.back()["timestamp"]}}).json();
+    CHECK(at["drain"] == past["drain"]);
+    CHECK(at["scheduled"] == past["scheduled"]);
+  }
+  const std::string exported = cluster.ctl.output({"eventlog", "--export"});
+  TempDir dir;
+  REQUIRE(import_log(dir, std::string(eight_nodes), dir.write("log", exported)).status == 0);
+  const Daemon second(dir, {.config = std::string(eight_nodes)});
+  check(second.uri());
+}
+
+TEST_CASE("a drain that is replaced has the ticket of the new one alone, and a reason takes none away") {
+  Cluster cluster;
+  const auto ticket_of = [&] { return cluster.status()["drain"].begin()->value("ticket", "none"); };
+  cluster.ctl.done({"drain", "--ticket", "HW-1", "test1"});
+  cluster.ctl.done({"drain", "test1", "fan"});
+  CHECK(ticket_of() == "HW-1");
+  CHECK(cluster.ctl.run({"drain", "--ticket", "HW-2", "test1", "fan"}).status == 1);
+  cluster.ctl.done({"drain", "-u", "--ticket", "HW-2", "test1", "fan"});
+  CHECK(ticket_of() == "HW-1");
+  cluster.ctl.done({"drain", "-f", "--ticket", "HW-2", "test1", "fan"});
+  CHECK(ticket_of() == "HW-2");
+  cluster.ctl.done({"drain", "-f", "test1", "disk"});
+  CHECK(ticket_of() == "none");
+}
+
+TEST_CASE("a ticket is one line, and for a drain that is made") {
+  Cluster cluster;
+  for (const std::string& ticket : {std::string(257, 'x'), std::string("a\nb"), std::string("a\x7f")}) {
+    const Outcome refused = cluster.ctl.run({"drain", "--ticket", ticket, "test1"});
+    CHECK(refused.status == 1);
+    CHECK(refused.err == "resourcectl: a ticket is one line of 1 to 256 bytes\n");
+  }
+  CHECK(cluster.operator_client.call("resource.drain", {{"targets", "1"}, {"ticket", ""}}).errnum ==
+        wire_errno::inval);
+  CHECK(cluster.status()["drain"].empty());
+  const Outcome listing = cluster.ctl.run({"drain", "--ticket", "HW-1"});
+  CHECK(listing.status == 2);
+  CHECK(listing.err.find("TARGETS is required with --from, --until and --ticket") != std::string::npos);
+  CHECK(cluster.ctl.run({"drain", "--ticket", "", "test1"}).status == 2);
+  cluster.ctl.done({"drain", "--ticket", std::string(256, 'x'), "test1"});
+}
+
 // Not supported yet: the state has room for one scheduled drain per target.
 TEST_CASE("several scheduled drains of a node are listed, and cancelled one by one" *
           doctest::should_fail()) {

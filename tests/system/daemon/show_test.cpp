@@ -79,8 +79,11 @@ TEST_CASE("the page of a node has its state, drains, hardware, scheduler, alloca
   CHECK(scheduled["state"] == "avail");
   CHECK(scheduled["since"] == scheduled["events"][0]["timestamp"]);
   CHECK(scheduled["drain"].is_null());
-  CHECK(scheduled["scheduled"] ==
-        json::array({{{"from", 4000000000.0}, {"reason", "move"}, {"by", by}, {"until", 4000003600.0}}}));
+  CHECK(scheduled["scheduled"] == json::array({{{"from", 4000000000.0},
+                                                {"reason", "move"},
+                                                {"by", by},
+                                                {"until", 4000003600.0},
+                                                {"ticket", nullptr}}}));
 
   const json free = page(cluster, "n0");
   CHECK(free["partition"].is_null());

@@ -188,6 +188,7 @@ TEST_SUITE("views") {
                                                                              {"nodelist", "node1"},
                                                                              {"user", nullptr},
                                                                              {"by", nullptr},
+                                                                             {"ticket", nullptr},
                                                                              {"online", true}});
   }
 

@@ -67,17 +67,18 @@ State full_state() {
   state.brokers = Hostlist::parse("a,a,b");
   state.of_brokers = module::targets_of_brokers(state.brokers, *state.with_lost);
   module::DrainTable& drains = state.targets.drains;
-  (void)drains.drain({1}, {{"fan", wall_time(60)}, wall_time(5), module::ByUser{1000}},
+  (void)drains.drain({1}, {{"fan", wall_time(60), "HW-1"}, wall_time(5), module::ByUser{1000}},
                      module::Overwrite::nothing);
   (void)drains.drain({2}, {{}, wall_time(6), module::ByHost{"b"}}, module::Overwrite::nothing);
-  (void)state.targets.scheduled.drain({0}, {{"later", wall_time(80)}, wall_time(70), module::ByKey{"ops"}},
+  (void)state.targets.scheduled.drain({0},
+                                      {{"later", wall_time(80), "HW-2"}, wall_time(70), module::ByKey{"ops"}},
                                       module::Overwrite::nothing);
   state.targets.online = IdSet{0, 1};
   state.targets.torpid = IdSet{1};
   state.available = IdSet{0};
   (void)state.ledger.apply(module::AllocEvent{{allocation()}});
-  state.absent.drains = {{{{"disk", wall_time(44)}, wall_time(4), module::ByUser{1}}, {"x", 1}}};
-  state.absent.scheduled = {{{{"soon", wall_time(99)}, wall_time(90), module::ByUser{2}}, {"x", 0}}};
+  state.absent.drains = {{{{"disk", wall_time(44), "HW-3"}, wall_time(4), module::ByUser{1}}, {"x", 1}}};
+  state.absent.scheduled = {{{{"soon", wall_time(99), "HW-4"}, wall_time(90), module::ByUser{2}}, {"x", 0}}};
   state.absent.properties = {{"fast", {"x", 1}, true}, {"slow", {"x", 1}, false}};
   state.absent.shrunk = {{"w", 3}};
   return state;

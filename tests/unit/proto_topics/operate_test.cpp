@@ -49,6 +49,16 @@ TEST_CASE("a drain may have times when it begins and ends") {
         "22 until: -1 is not a time since the epoch");
 }
 
+TEST_CASE("a drain may have a ticket") {
+  DrainCommand command;
+  command.targets = "1";
+  command.ticket = "HW-1";
+  CHECK(encode_drain(command) == json::parse(R"({"targets": "1", "ticket": "HW-1"})"));
+  CHECK(parse_drain(encode_drain(command)).ticket == "HW-1");
+  CHECK_FALSE(parse_drain(json::parse(R"({"targets": "1"})")).ticket);
+  CHECK(refusal(parse_drain, R"({"targets": "1", "ticket": 7})") == "71 ticket must be a string");
+}
+
 TEST_CASE("an undrain may keep what is scheduled") {
   CHECK(encode_undrain({"1", {}, {}, true}) == json::parse(R"({"targets": "1", "keeps-scheduled": true})"));
   CHECK(parse_undrain(encode_undrain({"1", {}, {}, true})).keeps_scheduled);

@@ -33,12 +33,24 @@ test("drains keep what the mode of the request keeps", () => {
   const model = loaded();
   apply(model, event("drain", { idset: "2-3", reason: "new", overwrite: 0, by: { userid: 9 } }));
   assert.deepEqual(model.drains.get(2), { timestamp: 50, reason: "old", by: { userid: 7 } });
-  assert.deepEqual(model.drains.get(3), { timestamp: 100, reason: "new", by: { userid: 9 }, until: undefined });
+  const bare = { until: undefined, ticket: undefined };
+  assert.deepEqual(model.drains.get(3), { timestamp: 100, reason: "new", by: { userid: 9 }, ...bare });
   apply(model, event("drain", { idset: "2", reason: "newer", overwrite: 1 }, 110));
   assert.equal(model.drains.get(2).reason, "newer");
   assert.equal(model.drains.get(2).timestamp, 50);
   apply(model, event("drain", { idset: "2", reason: "newest", overwrite: 2 }, 120));
   assert.equal(model.drains.get(2).timestamp, 120);
+});
+
+test("a drain that is replaced has the ticket of the new one, and a reason takes none away", () => {
+  const model = loaded();
+  apply(model, event("drain", { idset: "4", ticket: "HW-1", overwrite: 0 }));
+  apply(model, event("drain", { idset: "4", reason: "fan", overwrite: 0 }));
+  assert.equal(model.drains.get(4).ticket, "HW-1");
+  apply(model, event("drain", { idset: "4", reason: "fan", ticket: "HW-2", overwrite: 1 }));
+  assert.equal(model.drains.get(4).ticket, "HW-2");
+  apply(model, event("drain", { idset: "4", reason: "disk", overwrite: 1 }));
+  assert.equal(model.drains.get(4).ticket, undefined);
 });
 
 test("a drain that changes nothing remains the drain of its first operator", () => {
