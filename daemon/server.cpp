@@ -149,8 +149,6 @@ class Server final : private service::Program, private service::Leadership {
   [[nodiscard]] bool is_deposed() const noexcept { return is_deposed_; }
   /// The configuration as of the last reload.
   [[nodiscard]] const config::Config& configuration() const noexcept { return config_; }
-  /// Whether a SIGHUP has come too late for a reload.
-  [[nodiscard]] bool wants_reload() const noexcept { return wants_reload_; }
 
  private:
   [[nodiscard]] bool watches_agents() const { return config_.monitor.mode == config::MonitorMode::agents; }
@@ -356,10 +354,7 @@ class Server final : private service::Program, private service::Leadership {
   }
 
   void take_signal(int number) {
-    if (number == SIGHUP && stopping_) {
-      wants_reload_ = true;
-      return;
-    }
+    if (number == SIGHUP && stopping_) return signals_.leave(number);
     if (number == SIGHUP) return reload();
     os::log_info("stopping on signal {}", number);
     if (is_deposed_) os::notify_stopping();
@@ -465,7 +460,8 @@ class Server final : private service::Program, private service::Leadership {
   }
 
   void end_store() {
-    store_.stop(&service_.engine().module().state());
+    const engine::Engine& engine = service_.engine();
+    store_.stop(engine.has_state() ? &engine.module().state() : nullptr, engine.applied());
     // Posted, so that it runs after the store's last commit or failure.
     asio::post(loop_, [this] { flush_.begin(); });
   }
@@ -537,7 +533,6 @@ class Server final : private service::Program, private service::Leadership {
   bool announced_ = false;
   bool stopping_ = false;
   bool is_deposed_ = false;
-  bool wants_reload_ = false;
   int exit_status_ = 0;
 };
 
@@ -546,10 +541,8 @@ class Server final : private service::Program, private service::Leadership {
 int run_member(const Options& options, config::Config config) {
   // The time at which the cluster last had a leader, as far as this process knows.
   std::optional<BootTime> led;
-  bool reloads = false;
   while (true) {
-    const std::unique_ptr<log::etcd::Member> member =
-        follow(options, config, led, std::exchange(reloads, false));
+    const std::unique_ptr<log::etcd::Member> member = follow(options, config, led);
     if (!member) return 0;
     Server::Leader leader{*member, led.has_value()};
     // After a longer time without a leader, the online states in the log say nothing about the present.
@@ -571,7 +564,6 @@ int run_member(const Options& options, config::Config config) {
       return status;
     }
     config = reloaded(server->configuration(), config);
-    reloads = server->wants_reload();
   }
 }
 

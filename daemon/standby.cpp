@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "daemon/log/etcd/file_digests.hpp"
 #include "daemon/log/etcd/identity.hpp"
 #include "daemon/log/etcd/intake.hpp"
+#include "daemon/log/etcd/leader_log.hpp"
 #include "daemon/log/etcd/loop_runtime.hpp"
 #include "daemon/log/etcd/record_json.hpp"
 #include "daemon/log/etcd/resignation.hpp"
@@ -173,6 +175,7 @@ struct Standby::State final : service::Program, service::Following {
                    });
                  },
                  [this](log::Sequence last) {
+                   stored_at = os::boot_clock();
                    service.on_committed(last);
                    intake.on_stored(last);
                  },
@@ -197,6 +200,8 @@ struct Standby::State final : service::Program, service::Following {
       intake.when_stored([this] {
         if (!stops) loop.stop();
       });
+      stored_at = os::boot_clock();
+      watch_store();
     };
     callbacks.ended = [this](const std::string& why) {
       if (stops) return flush.begin();
@@ -212,6 +217,16 @@ struct Standby::State final : service::Program, service::Following {
     };
     coordinator->start(std::move(callbacks));
     compare_files();
+  }
+
+  // Gives the lease up that was won if the disk hangs, so that another member leads.
+  void watch_store() {
+    static constexpr Seconds pause{1};
+    const Seconds hangs = os::boot_clock() - stored_at;
+    if (hangs < log::etcd::LogLimits().longest_hang)
+      return os::run_later(loop, pause, [this] { watch_store(); });
+    os::log_error("the store has not written an event for {:.0f} s: gives the lease up", hangs.count());
+    coordinator->resign();
   }
 
   // Compares the files repeatedly, as the leader may read its files again, too.
@@ -325,8 +340,11 @@ struct Standby::State final : service::Program, service::Following {
     os::run_later(loop, config.cluster.lease_ttl / 2, [this] { flush.begin(); });
   }
 
-  // Reads the configuration again, and checks it with the replica, which the thread of the store reads.
+  // Reads the configuration again, and checks it with the replica, which the thread of the store reads. If
+  // this role ends before that has answered, the next one reloads.
   void reload() {
+    ++reloads;
+    signals.leave(SIGHUP);
     try {
       listeners.check_reachable();
       config::Config next = load_configuration(options);
@@ -345,7 +363,12 @@ struct Standby::State final : service::Program, service::Following {
     }
   }
 
-  static void refuse(const Error& why) {
+  void end_reload() {
+    if (--reloads == 0) signals.leave(std::nullopt);
+  }
+
+  void refuse(const Error& why) {
+    end_reload();
     os::log_error("reload refused, the old configuration stays in force: {}", why.what());
   }
 
@@ -353,6 +376,7 @@ struct Standby::State final : service::Program, service::Following {
     const peers::Access rules = access(next);
     http::Site site = http_site(next.http);
     const bool revokes = revokes_keys(config.access, next.access);
+    end_reload();
     config = reloaded(next, config);
     files = read;
     member->tell_files(files);
@@ -401,6 +425,10 @@ struct Standby::State final : service::Program, service::Following {
   bool is_restored = false;
   /// The last event that the store has, or was given.
   log::Sequence appended = 0;
+  /// When the store last wrote events, or this daemon has won.
+  BootTime stored_at{};
+  /// Number of reloads that have begun and not ended.
+  std::size_t reloads = 0;
   /// Whether the configuration was checked with the replica.
   bool is_checked = false;
   bool stops = false;
@@ -411,9 +439,8 @@ Standby::Standby(const Options& options, config::Config config)
 
 Standby::~Standby() = default;
 
-std::unique_ptr<log::etcd::Member> Standby::run(bool reloads) {
+std::unique_ptr<log::etcd::Member> Standby::run() {
   state_->start();
-  if (reloads) state_->reload();
   state_->loop.run();
   if (state_->failure) {
     // The member may have won the election meanwhile.
@@ -440,14 +467,14 @@ std::optional<log::Sequence> Standby::restored() const noexcept {
 const config::Config& Standby::configuration() const noexcept { return state_->config; }
 
 std::unique_ptr<log::etcd::Member> follow(const Options& options, config::Config& config,
-                                          std::optional<BootTime>& led, bool reloads) {
+                                          std::optional<BootTime>& led) {
   while (true) {
     std::unique_ptr<log::etcd::Member> member;
     std::optional<log::Sequence> restored;
     bool follows_on = false;
     {
       Standby standby(options, config);
-      member = standby.run(std::exchange(reloads, false));
+      member = standby.run();
       follows_on = standby.follows_on();
       restored = standby.restored();
       config = standby.configuration();

@@ -25,10 +25,10 @@ class Standby {
   Standby& operator=(Standby&&) = delete;
 
   /// Follows until this daemon leads and has the whole log on disk, and returns the member. Returns null
-  /// after SIGTERM or SIGINT, or if follows_on(). With `reloads` reads the configuration again first. The
-  /// store is closed when this object is destroyed. Throws Error if the store does not fit the cluster, or
-  /// fails, and for a configuration with which this daemon could not lead.
-  [[nodiscard]] std::unique_ptr<log::etcd::Member> run(bool reloads);
+  /// after SIGTERM or SIGINT, or if follows_on(). The store is closed when this object is destroyed. Throws
+  /// Error if the store does not fit the cluster, or fails, and for a configuration with which this daemon
+  /// could not lead.
+  [[nodiscard]] std::unique_ptr<log::etcd::Member> run();
   /// Whether another Standby is to take the place of this one: after restored(), or as this daemon has lost
   /// its lease before it could lead.
   [[nodiscard]] bool follows_on() const noexcept;
@@ -45,9 +45,8 @@ class Standby {
 };
 
 /// Follows as Standby does, with a new Standby as long as the last one follows_on(). Updates `config`, and
-/// sets `led` to the time at which this daemon last knew a leader. With `reloads` reads the configuration
-/// again first.
+/// sets `led` to the time at which this daemon last knew a leader.
 [[nodiscard]] std::unique_ptr<log::etcd::Member> follow(const Options& options, config::Config& config,
-                                                        std::optional<BootTime>& led, bool reloads);
+                                                        std::optional<BootTime>& led);
 
 }  // namespace resourced::daemon

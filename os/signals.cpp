@@ -33,6 +33,10 @@ Signals::Signals(boost::asio::io_context& loop, std::function<void(int number)> 
   wait();
 }
 
+Signals::~Signals() {
+  if (left_) (void)::kill(::getpid(), *left_);
+}
+
 void Signals::wait() {
   descriptor_.async_wait(
       boost::asio::posix::stream_descriptor::wait_read, [this](const boost::system::error_code& error) {

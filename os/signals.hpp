@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -17,13 +18,19 @@ class Signals {
   /// Calls `work` from the loop for each signal, with its number. Signals of the same number that come
   /// together count as one. Throws Error.
   Signals(boost::asio::io_context& loop, std::function<void(int number)> work);
+  ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
+
+  /// Leaves a signal that was taken to the next object, as it came too late to be acted on; nothing leaves
+  /// none.
+  void leave(std::optional<int> number) { left_ = number; }
 
  private:
   void wait();
 
   std::function<void(int)> work_;
+  std::optional<int> left_;
   boost::asio::posix::stream_descriptor descriptor_;
 };
 

@@ -211,6 +211,7 @@ void Engine::take(const Acquire& input, const Occasion& now, Effects& effects) {
 
 void Engine::take(const Resume& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(module_.defined());
+  if (acquisition_.is_held("")) throw module::Acquisition::busy("");
   for (Event& event : module_.lose(input.up - module_.online(), now.wall))
     apply(std::move(event), now, effects);
   const auto [resources, kept] = acquisition_.acquire(

@@ -33,10 +33,15 @@ struct EventRow {
   [[nodiscard]] std::int64_t sum() const noexcept;
 };
 
-/// SQL that adds a document: its name, its text, and the last event that needs it.
+/// SQL that adds a document: its name, its text, and the last event that needs it. The text takes the place
+/// of a stored one, which may be damaged.
 inline constexpr const char* put_document =
     "INSERT INTO document(name, text, last) VALUES (?, ?, ?) "
-    "ON CONFLICT (name) DO UPDATE SET last = max(last, excluded.last)";
+    "ON CONFLICT (name) DO UPDATE SET text = excluded.text, last = max(last, excluded.last)";
+
+/// SQL that selects the last event of a store. A recovery may have given up all events that a trim has kept.
+inline constexpr const char* last_event_query =
+    "SELECT coalesce((SELECT max(sequence) FROM event), (SELECT sequence FROM trimmed), 0)";
 
 /// The columns of `event`, in the order in which EventText reads them.
 inline constexpr const char* event_columns =

@@ -104,18 +104,24 @@ PastReader::Search PastReader::begin_at(Sequence last) {
       if (!damage) damage = error;
     }
   }
-  if (log_.dropped() == 0) return search;
+  if (log_.dropped() == 0 && (log_.last() == 0 || log_.begins_complete())) return search;
   if (damage) throw Error(*damage);
   not_kept();
 }
 
 module::State PastReader::last_states() {
-  Search search = begin_at(log_.last());
+  Search search;
   try {
+    search = begin_at(log_.last());
     while (!search.is_done()) advance(search);
     return std::move(search.states);
   } catch (const Error& error) {
-    if (error.errnum() != EBADMSG) throw;
+    if (error.errnum() == ENODATA) {
+      throw Error(ENODATA, fmt::format("{}: no snapshot leads to its last event; restore a backup, or take "
+                                       "another member's copy",
+                                       database_.path()));
+    }
+    if (error.errnum() != EBADMSG || search.last == 0) throw;
   }
   // The error below names the last event before the damage: find it, one event at a time.
   try {

@@ -155,7 +155,7 @@ void Store::trim(WallTime before) {
   prepare_trim(bound);
 }
 
-void Store::stop(const module::State* last) {
+void Store::stop(const module::State* present, Sequence applied) {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -170,10 +170,10 @@ void Store::stop(const module::State* last) {
   }
   asked_.notify_one();
   reading_thread_.join();
-  if (last == nullptr || writer_->last() == 0 || past_->snapshot_until(writer_->last()) == writer_->last())
-    return;
+  if (present == nullptr || applied == 0 || applied != writer_->last()) return;
   try {
-    (void)writer_->write_past(SnapshotRow(writer_->last(), *last), nullptr);
+    if (past_->snapshot_until(applied) != applied)
+      (void)writer_->write_past(SnapshotRow(applied, *present), nullptr);
   } catch (const Error&) {
     // Without the snapshot, the next start reads the events instead.
   }

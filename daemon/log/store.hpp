@@ -103,8 +103,9 @@ class Store final : public EventLog {
   void copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer);
 
   /// Commits the queued records, and ends the threads. Waiting questions get no answer. Then writes a
-  /// snapshot of `last`, the state after the last record, for the next start, unless it is null.
-  void stop(const module::State* last = nullptr);
+  /// snapshot of `present`, the state after event `applied`, for the next start. That of an event which the
+  /// store does not have is left out, and so is none.
+  void stop(const module::State* present = nullptr, Sequence applied = 0);
 
   [[nodiscard]] Counters counters() const override;
 

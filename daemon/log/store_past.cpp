@@ -25,11 +25,10 @@ struct LookBack {
   bool is_again = false;
 };
 
-// Whether a question begins again: its base was dropped during the search, and another base may answer it.
-bool begins_again(LookBack& look, const Error& error) {
-  if (error.errnum() != ENODATA || !look.search || look.is_again) return false;
-  look.is_again = true;
-  look.search.reset();
+// Whether a search begins again: its base was dropped meanwhile, and another base may lead to the answer.
+bool begins_again(std::optional<PastReader::Search>& search, bool& is_again, const Error& error) {
+  if (error.errnum() != ENODATA || !search || std::exchange(is_again, true)) return false;
+  search.reset();
   return true;
 }
 
@@ -65,7 +64,7 @@ void Store::read_past(PastQuestion question, Render render, std::function<void(P
       past->text = look->render(states, look->search->at);
       past->sequence = look->search->at;
     } catch (const Error& error) {
-      if (begins_again(*look, error)) return false;
+      if (begins_again(look->search, look->is_again, error)) return false;
       past->failure = error;
     }
     look->search.reset();
@@ -122,7 +121,7 @@ void Store::read_present(std::function<void(const Present&)> answer) {
 
 void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer) {
   const auto states = std::make_shared<std::optional<PastReader::Search>>();
-  const auto step = [this, most_bytes, states, answer = std::move(answer)] {
+  const auto step = [this, most_bytes, states, answer = std::move(answer), is_again = false]() mutable {
     auto result = std::make_shared<std::variant<CopiedStore, Error>>();
     try {
       if (!*states) *states = past_->begin_at(reader_->last());
@@ -131,6 +130,7 @@ void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedS
       *result = copy_store(*reading_connection_, (*states)->at, (*states)->states,
                            copy_path(writer_->database().path()), most_bytes);
     } catch (const Error& error) {
+      if (begins_again(*states, is_again, error)) return false;
       // A copy needs the states, so the next record brings a snapshot if they cannot be found.
       const bool is_of_states = error.errnum() == ENODATA || error.errnum() == EBADMSG;
       wants_snapshot_ = wants_snapshot_ || is_of_states;
@@ -336,6 +336,8 @@ bool Store::retreat(TrimBase& base) {
       base.search.emplace(sources(), snapshot);
       return true;
     }
+    // The trim drops all earlier snapshots, so this one must be whole.
+    if (past_->begin_at(snapshot).at != snapshot) return false;
   } catch (const Error&) {
     // Nothing can be dropped without a state that leads to the present.
     return false;

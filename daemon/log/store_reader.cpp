@@ -31,7 +31,7 @@ StoreReader::StoreReader(Database& database, const HostIds& hosts)
       mark_(database, fmt::format("SELECT {} FROM event WHERE sequence = ?", event_columns).c_str()),
       block_(database, "SELECT hosts, sum FROM event_block WHERE block = ?"),
       document_(database, "SELECT text FROM document WHERE name = ?"),
-      newest_(database, "SELECT coalesce(max(sequence), 0) FROM event"),
+      newest_(database, last_event_query),
       trimmed_(database, "SELECT sequence, timestamp, sum FROM trimmed") {}
 
 void StoreReader::fail(Sequence sequence, std::string_view what) const {

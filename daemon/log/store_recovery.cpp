@@ -102,16 +102,28 @@ void copy(const std::string& from, const std::string& to) {
 Recovered recover_store(const std::string& directory, Sequence last) {
   const std::string path = (fs::path(directory) / store_file).string();
   check_store_files(path);
-  if (!fs::exists(path)) throw Error(ENOENT, fmt::format("{}: there is no store", path));
-  const StateLock lock(path);
   Recovered recovered;
   recovered.kept = path + ".damaged";
-  for (const char* suffix : {"", "-wal"}) {
-    if (fs::exists(recovered.kept + suffix))
-      throw Error(EEXIST, fmt::format("{}{}: is there from an earlier recovery; move it away first",
-                                      recovered.kept, suffix));
-  }
   const std::string incoming = incoming_path(path);
+  // A recovery that was killed between its renames has left its copy, which the next start would remove.
+  const auto check_moved = [&](const char* suffix) {
+    if (!fs::exists(incoming) || fs::exists(path + suffix) || !fs::exists(recovered.kept + suffix)) return;
+    throw Error(EEXIST,
+                fmt::format("{0}{2}: a recovery that did not end has moved {1}{2} here; rename it back",
+                            recovered.kept, path, suffix));
+  };
+  check_moved("");
+  if (!fs::exists(path)) throw Error(ENOENT, fmt::format("{}: there is no store", path));
+  const StateLock lock(path);
+  if (fs::exists(recovered.kept)) {
+    throw Error(EEXIST,
+                fmt::format("{0}: is there from an earlier recovery; move it away first, and {0}-wal with it",
+                            recovered.kept));
+  }
+  check_moved("-wal");
+  if (fs::exists(recovered.kept + "-wal"))
+    throw Error(EEXIST,
+                fmt::format("{}-wal: is there from an earlier recovery; move it away first", recovered.kept));
   try {
     for (const char* suffix : {"", "-wal"}) {
       fs::remove(incoming + suffix);

@@ -24,8 +24,6 @@ constexpr std::size_t pages_between_late_checkpoints = 100;
 // From this many pages on, 64 MiB, some program that is not this daemon keeps the log from beginning anew.
 constexpr std::size_t large_log_pages = 4 * most_log_pages;
 
-constexpr const char* last_event_query = "SELECT coalesce(max(sequence), 0) FROM event";
-
 Sequence last_event(Database& database) {
   Statement last(database, last_event_query);
   last.step();

@@ -91,13 +91,14 @@ bool UsageWalk::pass_damage() {
        next = sources_.past.snapshot_from(next + 1)) {
     try {
       PastReader::Search found = sources_.past.begin_at(next);
+      // That snapshot is damaged as well, and an earlier one was found in its place.
+      if (found.at != next) continue;
       meter_.skip_to(sources_.log.time_of(next));
       meter_.adopt(std::move(found.states));
       at_ = next;
       has_states_ = true;
       return true;
     } catch (const Error&) {
-      // That snapshot is damaged as well: try the next one.
       continue;
     }
   }

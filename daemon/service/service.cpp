@@ -221,9 +221,15 @@ void Service::settle() {
   look_for_stall();
 }
 
-// No event reports the start of a stall: check after each step, and again while answers wait.
+// No event reports the start of a stall: check after each step, and again while answers wait. A commit
+// reports the end, unless none is to come: the answers that waited may have left with their clients.
 void Service::look_for_stall() {
-  if (!cluster_.leads() || stalled_.is_on() || outbox_.empty()) return;
+  if (!cluster_.leads()) return;
+  if (stalled_.is_on()) {
+    if (outbox_.empty() && !cluster_.stalled()) stalled_.end();
+    return;
+  }
+  if (outbox_.empty()) return;
   if (cluster_.stalled()) return stalled_.begin();
   constexpr Seconds pause{0.2};
   if (std::exchange(looks_for_stall_, true)) return;

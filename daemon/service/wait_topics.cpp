@@ -56,12 +56,13 @@ void WaitTopics::wait(const Call& call) {
 }
 
 void WaitTopics::add(proto::RequestKey key, const module::Wait& wait, const std::string& who) {
-  std::size_t& count = counts_[who];
+  const auto known = counts_.find(who);
+  const std::size_t count = known == counts_.end() ? 0 : known->second;
   if (waits_.size() >= most || count >= most_of_one) {
     throw Error(EBUSY, fmt::format("{} requests of {} and {} of all clients wait for targets already", count,
                                    who, waits_.size()));
   }
-  ++count;
+  ++counts_[who];
   Waiter waiter{wait, who, inventories_, depends_on_jobs(wait)};
   if (waiter.depends_on_jobs) {
     ++asking_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
@@ -48,6 +49,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     bool has_renewed = false;
     /// Whether the endpoint that has refused the request was found to be of the etcd that this client uses.
     bool is_checked = false;
+    /// The number of a watch; 0 for other requests.
+    std::uint64_t watch = 0;
   };
   using CallPtr = std::shared_ptr<Call>;
 
@@ -68,7 +71,13 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     }
   }
 
+  // Whether a later watch has ended this one.
+  [[nodiscard]] bool is_superseded(const CallPtr& call) const {
+    return call->watch != 0 && call->watch != watches;
+  }
+
   void proceed(const CallPtr& call) {
+    if (is_superseded(call)) return;
     if (urls.size() > 1 && !is_surveyed) return survey(call);
     if (!user.empty() && token.empty()) return log_in(call);
     call->token = token;
@@ -170,6 +179,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     call->is_checked = true;
     post(encode_status(), {}, timeout, endpoint,
          [this, call, refusal](std::size_t from, const HttpAnswer& answer) {
+           if (is_superseded(call)) return;
            const bool is_other = answer.status == ok && is_of_another(from, answer.body);
            is_other ? pass_over(call, from) : take(call, from, refusal);
          });
@@ -268,6 +278,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
 
   // Ends an attempt that got no answer. A request that was not sent goes to the next endpoint.
   void lose(const CallPtr& call, std::size_t endpoint, const std::string& why, bool was_sent) {
+    if (is_superseded(call)) return;
     trouble = fmt::format("{}: {}", names[endpoint], why);
     if (current == endpoint) {
       do current = (current + 1) % urls.size();
@@ -337,6 +348,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   std::string token;
   /// Requests that wait for the token of the login under way.
   std::vector<CallPtr> await_token;
+  /// Number of watches so far.
+  std::uint64_t watches = 0;
   std::string trouble;
   Aside aside;
   HttpClient http;
@@ -352,6 +365,7 @@ void EtcdClient::send(Request request, Handler handler) {
   call->encoded = encode_request(request, state_->prefix);
   call->request = std::move(request);
   call->handler = std::move(handler);
+  if (std::holds_alternative<Watch>(call->request)) call->watch = ++state_->watches;
   state_->proceed(call);
 }
 

@@ -134,7 +134,8 @@ class HttpClient::Transfer {
   Handler done;
   /// Called with the lines of a watch; empty for an answer that is taken as a whole.
   TakeLines lines;
-  /// Bounds the time until the first line of a watch.
+  /// Bounds the time until the answer, or the first line of a watch. It is not left to libcurl, whose bound
+  /// of a watch would be that of all its lines.
   asio::steady_timer timer;
   /// The body of the answer; of a watch, the bytes that were not taken as lines yet.
   std::string received;
@@ -208,23 +209,16 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   }
 
   void post(HttpRequest request, std::chrono::milliseconds timeout, Handler handler) {
-    auto transfer = std::make_unique<Transfer>(loop_, std::move(request), std::move(handler));
-    set(transfer->easy(), CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
-    start(std::move(transfer));
+    start(std::make_shared<Transfer>(loop_, std::move(request), std::move(handler)), timeout);
   }
 
   void watch(HttpRequest request, std::chrono::milliseconds timeout, TakeLines lines, Handler ended) {
     end_watch();
-    auto transfer = std::make_unique<Transfer>(loop_, std::move(request), std::move(ended));
+    const auto transfer = std::make_shared<Transfer>(loop_, std::move(request), std::move(ended));
     transfer->lines = std::move(lines);
     set(transfer->easy(), CURLOPT_BUFFERSIZE, static_cast<long>(bytes_at_once));
     watch_ = transfer.get();
-    transfer->timer.expires_after(timeout);
-    transfer->timer.async_wait([weak = weak_from_this(), watch = watch_](const error_code& error) {
-      const auto self = weak.lock();
-      if (!error && self && self->watch_ == watch) self->finish(watch->easy(), CURLE_OPERATION_TIMEDOUT);
-    });
-    start(std::move(transfer));
+    start(transfer, timeout);
   }
 
   void end_watch() {
@@ -232,14 +226,24 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   }
 
  private:
-  void start(std::unique_ptr<Transfer> transfer) {
+  void start(const std::shared_ptr<Transfer>& transfer, std::chrono::milliseconds timeout) {
     CURL* const easy = transfer->easy();
     set_tls(easy, files_);
-    transfers_.emplace(easy, std::move(transfer));
+    transfers_.emplace(easy, transfer);
     (void)curl_multi_add_handle(multi_.get(), easy);
+    transfer->timer.expires_after(timeout);
+    transfer->timer.async_wait(
+        [weak = weak_from_this(), weak_transfer = std::weak_ptr(transfer)](const error_code& error) {
+          const auto self = weak.lock();
+          const auto late = weak_transfer.lock();
+          if (error || !self || !late || !self->transfers_.contains(late->easy())) return;
+          // The timer may have expired just before it was cancelled.
+          if (late->timer.expiry() > asio::steady_timer::clock_type::now()) return;
+          self->finish(late->easy(), CURLE_OPERATION_TIMEDOUT);
+        });
   }
 
-  std::unique_ptr<Transfer> take(CURL* easy) {
+  std::shared_ptr<Transfer> take(CURL* easy) {
     auto transfer = std::move(transfers_.extract(easy).mapped());
     (void)curl_multi_remove_handle(multi_.get(), easy);
     if (transfer.get() == watch_) watch_ = nullptr;
@@ -286,7 +290,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   void take_lines() {
     const std::size_t size = watch_->received.rfind('\n') + 1;
     if (size == 0) return;
-    watch_->timer.cancel();
+    watch_->timer.expires_at(asio::steady_timer::time_point::max());
     const std::string lines = watch_->received.substr(0, size);
     watch_->received.erase(0, size);
     // Copied, as the call may end the watch.
@@ -350,7 +354,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   asio::steady_timer timer_;
   std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
   std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi_;
-  std::map<CURL*, std::unique_ptr<Transfer>> transfers_;
+  std::map<CURL*, std::shared_ptr<Transfer>> transfers_;
   /// The transfer of the watch; null if there is none.
   Transfer* watch_ = nullptr;
 };

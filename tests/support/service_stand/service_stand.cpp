@@ -91,7 +91,12 @@ void Stand::post(std::function<void()> work) {
 
 void Stand::restart(std::string_view hosts) {
   if (!hosts.empty()) hosts_ = hosts;
-  store->stop(service && following == nullptr ? &service->engine().module().state() : nullptr);
+  const engine::Engine* engine = service && following == nullptr ? &service->engine() : nullptr;
+  if (engine != nullptr && engine->has_state()) {
+    store->stop(&engine->module().state(), engine->applied());
+  } else {
+    store->stop();
+  }
   service.reset();
   store.reset();
   queue_.clear();

@@ -84,6 +84,21 @@ TEST_CASE_FIXTURE(Held, "a standby that has won keeps its lease while it writes 
   CHECK(won(etcd, "b") == revision);
 }
 
+TEST_CASE_FIXTURE(Held, "a standby that has won gives the lease up if its disk does not write the log" *
+                            only_thorough()) {
+  const auto revision = until_won(etcd, "b");
+  // Nobody else leads, so the lease is gone once the key has another revision, or none.
+  for (const Deadline deadline(std::chrono::seconds(60)); !deadline.passed() && won(etcd, "b") == revision;)
+    continue;
+  REQUIRE(won(etcd, "b") != revision);
+  CHECK(second.log().find("s: gives the lease up") != std::string::npos);
+  // It follows again once the disk writes, and leads.
+  let_go();
+  second.until_leading();
+  client::Connection again(second.uri());
+  CHECK(reasons(again) == std::vector<std::string>{"before"});
+}
+
 TEST_SUITE_END();
 
 }  // namespace resourced::e2e

@@ -306,6 +306,20 @@ TEST_CASE("rediscover asks the agents anew, and hosts keep their ranks") {
   CHECK(scheduler.resources()["execution"]["nodelist"] == json::parse(R"(["n[2,10,1]"])"));
 }
 
+TEST_CASE("a daemon that ends while it discovers its inventory keeps what it has recorded") {
+  Watched cluster(discovery("size = 2"));
+  const Agents agents = cluster.agents({"n1", "n2"});
+  WatchingScheduler(cluster.daemon.uri()).until_up({0, 1});
+  cluster.drain("1");
+  cluster.daemon.terminate();
+  cluster.daemon.configure(discovery("size = 3\nrediscover = true"));
+  cluster.daemon.start();
+  cluster.daemon.terminate();
+  cluster.daemon.configure(discovery("size = 2"));
+  cluster.daemon.start();
+  CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{1});
+}
+
 TEST_CASE("changes of run time outlive every discovery, and are no part of what is discovered") {
   const std::string anew = discovery("size = 2\nrediscover = true");
   const std::string again = discovery("size = 2");

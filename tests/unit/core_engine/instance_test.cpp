@@ -251,6 +251,18 @@ TEST_CASE("a rank that has lost its broker meanwhile leaves an R that was not co
   }
 }
 
+TEST_CASE("a scheduler does not go on where another one has the resources, and nothing is lost for it") {
+  Stand stand;
+  (void)stand.step(begin("a,b,c,d", "0,3"));
+  (void)stand.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
+  (void)stand.step(Acquire{4, std::nullopt});
+  const auto before = stand.engine.applied();
+  CHECK_THROWS_WITH_AS((void)stand.step(Resume{5, IdSet::parse("0-3"), IdSet::parse("0-1"), WallTime{}}),
+                       "resources are acquired by another scheduler already", Error);
+  CHECK(stand.engine.applied() == before);
+  CHECK(stand.engine.module().inventory().ranks() == IdSet::parse("0-3"));
+}
+
 TEST_CASE("a muted scheduler that goes on is told nothing, and has its resources") {
   Stand stand;
   (void)stand.step(begin("a,b", "0"));

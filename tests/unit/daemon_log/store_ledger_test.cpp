@@ -236,5 +236,42 @@ TEST_CASE("an exported log has the allocations for another store") {
   CHECK(reader.page({}, 1, 6, 100).events.size() == 2);
 }
 
+TEST_CASE("an R that nests as deep as an R may is found again") {
+  const resourced::test::TempDir dir;
+  std::string deep;
+  for (std::size_t i = 2; i < rset::ResourceSet::max_depth; ++i) deep += '[';
+  deep += std::string(deep.size(), ']');
+  const std::string text =
+      fmt::format(R"({{"version":1,"execution":{{"R_lite":[{{"rank":"0","children":{{)"
+                  R"("core":"0"}}}}],"nodelist":["a"],"starttime":0.0,"expiration":0.0}},)"
+                  R"("attributes":{{"x":{}}}}})",
+                  deep);
+  module::Allocation allocation = *allocation_of("j1", 0, "a");
+  allocation.resources = rset::ResourceSet::parse(text);
+  allocation.text = std::make_shared<const std::string>(text);
+  const module::AllocEvent alloc{{std::make_shared<const module::Allocation>(allocation)}};
+  {
+    StoreWriter writer(store_path(dir.path()));
+    writer.commit({record_of(1, definition_of("a")), record_of(2, alloc)});
+    const module::State state = state_of(writer);
+    REQUIRE(state.ledger.find("j1") != nullptr);
+    CHECK(*state.ledger.find("j1")->text == text);
+    REQUIRE(writer.write_past(SnapshotRow(2, state), nullptr));
+  }
+  StoreWriter writer(store_path(dir.path()));
+  CHECK(*state_of(writer).ledger.find("j1")->text == text);
+}
+
+TEST_CASE("a snapshot brings the documents that it needs, whatever has become of those in the store") {
+  const resourced::test::TempDir dir;
+  StoreWriter writer(store_path(dir.path()));
+  writer.commit({record_of(1, definition_of("a")), drain_record(2, 0, "a", "x")});
+  const module::State state = state_of(writer);
+  writer.database().execute("UPDATE document SET text = replace(text, 'core', 'cure')");
+  CHECK_THROWS_AS((void)state_of(writer), Error);
+  REQUIRE(writer.write_past(SnapshotRow(2, state), nullptr));
+  CHECK(state_of(writer).targets.drains.ranks() == IdSet{0});
+}
+
 }  // namespace
 }  // namespace resourced::daemon::log

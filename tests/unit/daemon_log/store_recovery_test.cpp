@@ -13,6 +13,7 @@
 #include "daemon/log/store.hpp"
 #include "daemon/log/store_reader.hpp"
 #include "daemon/log/store_writer.hpp"
+#include "daemon/log/usage_walk.hpp"
 #include "store_samples.hpp"
 #include "temp_dir.hpp"
 
@@ -141,6 +142,97 @@ TEST_CASE("damage before the last snapshot does not refuse the start") {
   (void)recover_store(dir.path(), 602);
   Store store(dir.path());
   CHECK(store.load().ledger.find("j2") != nullptr);
+}
+
+TEST_CASE(
+    "a recovery goes back to the event up to which the log was trimmed, and the log goes on from there") {
+  const resourced::test::TempDir dir;
+  constexpr Sequence dropped = 500;
+  write_store(dir.path());
+  {
+    StoreWriter writer(store_path(dir.path()));
+    module::State state;
+    state.defined = true;
+    REQUIRE(writer.write_past(SnapshotRow(dropped, state), nullptr));
+    REQUIRE(writer.trim(wall_time(1e9), 10000, dropped) == dropped);
+    writer.database().execute("UPDATE event SET text = 'damaged' WHERE sequence = 501");
+  }
+  CHECK(refusal(dir.path()).find("give up what came after event 500 with --recover-to 500") !=
+        std::string::npos);
+  CHECK(recover_store(dir.path(), dropped).lost.size() == 103);
+  {
+    Store store(dir.path());
+    CHECK(store.last_sequence() == dropped);
+    CHECK(store.last_timestamp() == wall_time(100 + dropped));
+    CHECK_FALSE(store.damage());
+    CHECK_FALSE(store.last_event());
+    CHECK(store.load().defined);
+  }
+  StoreWriter writer(store_path(dir.path()));
+  writer.commit({drain_record(dropped + 1, 3, "n3", "why")});
+  CHECK(state_of(writer).targets.drains.ranks() == text::IdSet{3});
+}
+
+TEST_CASE("a recovery that was killed in the middle is told how to begin again") {
+  const resourced::test::TempDir dir;
+  write_store(dir.path());
+  const std::string path = store_path(dir.path());
+  const auto refuses = [&](const std::string& why) {
+    CHECK_THROWS_WITH_AS((void)recover_store(dir.path(), damaged - 1), doctest::Contains(why.c_str()), Error);
+  };
+  dir.write("resourced.sqlite.damaged-wal", "moved");
+  refuses("resourced.sqlite.damaged-wal: is there from an earlier recovery; move it away first");
+  dir.write("resourced.sqlite.new", "the copy");
+  refuses(fmt::format("{0}.damaged-wal: a recovery that did not end has moved {0}-wal here; rename it back",
+                      path));
+  std::filesystem::rename(path, path + ".damaged");
+  refuses(fmt::format("{0}.damaged: a recovery that did not end has moved {0} here; rename it back", path));
+  std::filesystem::rename(path + ".damaged", path);
+  std::filesystem::remove(path + ".damaged-wal");
+  CHECK(recover_store(dir.path(), damaged - 1).lost.size() == 4);
+}
+
+TEST_CASE("a store whose only snapshot is damaged is refused by the name of that, if its log was imported") {
+  const resourced::test::TempDir dir;
+  {
+    StoreWriter writer(store_path(dir.path()));
+    Record imported = drain_record(1, 0, "n0", "why");
+    imported.rest.reset();
+    writer.commit({imported, drain_record(2, 1, "n1", "why")});
+    CHECK_THROWS_WITH_AS((void)state_of(writer),
+                         doctest::Contains("resourced.sqlite: no snapshot leads to its last event; restore"),
+                         Error);
+    module::State state;
+    state.defined = true;
+    REQUIRE(writer.write_past(SnapshotRow(2, state), nullptr));
+    CHECK(state_of(writer).defined);
+    writer.database().execute("UPDATE snapshot SET text = 'damaged'");
+  }
+  CHECK(refusal(dir.path()).find("resourced.sqlite: the snapshot of event 2 is damaged") !=
+        std::string::npos);
+}
+
+TEST_CASE("a sum of times goes on after damage with a snapshot that is whole, and not with an older state") {
+  const resourced::test::TempDir dir;
+  write_store(dir.path());
+  StoreWriter writer(store_path(dir.path()));
+  const auto snapshot = [&](Sequence sequence, text::IdSet::Id rank) {
+    module::State state;
+    state.defined = true;
+    (void)state.targets.drains.drain(text::IdSet{rank}, {{"why"}, wall_time(100), {}},
+                                     module::Overwrite::reason_and_timestamp);
+    REQUIRE(writer.write_past(SnapshotRow(sequence, state), nullptr));
+  };
+  snapshot(601, 5);
+  snapshot(602, 7);
+  writer.database().execute("UPDATE snapshot SET text = 'damaged' WHERE sequence = 601");
+  StoreReader log(writer.database(), writer.hosts());
+  PastReader past(writer.database(), log);
+  UsageReader usage(writer.database());
+  UsageWalk walk({log, past, usage}, 1, wall_time(0), 602, {});
+  while (!walk.advance()) {
+  }
+  CHECK(walk.meter().states().targets.drains.ranks() == text::IdSet{7});
 }
 
 }  // namespace

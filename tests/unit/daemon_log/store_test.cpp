@@ -90,6 +90,30 @@ TEST_CASE("records wait for no question") {
   CHECK(store.counters().events == 1);
 }
 
+TEST_CASE("the end of a store keeps the present state only of an event that it has") {
+  const resourced::test::TempDir dir;
+  module::State other;
+  other.defined = true;
+  const auto end_with = [&](const module::State* present, Sequence applied) {
+    Store store(dir.path());
+    store.start({[](const std::function<void()>& work) { work(); }, [](Sequence /*last*/) {},
+                 [](const Error& error) { FAIL(error.what()); }});
+    if (store.last_sequence() == 0) {
+      store.append(record_of(1, definition_of("a,b")));
+      store.append(drain_record(2, 1, "b", "y"));
+    }
+    store.stop(present, applied);
+  };
+  const auto drained = [&] { return Store(dir.path()).load().targets.drains.ranks(); };
+  end_with(nullptr, 0);
+  CHECK(drained() == text::IdSet{1});
+  // The state of an event that was decided and not committed.
+  end_with(&other, 3);
+  CHECK(drained() == text::IdSet{1});
+  end_with(&other, 2);
+  CHECK(drained().empty());
+}
+
 TEST_CASE("whatever ends a thread of the store is a failure of the store") {
   const resourced::test::TempDir dir;
   Store store(dir.path());

@@ -260,6 +260,18 @@ TEST_CASE_FIXTURE(StalledStand, "once the log goes on, everything is as before")
   CHECK(held->reads == 1);
 }
 
+TEST_CASE_FIXTURE(StalledStand, "a stall that ends without a commit ends for readers, too") {
+  stall();
+  CHECK(read("resource.status")["sequence"] == before);
+  // The log has the event, and its store is late.
+  held->release();
+  CHECK(answer_to(operator_).errnum() == 0);
+  CHECK(read("resource.status").contains("sequence"));
+  why_stalled.reset();
+  (void)read("resource.ping", {{"seq", 1}});
+  CHECK_FALSE(read("resource.status").contains("sequence"));
+}
+
 TEST_CASE_FIXTURE(StalledStand, "a client that goes away while its read is answered is forgotten") {
   stall();
   const auto gone = connect();

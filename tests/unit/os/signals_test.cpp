@@ -53,6 +53,26 @@ TEST_SUITE("signals") {
     CHECK(taken == std::vector<int>{SIGTERM});
   }
 
+  TEST_CASE_FIXTURE(KeptMask, "a signal that one object has left is taken by the next one, once") {
+    std::optional<boost::asio::io_context> loop(std::in_place);
+    std::vector<int> taken;
+    const auto take = [&](int number) { taken.push_back(number); };
+    std::optional<Signals> signals(std::in_place, *loop, take);
+    signals->leave(SIGHUP);
+    signals->leave(std::nullopt);
+    signals->leave(SIGHUP);
+    signals.reset();
+    loop.emplace();
+    signals.emplace(*loop, take);
+    while (taken.empty()) loop->run_one();
+    signals.reset();
+    loop.emplace();
+    signals.emplace(*loop, take);
+    REQUIRE(std::raise(SIGTERM) == 0);
+    while (taken.size() < 2) loop->run_one();
+    CHECK(taken == std::vector<int>{SIGHUP, SIGTERM});
+  }
+
   TEST_CASE_FIXTURE(
       KeptMask,
       "a signal that was ignored is taken, as shells ignore SIGINT for programs in the background") {
