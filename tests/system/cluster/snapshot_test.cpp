@@ -57,9 +57,13 @@ void live(client::Connection& connection) {
   change(connection, 300);
 }
 
+/// Whether no file of a copy stays. A leader may just be making one.
 bool leaves_nothing(const Node& node) {
+  const Deadline deadline(patience);
   for (const char* name : {"resourced.sqlite.new", "resourced.sqlite.copy"}) {
-    if (fs::exists(node.dir() / "state" / name)) return false;
+    while (fs::exists(node.dir() / "state" / name)) {
+      if (deadline.passed()) return false;
+    }
   }
   return true;
 }

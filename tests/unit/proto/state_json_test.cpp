@@ -200,7 +200,9 @@ std::vector<std::pair<State, module::EventBody>> full_events() {
 }
 
 TEST_CASE("a complete event changes a State as the event did, and every key of it is needed") {
-  for (const auto& [before, body] : full_events()) {
+  for (const auto& change : full_events()) {
+    const State& before = change.first;
+    const module::EventBody& body = change.second;
     const module::Event event{wall_time(9), body};
     const auto* definition = std::get_if<module::DefineEvent>(&body);
     const DocumentText resources = definition == nullptr
