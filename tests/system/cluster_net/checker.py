@@ -51,6 +51,8 @@ class Checker:
         self.places = {}
         #: Changes without an answer, which may still be made.
         self.unknown = {}
+        #: Changes that were answered with success. A scheduler may send one again that its list did not show yet.
+        self.answered = set()
         self.member_of = {}
         self.last_epoch = 0
         self.last_status = defaultdict(int)
@@ -186,6 +188,8 @@ class Checker:
         for change in self.changes:
             key = (change["name"], change["id"])
             place = self.places.get(key)
+            if change["outcome"] == "ok":
+                self.answered.add(key)
             match change["outcome"]:
                 case "ok" if place is None:
                     self.report(f"answered, and not in the log: {change}")
@@ -199,10 +203,19 @@ class Checker:
     # Order
 
     def _placed(self):
-        """The changes since the last check that are in the log, with the numbers of their events."""
-        found = ((self.places.get((change["name"], change["id"])), change) for change in self.changes
-                 if change["outcome"] != "error")
-        return [(place, change) for place, change in found if place is not None]
+        """The changes since the last check that are in the log, with the numbers of their events. Of a change that was
+        sent several times, the event is that of the answer with success; without one it may be that of any of them."""
+        sent = [(change["name"], change["id"]) for change in self.changes if change["outcome"] == "unknown"]
+        placed = []
+        for change in self.changes:
+            key = (change["name"], change["id"])
+            place = self.places.get(key)
+            if place is None or change["outcome"] == "error":
+                continue
+            was_sent_before = key in self.answered or key in self.unknown or place <= self.head
+            if change["outcome"] == "ok" or not (was_sent_before or sent.count(key) > 1):
+                placed.append((place, change))
+        return placed
 
     def _check_order(self):
         last = {}
