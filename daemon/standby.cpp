@@ -376,7 +376,6 @@ struct Standby::State final : service::Program, service::Following {
     const peers::Access rules = access(next);
     http::Site site = http_site(next.http);
     const bool revokes = revokes_keys(config.access, next.access);
-    end_reload();
     config = reloaded(next, config);
     files = read;
     member->tell_files(files);
@@ -388,6 +387,7 @@ struct Standby::State final : service::Program, service::Following {
     if (revokes) listeners.drop_silent();
     if (!options.log_level) set_log_level(config.log.level);
     os::log_info("configuration reloaded: its inventory is served once this daemon leads");
+    end_reload();
     tell(os::boot_clock());
   }
 

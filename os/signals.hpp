@@ -22,8 +22,8 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// Leaves a signal that was taken to the next object, as it came too late to be acted on; nothing leaves
-  /// none.
+  /// Keeps a signal that this object has taken and its owner cannot act on any more: the next object takes it
+  /// again. No number takes back an earlier call.
   void leave(std::optional<int> number) { left_ = number; }
 
  private:

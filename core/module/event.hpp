@@ -23,7 +23,7 @@ namespace resourced::module {
 /// Maximum size of a ticket, in bytes.
 inline constexpr std::size_t most_ticket_bytes = 256;
 
-/// What the actor that drains a target says about the drain.
+/// The terms of a drain, as the actor that drains the target gives them.
 struct DrainTerms {
   std::optional<std::string> reason = std::nullopt;
   /// When the drain ends by itself.

@@ -103,8 +103,8 @@ class Store final : public EventLog {
   void copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer);
 
   /// Commits the queued records, and ends the threads. Waiting questions get no answer. Then writes a
-  /// snapshot of `present`, the state after event `applied`, for the next start. That of an event which the
-  /// store does not have is left out, and so is none.
+  /// snapshot of `present`, the state after event `applied`, for the next start, if `present` is not null and
+  /// the store ends with that event.
   void stop(const module::State* present = nullptr, Sequence applied = 0);
 
   [[nodiscard]] Counters counters() const override;

@@ -262,7 +262,7 @@ TEST_CASE("an R that nests as deep as an R may is found again") {
   CHECK(*state_of(writer).ledger.find("j1")->text == text);
 }
 
-TEST_CASE("a snapshot brings the documents that it needs, whatever has become of those in the store") {
+TEST_CASE("a snapshot writes its documents again, also where the store has damaged ones") {
   const resourced::test::TempDir dir;
   StoreWriter writer(store_path(dir.path()));
   writer.commit({record_of(1, definition_of("a")), drain_record(2, 0, "a", "x")});
