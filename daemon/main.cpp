@@ -5,9 +5,9 @@
 #include <string>
 
 #include "config/faults.hpp"
+#include "daemon/commands.hpp"
 #include "daemon/instance/instance.hpp"
 #include "daemon/membership.hpp"
-#include "daemon/server.hpp"
 #include "os/log.hpp"
 
 int main(int argc, char** argv) {

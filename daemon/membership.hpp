@@ -5,7 +5,7 @@
 
 #include "config/config.hpp"
 #include "core/cluster/member.hpp"
-#include "daemon/server.hpp"
+#include "daemon/commands.hpp"
 
 namespace resourced::daemon {
 

@@ -7,8 +7,8 @@
 #include "cli/usage/complete.hpp"
 #include "cli/usage/describe.hpp"
 #include "cli/usage/parser.hpp"
+#include "daemon/commands.hpp"
 #include "daemon/manual.hpp"
-#include "daemon/server.hpp"
 
 namespace resourced::daemon {
 

@@ -12,9 +12,9 @@
 #include "core/module/partition.hpp"
 #include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
+#include "daemon/commands.hpp"
 #include "daemon/http/site.hpp"
 #include "daemon/peers/access.hpp"
-#include "daemon/server.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::daemon {

@@ -97,8 +97,7 @@ class Module {
   [[nodiscard]] PropertyChanges property_changes() const { return state_.property_changes(); }
   [[nodiscard]] TargetNames names(const text::IdSet& ranks) const { return state_.names(ranks); }
 
-  /// The targets that may be given to schedulers, up or not.
-  [[nodiscard]] text::IdSet acquirable() const { return inventory().ranks() - excluded(); }
+  [[nodiscard]] text::IdSet acquirable() const { return state_.acquirable(); }
   /// Returns those of these targets that are drained for silence, or for their health by the agent of their
   /// host.
   [[nodiscard]] text::IdSet drained_by_daemon(const text::IdSet& targets) const;

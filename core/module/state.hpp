@@ -157,6 +157,8 @@ struct State {
   [[nodiscard]] AbsentStates by_name() const;
   /// Returns the names of the targets that left for good, of absent ones too, without those that will return.
   [[nodiscard]] std::vector<TargetName> shrunk_names() const;
+  /// The targets that may be given to schedulers, up or not.
+  [[nodiscard]] text::IdSet acquirable() const { return inventory.ranks() - exclude; }
   /// The targets of the inventory that have an allocation.
   [[nodiscard]] text::IdSet allocated() const { return ledger.ranks() & inventory.ranks(); }
   /// Returns the names of the targets with these ranks.

@@ -78,46 +78,4 @@ class Host {
   AttachSocket socket_;
 };
 
-/// The daemon's log, of which a Host gets a copy.
-class CopiedLog final : public log::EventLog {
- public:
-  using Copy = std::function<void(const log::Record&)>;
-  CopiedLog(log::EventLog& log, Copy copy) : log_(log), copy_(std::move(copy)) {}
-
-  [[nodiscard]] log::Sequence last_sequence() const noexcept override { return log_.last_sequence(); }
-  [[nodiscard]] bool is_numbered() const noexcept override { return log_.is_numbered(); }
-  [[nodiscard]] WallTime last_timestamp() const noexcept override { return log_.last_timestamp(); }
-  void append(log::Record record) override {
-    copy_(record);
-    log_.append(std::move(record));
-  }
-  void append_all(std::vector<log::Record> records) override {
-    for (const log::Record& record : records) copy_(record);
-    log_.append_all(std::move(records));
-  }
-  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override {
-    log_.find_targets(std::move(targets), std::move(answer));
-  }
-  void find_start(const log::EventFilter& filter, std::size_t most,
-                  std::function<void(log::HistoryStart)> answer) override {
-    log_.find_start(filter, most, std::move(answer));
-  }
-  void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
-                 std::function<void(log::HistoryPage)> answer) override {
-    log_.read_page(filter, from, to, limit, std::move(answer));
-  }
-  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
-    log_.read_past(std::move(question), std::move(render), std::move(answer));
-  }
-  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override {
-    log_.read_usage(std::move(question), std::move(render), std::move(answer));
-  }
-  [[nodiscard]] bool wants_snapshot() const noexcept override { return log_.wants_snapshot(); }
-  [[nodiscard]] Counters counters() const override { return log_.counters(); }
-
- private:
-  log::EventLog& log_;
-  Copy copy_;
-};
-
 }  // namespace resourced::daemon::instance

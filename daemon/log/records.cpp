@@ -7,7 +7,7 @@
 
 namespace resourced::daemon::log {
 
-Record make_record(engine::Record&& record) {
+Record make_record(const engine::Record& record) {
   proto::Documents documents(os::sha256);
   Record row;
   row.sequence = record.sequence;
@@ -16,11 +16,11 @@ Record make_record(engine::Record&& record) {
   row.text = proto::encode_event(record.event);
   row.rest = proto::encode_rest(record.event, record.resources, documents);
   row.documents = documents.texts();
-  row.hosts = std::move(record.hosts);
-  row.resources = std::move(record.resources);
+  row.hosts = record.hosts;
+  row.resources = record.resources;
   row.hidden = record.hidden;
   row.of_ledger = record.of_ledger;
-  row.by = std::move(record.event.by);
+  row.by = record.event.by;
   return row;
 }
 

@@ -54,7 +54,7 @@ struct Record {
 };
 
 /// An event of the engine as the store keeps it.
-[[nodiscard]] Record make_record(engine::Record&& record);
+[[nodiscard]] Record make_record(const engine::Record& record);
 
 /// Targets of a filter: events on disk match by host, events in memory by rank. The memory is at most a bit
 /// for each target of the inventory, and the names of the strangers: the inventory is shared, and only the

@@ -243,7 +243,11 @@ void Store::commit(const std::vector<Record>& records) {
     ++counters_.commits;
     counters_.events += records.size();
   }
-  callbacks_.post([this, last = records.back().sequence] { callbacks_.committed(last); });
+  callbacks_.post([this, last = records.back().sequence, at = records.back().timestamp] {
+    last_sequence_ = last;
+    last_timestamp_ = at;
+    callbacks_.committed(last);
+  });
 }
 
 void Store::trim_some(const Trim& trim) {

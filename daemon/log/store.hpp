@@ -87,9 +87,6 @@ class Store final : public EventLog {
   void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
                  std::function<void(HistoryPage)> answer) override;
 
-  using Present = std::variant<module::State, Error>;
-  /// Reads the state as of a commit that is not older than the question.
-  void read_present(std::function<void(const Present&)> answer);
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return wants_snapshot_; }

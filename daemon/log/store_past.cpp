@@ -100,25 +100,6 @@ void Store::read_usage(UsageQuestion question, RenderUsage render, std::function
   ask_past({step, true}, false);
 }
 
-void Store::read_present(std::function<void(const Present&)> answer) {
-  const auto search = std::make_shared<std::optional<PastReader::Search>>();
-  const auto step = [this, search, answer = std::move(answer)] {
-    std::shared_ptr<const Present> present;
-    try {
-      if (!*search) *search = past_->begin_at(reader_->last());
-      past_->advance(**search);
-      if (!(*search)->is_done()) return false;
-      present = std::make_shared<const Present>(std::move((*search)->states));
-    } catch (const Error& error) {
-      present = std::make_shared<const Present>(error);
-    }
-    search->reset();
-    callbacks_.post([present, answer] { answer(*present); });
-    return true;
-  };
-  ask_past({step}, false);
-}
-
 void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer) {
   const auto states = std::make_shared<std::optional<PastReader::Search>>();
   const auto step = [this, most_bytes, states, answer = std::move(answer), is_again = false]() mutable {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <unordered_map>
@@ -25,8 +26,10 @@ class Clients {
     transport::Credentials credentials;
     Principal principal;
     transport::TokenBucket requests;
-    /// Responses that wait for the store.
+    /// Responses and requests that wait for the store.
     std::size_t waiting = 0;
+    /// The last event that a request of this client has caused; 0 for none.
+    std::uint64_t last_change = 0;
     std::deque<proto::Message> backlog;
   };
 

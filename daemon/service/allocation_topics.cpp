@@ -55,11 +55,11 @@ void AllocationTopics::force_free(const Call& call) {
 }
 
 void AllocationTopics::list(const Call& call) {
-  executor_.engine().require_inventory();
+  answers_.require_inventory();
   const auto wanted = proto::topics::parse_allocations_request(call.optional_object());
-  const module::Ledger& ledger = executor_.module().ledger();
+  const module::Ledger& ledger = committed_.state().ledger;
   std::optional<text::IdSet> targets;
-  if (wanted.targets) targets = rset::parse_targets(*wanted.targets, executor_.module().configured());
+  if (wanted.targets) targets = rset::parse_targets(*wanted.targets, committed_.state().configured);
   std::vector<module::SharedAllocation> found;
   std::size_t bytes = 0;
   std::size_t looked_at = 0;

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "daemon/service/answers.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/requests.hpp"
 
@@ -18,7 +20,8 @@ class AllocationTopics {
   static constexpr std::size_t most_listed_bytes = std::size_t{256} << 10;
   static constexpr std::size_t most_looked_at = 1000;
 
-  AllocationTopics(Executor& executor, Requests& requests) : executor_(executor), requests_(requests) {}
+  AllocationTopics(Executor& executor, const Committed& committed, const Answers& answers, Requests& requests)
+      : executor_(executor), committed_(committed), answers_(answers), requests_(requests) {}
 
   void alloc(const Call& call);
   void free(const Call& call);
@@ -31,6 +34,8 @@ class AllocationTopics {
   [[nodiscard]] std::vector<engine::HolderId> holders_of(proto::ClientId client) const;
 
   Executor& executor_;
+  const Committed& committed_;
+  const Answers& answers_;
   Requests& requests_;
 };
 

@@ -1,17 +1,13 @@
 #include "daemon/service/answers.hpp"
 
 #include <cerrno>
-#include <utility>
 
 #include "core/error.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
-#include "proto/topics/logged_state.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
-
-using proto::topics::LogRead;
 
 namespace {
 
@@ -29,68 +25,66 @@ const proto::Payload& Answers::cached(Cached& cache, std::uint64_t version, Enco
   return cache.payload;
 }
 
+void Answers::require_inventory() const {
+  if (committed_.state().defined) return;
+  engine_.require_inventory();
+  throw Error(EAGAIN, "the inventory is not known yet");
+}
+
 // The holders of partitions change without an event, so the status of a divided inventory is encoded each
 // time.
 proto::Payload Answers::status() {
-  if (replica_ != nullptr) return replica_->read(LogRead::status);
-  engine_.require_inventory();
+  require_inventory();
   const module::Acquisition& acquisition = engine_.acquisition();
   const nodes::Health& health = engine_.nodes().health();
   const nodes::Rivals& rivals = engine_.nodes().rivals();
+  const proto::topics::Live live{acquisition, health.unchecked(), rivals.origins()};
   const auto encode = [&] {
-    return proto::topics::encode_status(module_, acquisition, health.unchecked(), rivals.origins());
+    return proto::topics::encode_status(committed_.state(), cluster_.follows() ? nullptr : &live, sequence());
   };
-  // Changes of health and of rivals are no events, so version() does not count them.
+  // Changes of health and of rivals are no events, so last() does not count them.
   const std::uint64_t reports = health.version() + rivals.version();
   if (reports_version_ != reports) status_.payload.reset();
   reports_version_ = reports;
   if (!acquisition.partitions().empty()) return proto::make_payload(encode());
-  return cached(status_, version(), encode);
+  return cached(status_, committed_.last(), encode);
 }
 
 proto::Payload Answers::inventory() {
-  if (replica_ != nullptr) return replica_->read(LogRead::inventory);
-  engine_.require_inventory();
-  return cached(inventory_, module_.inventory_version(),
-                [this] { return proto::topics::encode_inventory(module_); });
-}
-
-void Answers::require_inventory() const {
-  if (replica_ != nullptr) return replica_->require_state();
-  engine_.require_inventory();
+  require_inventory();
+  // The answer of a standby has the event.
+  return cached(inventory_, cluster_.follows() ? committed_.last() : committed_.inventory_version(),
+                [this] { return proto::topics::encode_inventory(committed_.state(), sequence()); });
 }
 
 proto::Payload Answers::hostlist() {
   require_inventory();
-  if (replica_ != nullptr) return replica_->read(LogRead::hostlist);
-  return cached(hostlist_, module_.inventory_version(),
-                [this] { return proto::topics::encode_hostlist(module_); });
+  return cached(hostlist_, committed_.inventory_version(),
+                [this] { return proto::topics::encode_hostlist(committed_.state()); });
 }
 
 std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
   require_inventory();
-  const std::uint64_t version =
-      replica_ != nullptr ? replica_->inventory_version() : module_.inventory_version();
-  if (acquirable_version_ != version) {
-    acquirable_ = replica_ != nullptr
-                      ? std::make_shared<FeasibilityInventory>(replica_->inventory(), replica_->excluded())
-                      : std::make_shared<FeasibilityInventory>(module_.inventory(), module_.excluded());
-    acquirable_version_ = version;
+  if (acquirable_version_ != committed_.inventory_version()) {
+    acquirable_ =
+        std::make_shared<FeasibilityInventory>(committed_.state().inventory, committed_.state().exclude);
+    acquirable_version_ = committed_.inventory_version();
   }
   return acquirable_;
 }
 
 proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& kept,
                                  const std::optional<std::string>& allocations) {
+  const module::Module& module = engine_.module();
   const std::string name = targets.encode();
   if (resources_.size() >= max_resources && !resources_.contains(name)) resources_.clear();
   Resources& resources = resources_[name];
-  if (resources.version != module_.inventory_version()) {
-    resources.text = module_.inventory().copy_ranks(targets).encode();
-    resources.version = module_.inventory_version();
+  if (resources.version != module.inventory_version()) {
+    resources.text = module.inventory().copy_ranks(targets).encode();
+    resources.version = module.inventory_version();
   }
-  return proto::make_payload(
-      proto::topics::encode_acquired(resources.text, kept & module_.available(), allocations, term_));
+  return proto::make_payload(proto::topics::encode_acquired(resources.text, kept & module.available(),
+                                                            allocations, cluster_.term()));
 }
 
 }  // namespace resourced::daemon::service

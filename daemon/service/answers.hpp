@@ -1,4 +1,4 @@
-// Answers with the present state, encoded once and shared by all requests until the state changes.
+// Answers with the committed state, encoded once and shared by all requests until the state changes.
 #pragma once
 
 #include <cstdint>
@@ -6,24 +6,31 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "core/engine/engine.hpp"
 #include "core/module/module.hpp"
+#include "daemon/service/cluster_topics.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/feasibility_checks.hpp"
-#include "daemon/service/replica.hpp"
 #include "proto/message.hpp"
-#include "proto/topics/leader.hpp"
 
 namespace resourced::daemon::service {
 
 class Answers {
  public:
-  /// `term` is that of the leader of a cluster. If there is a `replica`, the answers show its state.
-  Answers(const engine::Engine& engine, std::optional<proto::topics::Term> term, Replica* replica)
-      : engine_(engine), term_(std::move(term)), replica_(replica) {}
+  Answers(const engine::Engine& engine, const Committed& committed, const ClusterTopics& cluster)
+      : engine_(engine), committed_(committed), cluster_(cluster) {}
 
-  // Each of the following throws Error EAGAIN without an inventory, on a standby as Replica::read() does.
+  /// Forgets the answers, as this daemon has another role from now on.
+  void forget() { status_ = inventory_ = {}; }
+  /// Throws Error EAGAIN as long as the inventory is not known.
+  void require_inventory() const;
+  /// Returns the event of the state for the answers of a standby, which have it.
+  [[nodiscard]] std::optional<log::Sequence> sequence() const {
+    return cluster_.follows() ? std::optional(committed_.last()) : std::nullopt;
+  }
+
+  // Each of the following throws as require_inventory() does.
 
   [[nodiscard]] proto::Payload status();
   [[nodiscard]] proto::Payload inventory();
@@ -48,18 +55,12 @@ class Answers {
     std::string text;
   };
 
-  /// Returns a number that grows with each change of a state or of the ledger.
-  [[nodiscard]] std::uint64_t version() const noexcept {
-    return module_.state_version() + module_.ledger().version();
-  }
-  void require_inventory() const;
   template <class Encode>
   const proto::Payload& cached(Cached& cache, std::uint64_t version, Encode encode);
 
   const engine::Engine& engine_;
-  const module::Module& module_ = engine_.module();
-  std::optional<proto::topics::Term> term_;
-  Replica* replica_;
+  const Committed& committed_;
+  const ClusterTopics& cluster_;
   Cached status_;
   std::uint64_t reports_version_ = 0;
   Cached inventory_;

@@ -105,15 +105,14 @@ void ChangeLog::add(const engine::Record& record, SteadyTime now) {
   if (!line.hosts.empty()) line.what += " " + line.hosts;
   line.what += terms_of(record.event.body);
   line.left_out = *before;
-  waiting_.emplace_back(record.sequence, std::move(line));
+  write_(line);
 }
 
 void ChangeLog::see(std::string_view event, const engine::Record& record) {
   if (seen_.empty()) tell_seen_later();
   auto found = std::ranges::find(seen_, event, &Seen::event);
-  if (found == seen_.end()) found = seen_.insert(seen_.end(), {std::string(event), {}, 0});
+  if (found == seen_.end()) found = seen_.insert(seen_.end(), {std::string(event), {}});
   found->hosts.append(record.hosts);
-  found->last = record.sequence;
 }
 
 void ChangeLog::tell_seen_later() {
@@ -122,12 +121,7 @@ void ChangeLog::tell_seen_later() {
 }
 
 void ChangeLog::tell_seen() {
-  std::vector<Seen> rest;
   for (Seen& seen : std::exchange(seen_, {})) {
-    if (seen.last > committed_) {
-      rest.push_back(std::move(seen));
-      continue;
-    }
     seen.hosts.unique();
     ChangeLine line;
     line.event = seen.event;
@@ -136,16 +130,6 @@ void ChangeLog::tell_seen() {
                             seen.event, line.hosts);
     line.has_author = false;
     write_(line);
-  }
-  seen_ = std::move(rest);
-  if (!seen_.empty()) tell_seen_later();
-}
-
-void ChangeLog::on_committed(engine::Sequence last) {
-  committed_ = last;
-  while (!waiting_.empty() && waiting_.front().first <= last) {
-    write_(waiting_.front().second);
-    waiting_.pop_front();
   }
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -56,17 +55,15 @@ class ChangeLog {
   /// `write` writes a line; null for no lines.
   ChangeLog(Write write, Deferral& deferral) : write_(std::move(write)), deferral_(deferral) {}
 
-  /// Adds the line of an event. Not for allocations and frees of a scheduler.
+  /// Writes the line of a committed event, or adds it to those of a second. Not for allocations and frees of
+  /// a scheduler.
   void add(const engine::Record& record, SteadyTime now);
-  /// Writes the lines of the events up to this one.
-  void on_committed(engine::Sequence last);
 
  private:
   /// Nodes of one kind of event, such as those that came online, since the last line about it.
   struct Seen {
     std::string event;
     text::Hostlist hosts;
-    engine::Sequence last = 0;
   };
 
   void see(std::string_view event, const engine::Record& record);
@@ -81,10 +78,8 @@ class ChangeLog {
   /// Agents have a limit of their own, so that failing nodes do not hide the changes of users.
   peers::RateLimit of_agents_{rate};
   peers::RateLimit of_others_{rate};
-  std::deque<std::pair<engine::Sequence, ChangeLine>> waiting_;
   /// Ordered by their first events.
   std::vector<Seen> seen_;
-  engine::Sequence committed_ = 0;
 };
 
 }  // namespace resourced::daemon::service

@@ -93,8 +93,7 @@ void ClusterTopics::hand_over(const Call& call) {
 }
 
 void ClusterTopics::ask(const Call& call, Finish finish) {
-  Membership* const membership = leads() ? static_cast<Membership*>(leadership_) : following_;
-  if (membership == nullptr) throw Error(ENOENT, "this daemon is in no cluster");
+  if (membership() == nullptr) throw Error(ENOENT, "this daemon is in no cluster");
   const std::string& who = call.sender.name;
   const auto own = static_cast<std::size_t>(std::ranges::count(questions_, who, &Question::who));
   if (own >= most_of_one || questions_.size() >= most) {
@@ -103,26 +102,35 @@ void ClusterTopics::ask(const Call& call, Finish finish) {
   }
   requests_.keep(call, [&](proto::RequestKey key) {
     const std::uint64_t number = ++last_number_;
-    questions_.push_back({number, key, who});
+    questions_.push_back({number, key, who, std::move(finish)});
     requests_.become(key, streams::ClusterQuery{});
-    membership->ask_roster([this, number, finish = std::move(finish)](const auto& answer) {
-      deferral_.post("resource.cluster", [this, number, finish, answer] { take(number, answer, finish); });
-    });
+    send(number);
   });
 }
 
+void ClusterTopics::send(std::uint64_t number) {
+  membership()->ask_roster([this, number](const auto& answer) {
+    deferral_.post("resource.cluster", [this, number, answer] { take(number, answer); });
+  });
+}
+
+void ClusterTopics::lead(Leadership& leadership) {
+  following_ = nullptr;
+  leadership_ = &leadership;
+  for (const Question& question : questions_) send(question.number);
+}
+
 void ClusterTopics::take(std::uint64_t number,
-                         const std::variant<::resourced::cluster::Roster, Error>& answer,
-                         const Finish& finish) {
+                         const std::variant<::resourced::cluster::Roster, Error>& answer) {
   const auto found = std::ranges::find(questions_, number, &Question::number);
   if (found == questions_.end()) return;
-  const proto::RequestKey asker = found->key;
+  const Question question = std::move(*found);
   questions_.erase(found);
   try {
     if (const auto* error = std::get_if<Error>(&answer)) throw Error(*error);
-    finish(asker, std::get<::resourced::cluster::Roster>(answer));
+    question.finish(question.key, std::get<::resourced::cluster::Roster>(answer));
   } catch (const Error& error) {
-    requests_.fail(asker, error);
+    requests_.fail(question.key, error);
   }
 }
 

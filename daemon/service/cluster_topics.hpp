@@ -80,6 +80,10 @@ class ClusterTopics {
   ClusterTopics(Requests& requests, Leadership* leadership, Following* following, Deferral& deferral)
       : requests_(requests), leadership_(leadership), following_(following), deferral_(deferral) {}
 
+  /// Makes this daemon a standby, at its start.
+  void stand_by(Following& following) noexcept { following_ = &following; }
+  /// Makes a standby the leader. Its questions to etcd are asked again.
+  void lead(Leadership& leadership);
   [[nodiscard]] bool leads() const noexcept { return leadership_ != nullptr; }
   [[nodiscard]] bool may_serve() const { return leadership_ == nullptr || leadership_->may_serve(); }
   /// Returns Leadership::stalled() of a leader.
@@ -119,12 +123,16 @@ class ClusterTopics {
     std::uint64_t number = 0;
     proto::RequestKey key;
     std::string who;
+    Finish finish;
   };
 
   /// Keeps a request until the members are known.
   void ask(const Call& call, Finish finish);
-  void take(std::uint64_t number, const std::variant<::resourced::cluster::Roster, Error>& answer,
-            const Finish& finish);
+  void send(std::uint64_t number);
+  void take(std::uint64_t number, const std::variant<::resourced::cluster::Roster, Error>& answer);
+  [[nodiscard]] Membership* membership() const noexcept {
+    return leads() ? static_cast<Membership*>(leadership_) : following_;
+  }
 
   Requests& requests_;
   Leadership* leadership_;

@@ -30,19 +30,17 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   std::vector<Logged> logged;
   std::vector<log::Record> rows;
   for (engine::Record& record : effects.records) {
-    listener_.on_applied(record);
-    if (!is_of_scheduler) listener_.on_caused(record);
-    text::IdSet ranks = std::move(record.ranks);
     const auto* definition = std::get_if<module::DefineEvent>(&record.event.body);
     const bool defines = definition != nullptr;
     if (defines && definition->loaded) listener_.on_replaced();
-    log::Record row = log::make_record(std::move(record));
+    log::Record row = log::make_record(record);
     if (row.sequence == engine_.applied() && !row.snapshot && log_.wants_snapshot())
       row.snapshot = std::make_shared<const module::State>(engine_.module().state());
     logged.push_back(
         {{row.sequence, row.timestamp, row.text, defines, row.resources, row.hidden, row.of_ledger},
-         std::move(ranks)});
+         record.ranks});
     rows.push_back(std::move(row));
+    listener_.on_applied({std::move(record), is_of_scheduler, now.steady});
   }
   if (!rows.empty()) log_.append_all(std::move(rows));
   for (Logged& entry : logged) listener_.on_logged(std::move(entry.event), std::move(entry.ranks));

@@ -9,6 +9,7 @@
 #include "daemon/log/event_log.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/peers/limits.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/program.hpp"
 #include "daemon/streams/outbox.hpp"
 
@@ -18,10 +19,8 @@ class Executor {
  public:
   class Listener {
    public:
-    /// An event has been applied. The listener must not take a step.
-    virtual void on_applied(const engine::Record& record) = 0;
-    /// As on_applied(), but not for allocations and frees of a scheduler.
-    virtual void on_caused(const engine::Record& record) = 0;
+    /// An event has been applied, and the log has been given it. The listener must not take a step.
+    virtual void on_applied(Committed::Event event) = 0;
     /// An event goes to the journal, with the targets that it concerns. The listener must not take a step.
     virtual void on_logged(log::LoggedEvent event, text::IdSet ranks) = 0;
     /// The state or the health of nodes has changed. The log and the outbox have all of the step by then.
@@ -48,6 +47,9 @@ class Executor {
   /// engine::Engine::step() does, with nothing changed.
   std::optional<engine::Effects::Acquired> step(const engine::Input& input,
                                                 std::optional<module::Actor> by = std::nullopt);
+
+  /// Begins with an engine that has taken no step. `last` is the last event of the log.
+  void begin(log::Sequence last, WallTime last_timestamp) { engine_ = engine::Engine(last, last_timestamp); }
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return engine_; }
   [[nodiscard]] engine::Now now() const { return {program_.wall_now(), program_.steady_now()}; }

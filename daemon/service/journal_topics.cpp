@@ -10,10 +10,11 @@
 
 namespace resourced::daemon::service {
 
-JournalTopics::JournalTopics(const Known& known, Requests& requests, streams::Outbox& outbox,
-                             log::EventLog& log, std::size_t most, transport::LoopHolds& holds,
-                             const Program& program, Deferral& deferral)
-    : known_(known),
+JournalTopics::JournalTopics(const Committed& committed, const ClusterTopics& cluster, Requests& requests,
+                             streams::Outbox& outbox, log::EventLog& log, std::size_t most,
+                             transport::LoopHolds& holds, const Program& program, Deferral& deferral)
+    : committed_(committed),
+      cluster_(cluster),
       requests_(requests),
       holds_(holds),
       program_(program),
@@ -23,10 +24,10 @@ JournalTopics::JournalTopics(const Known& known, Requests& requests, streams::Ou
 
 void JournalTopics::follow(const Call& call, const std::optional<streams::JournalPosition>& position) {
   proto::topics::JournalRequest wanted = proto::topics::parse_journal(call.optional_object());
-  if (wanted.after) known_.require(*wanted.after);
+  if (wanted.after) cluster_.check_event(*wanted.after, committed_.last());
   requests_.keep(call, [&](proto::RequestKey key) {
     const streams::ConsumerId consumer =
-        journal_.add(key, std::move(wanted), known_.targets(), call.sender.name, position);
+        journal_.add(key, std::move(wanted), committed_.state().addressable(), call.sender.name, position);
     requests_.become(key, streams::JournalConsumer{consumer});
   });
   requests_.count_served(call);

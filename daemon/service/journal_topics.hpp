@@ -7,8 +7,9 @@
 #include "core/text/idset.hpp"
 #include "daemon/log/event_log.hpp"
 #include "daemon/peers/limits.hpp"
+#include "daemon/service/cluster_topics.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/deferral.hpp"
-#include "daemon/service/known.hpp"
 #include "daemon/service/program.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/streams/journal.hpp"
@@ -22,8 +23,9 @@ namespace resourced::daemon::service {
 class JournalTopics {
  public:
   /// `most` is journal-max.
-  JournalTopics(const Known& known, Requests& requests, streams::Outbox& outbox, log::EventLog& log,
-                std::size_t most, transport::LoopHolds& holds, const Program& program, Deferral& deferral);
+  JournalTopics(const Committed& committed, const ClusterTopics& cluster, Requests& requests,
+                streams::Outbox& outbox, log::EventLog& log, std::size_t most, transport::LoopHolds& holds,
+                const Program& program, Deferral& deferral);
 
   void journal(const Call& call) { follow(call, std::nullopt); }
   /// Serves a consumer as journal() does, from the position that it reached in an earlier process.
@@ -57,7 +59,8 @@ class JournalTopics {
   /// Called when a consumer without credit may have room again.
   void on_room();
 
-  const Known& known_;
+  const Committed& committed_;
+  const ClusterTopics& cluster_;
   Requests& requests_;
   transport::LoopHolds& holds_;
   const Program& program_;

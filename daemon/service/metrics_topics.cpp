@@ -88,7 +88,8 @@ proto::Payload payload_of(const std::string& text) {
 
 MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats,
                              const Gate& gate, const JournalTopics& journal, const ClusterTopics& cluster,
-                             const streams::LongestWait& waits, const Known& known, const log::EventLog& log)
+                             const streams::LongestWait& waits, const Committed& committed,
+                             const log::EventLog& log)
     : executor_(executor),
       requests_(requests),
       stats_(stats),
@@ -96,26 +97,17 @@ MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const
       journal_(journal),
       cluster_(cluster),
       waits_(waits),
-      known_(known),
+      committed_(committed),
       log_(log),
       started_(executor.now().wall),
-      nodes_(executor.module(), executor.engine().acquisition()),
+      nodes_(committed, executor.engine().acquisition()),
       requests_taken_(request_bounds),
       commits_taken_(commit_bounds),
       events_of_commits_(batch_bounds) {}
 
-void MetricsTopics::on_applied(const engine::Record& record) {
-  pending_.push_back({record.sequence, uptime()});
-  nodes_.add(record);
-}
-
-void MetricsTopics::on_committed(log::Sequence last) {
-  const auto end =
-      std::ranges::find_if(pending_, [last](const Pending& event) { return event.sequence > last; });
-  if (end == pending_.begin()) return;
-  commits_taken_.add(uptime() - pending_.front().since);
-  events_of_commits_.add(static_cast<double>(end - pending_.begin()));
-  pending_.erase(pending_.begin(), end);
+void MetricsTopics::on_commit(std::size_t events, SteadyTime since) {
+  commits_taken_.add(uptime() - since);
+  events_of_commits_.add(static_cast<double>(events));
 }
 
 void MetricsTopics::ready(const Call& call) {
@@ -124,7 +116,7 @@ void MetricsTopics::ready(const Call& call) {
     return requests_.respond(call, payload_of(*standing + "\n"));
   executor_.engine().require_inventory();
   if (const auto why = cluster_.stalled()) throw Error(EAGAIN, *why);
-  if (const auto since = uncommitted_since(); since && uptime() - *since > longest_commit) {
+  if (const auto since = committed_.waits_since(); since && uptime() - *since > longest_commit) {
     throw Error(EIO,
                 fmt::format("the store has not written an event for {:.0f} s", (uptime() - *since).count()));
   }
@@ -142,13 +134,6 @@ void MetricsTopics::metrics(const Call& call) {
     answer = {payload_of(request.nodes ? text + all_nodes() : text), now};
   }
   requests_.respond(call, answer.payload);
-}
-
-proto::Payload MetricsTopics::without_states() {
-  const SteadyTime now = uptime();
-  if (!without_states_.payload || now - without_states_.since >= lifetime)
-    without_states_ = {payload_of(encode(false)), now};
-  return without_states_.payload;
 }
 
 std::string MetricsTopics::encode(bool with_states) {
@@ -183,7 +168,7 @@ void MetricsTopics::add_cluster(MetricsText& text) const {
   for (const std::string_view group : ::resourced::cluster::file_groups)
     text.sample(std::ranges::count(differs, group) > 0 ? 1 : 0, {{"group", group}});
   text.one("resourced_log_events", gauge, "The last event of the log that this daemon knows.",
-           static_cast<double>(known_.told_event()));
+           static_cast<double>(committed_.last()));
   text.one("resourced_log_ahead_seconds", gauge, "How far the last event is ahead of the clock.",
            to_number(executor_.engine().ahead_of(executor_.now().wall)));
 }
@@ -229,9 +214,9 @@ void MetricsTopics::add_schedulers(MetricsText& text) const {
   for (const module::Partition& partition : acquisition.partitions())
     text.sample(acquisition.is_held(partition.name) ? 1 : 0, {{"partition", partition.name}});
   text.one("resourced_allocations", gauge, "Allocations in the ledger.",
-           static_cast<double>(executor_.module().ledger().all().size()));
+           static_cast<double>(committed_.state().ledger.all().size()));
   const text::IdSet& agents = executor_.engine().nodes().with_agent();
-  const std::size_t torpid = (agents & executor_.module().torpid()).count();
+  const std::size_t torpid = (agents & committed_.state().targets.torpid).count();
   text.begin("resourced_agents", gauge, "Connected node agents; torpid ones are silent.");
   text.sample(static_cast<double>(agents.count() - torpid), {{"state", "lively"}});
   text.sample(static_cast<double>(torpid), {{"state", "torpid"}});
@@ -298,7 +283,7 @@ std::string MetricsTopics::all_nodes() {
   text.begin("resourced_node_info", gauge, "A node with its states, with commas between.");
   std::string lines = std::move(text).take();
   std::vector<std::string> hosts;
-  executor_.module().inventory().nodelist().for_each([&](const auto& host) { hosts.emplace_back(host); });
+  committed_.state().inventory.nodelist().for_each([&](const auto& host) { hosts.emplace_back(host); });
   std::map<std::uint8_t, std::string> names;
   auto host = hosts.begin();
   // Append the text directly, as there may be many lines; names of hosts and states need no escapes.

@@ -4,18 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 
-#include "core/engine/record.hpp"
 #include "core/time.hpp"
 #include "daemon/log/event_log.hpp"
 #include "daemon/service/cluster_topics.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/histogram.hpp"
 #include "daemon/service/journal_topics.hpp"
-#include "daemon/service/known.hpp"
 #include "daemon/service/metrics_text.hpp"
 #include "daemon/service/node_counts.hpp"
 #include "daemon/service/requests.hpp"
@@ -28,21 +26,16 @@ class MetricsTopics {
  public:
   MetricsTopics(const Executor& executor, Requests& requests, const Stats& stats, const Gate& gate,
                 const JournalTopics& journal, const ClusterTopics& cluster, const streams::LongestWait& waits,
-                const Known& known, const log::EventLog& log);
+                const Committed& committed, const log::EventLog& log);
 
-  /// Called when an event has been applied and goes to the log.
-  void on_applied(const engine::Record& record);
-  void on_committed(log::Sequence last);
-  /// Returns when the oldest event was applied that the log has not committed yet.
-  [[nodiscard]] std::optional<SteadyTime> uncommitted_since() const {
-    return pending_.empty() ? std::nullopt : std::optional(pending_.front().since);
-  }
+  /// Called when an event has just been applied to the committed state.
+  void on_committed(const Committed::Event& event) { nodes_.add(event.record); }
+  /// Called when the log has committed this number of events, the first of which it was given at `since`.
+  void on_commit(std::size_t events, SteadyTime since);
   /// Counts the time that the loop took to serve a request.
   void on_request(Seconds time) { requests_taken_.add(time); }
 
   void metrics(const Call& call);
-  /// Returns the answer to resource.metrics without metrics that show applied events.
-  [[nodiscard]] proto::Payload without_states();
   /// Answers resource.ready. Throws Error EAGAIN if the inventory is not known, for a standby whose events
   /// may be old, or for a leader whose log commits nothing, EIO if the store takes too long.
   void ready(const Call& call);
@@ -66,19 +59,13 @@ class MetricsTopics {
   const JournalTopics& journal_;
   const ClusterTopics& cluster_;
   const streams::LongestWait& waits_;
-  const Known& known_;
+  const Committed& committed_;
   const log::EventLog& log_;
   WallTime started_;
   NodeCounts nodes_;
   Histogram requests_taken_;
   Histogram commits_taken_;
   Histogram events_of_commits_;
-  /// Events that the log has not committed yet.
-  struct Pending {
-    log::Sequence sequence;
-    SteadyTime since;
-  };
-  std::deque<Pending> pending_;
   /// The last answers, which are reused for a while.
   struct Answer {
     proto::Payload payload;
@@ -86,7 +73,6 @@ class MetricsTopics {
   };
   Answer without_nodes_;
   Answer with_nodes_;
-  Answer without_states_;
 };
 
 }  // namespace resourced::daemon::service

@@ -21,8 +21,11 @@ bool has(std::uint8_t flags, NodeCounts::State state) { return (flags & bit(stat
 
 }  // namespace
 
-NodeCounts::NodeCounts(const module::Module& module, const module::Acquisition& acquisition)
-    : module_(module), acquisition_(acquisition), unavailable_(down_bounds), draining_(draining_bounds) {
+NodeCounts::NodeCounts(const Committed& committed, const module::Acquisition& acquisition)
+    : committed_(committed),
+      acquisition_(acquisition),
+      unavailable_(down_bounds),
+      draining_(draining_bounds) {
   // Start series at 0: if one began with its first event, increase() of Prometheus would miss that event.
   for (const char* name : {"drain", "undrain", "online", "offline", "torpid", "lively", "shrink"})
     transitions_.emplace(name, 0);
@@ -46,13 +49,16 @@ void NodeCounts::add(const engine::Record& record) {
     const auto found = transitions_.find(name);
     (found == transitions_.end() ? transitions_[std::string(name)] : found->second) += count;
   }
-  // Forget the nodes, as the ranks of another inventory may be other targets.
-  if (std::holds_alternative<module::DefineEvent>(record.event.body)) {
+  // Forget the nodes, as the ranks of another inventory may be other targets. A restart has a definition
+  // after it.
+  const bool restarts = std::holds_alternative<module::RestartEvent>(record.event.body);
+  if (restarts || std::holds_alternative<module::DefineEvent>(record.event.body)) {
     nodes_.forget();
     inventory_version_ = ~std::uint64_t{0};
   }
+  if (restarts) return;
   if (const auto* update = std::get_if<module::UpdateEvent>(&record.event.body)) return follow(*update);
-  if (module_.inventory_version() != inventory_version_) return recount(last_);
+  if (committed_.inventory_version() != inventory_version_) return recount(last_);
   if (const auto* alloc = std::get_if<module::AllocEvent>(&record.event.body)) {
     for (const module::SharedAllocation& allocation : alloc->allocations) hold(allocation->resources, true);
   }
@@ -79,7 +85,6 @@ void NodeCounts::hold(const rset::ResourceSet& resources, bool adds) {
   }
 }
 
-// Counts one version of the inventory for each update. The module may be at a later one of the same step.
 void NodeCounts::follow(const module::UpdateEvent& update) {
   ++inventory_version_;
   update.shrink.for_each([&](text::IdSet::Id rank) {
@@ -108,17 +113,17 @@ void NodeCounts::place(text::IdSet::Id rank, std::uint32_t part) {
 }
 
 const std::vector<NodeCounts::Part>& NodeCounts::parts() {
-  if (module_.inventory_version() != inventory_version_) recount(last_);
+  if (committed_.inventory_version() != inventory_version_) recount(last_);
   return parts_;
 }
 
 void NodeCounts::recount(WallTime now) {
-  inventory_version_ = module_.inventory_version();
+  inventory_version_ = committed_.inventory_version();
   parts_.assign(1, {});
   for (const module::Partition& partition : acquisition_.partitions())
     parts_.push_back({partition.name, {}, {}});
-  const text::IdSet& ranks = module_.inventory().ranks();
-  for (const rset::ResourceGroup& group : module_.inventory().groups()) {
+  const text::IdSet& ranks = state().inventory.ranks();
+  for (const rset::ResourceGroup& group : state().inventory.groups()) {
     const auto cores = static_cast<std::uint32_t>(group.cores.count());
     const auto gpus = static_cast<std::uint32_t>(group.gpus.count());
     group.ranks.for_each([&](text::IdSet::Id rank) {
@@ -129,7 +134,7 @@ void NodeCounts::recount(WallTime now) {
       node.held_cores = node.held_gpus = 0;
     });
   }
-  const module::HeldResources& held = module_.ledger().held();
+  const module::HeldResources& held = state().ledger.held();
   for (const auto& [number, holding] : held.cores)
     (holding & ranks).for_each([&](text::IdSet::Id rank) { ++nodes_[rank].held_cores; });
   for (const auto& [number, holding] : held.gpus)
@@ -142,17 +147,17 @@ void NodeCounts::recount(WallTime now) {
 }
 
 void NodeCounts::refresh(const text::IdSet& ranks, WallTime now) {
-  const text::IdSet known = ranks & module_.inventory().ranks();
+  const text::IdSet known = ranks & state().inventory.ranks();
   if (known.empty()) return;
-  const text::IdSet drained_ones = known & module_.drains().ranks();
-  const text::IdSet allocated_ones = known & module_.ledger().ranks();
-  const std::array<std::pair<State, text::IdSet>, states> sets{{{up, known & module_.available()},
+  const text::IdSet drained_ones = known & state().targets.drains.ranks();
+  const text::IdSet allocated_ones = known & state().ledger.ranks();
+  const std::array<std::pair<State, text::IdSet>, states> sets{{{up, known & state().available},
                                                                 {allocated, allocated_ones},
                                                                 {draining, drained_ones & allocated_ones},
                                                                 {drained, drained_ones - allocated_ones},
-                                                                {offline, known - module_.online()},
-                                                                {torpid, known & module_.torpid()},
-                                                                {excluded, known & module_.excluded()}}};
+                                                                {offline, known - state().targets.online},
+                                                                {torpid, known & state().targets.torpid},
+                                                                {excluded, known & state().exclude}}};
   // A pass over the set of each state is faster than a look-up of each target in each set.
   known.for_each([&](text::IdSet::Id rank) { nodes_[rank].next = 0; });
   for (const auto& [state, set] : sets) {

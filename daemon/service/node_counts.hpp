@@ -15,9 +15,9 @@
 
 #include "core/engine/record.hpp"
 #include "core/module/acquisition.hpp"
-#include "core/module/module.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/histogram.hpp"
 
 namespace resourced::daemon::service {
@@ -42,9 +42,9 @@ class NodeCounts {
     std::array<Counts, states> of;
   };
 
-  NodeCounts(const module::Module& module, const module::Acquisition& acquisition);
+  NodeCounts(const Committed& committed, const module::Acquisition& acquisition);
 
-  /// Counts an event that has been applied.
+  /// Counts an event that has just been applied to the committed state.
   void add(const engine::Record& record);
 
   /// Returns the counts by partition, first those of the targets in no partition.
@@ -62,7 +62,7 @@ class NodeCounts {
   template <class Visit>
   void for_each(const Visit& visit) {
     (void)parts();
-    module_.inventory().ranks().for_each([&](text::IdSet::Id rank) {
+    state().inventory.ranks().for_each([&](text::IdSet::Id rank) {
       const Node& node = nodes_[rank];
       visit(std::string_view(parts_[node.part].partition), node.flags);
     });
@@ -101,6 +101,7 @@ class NodeCounts {
     Page* last_page_ = nullptr;
   };
 
+  [[nodiscard]] const module::State& state() const noexcept { return committed_.state(); }
   void recount(WallTime now);
   /// Follows a change of the inventory for the targets that it concerns.
   void follow(const module::UpdateEvent& update);
@@ -114,7 +115,7 @@ class NodeCounts {
   void take_next(Node& node, WallTime now);
   void count(const Node& node, bool adds);
 
-  const module::Module& module_;
+  const Committed& committed_;
   const module::Acquisition& acquisition_;
   Nodes nodes_;
   std::vector<Part> parts_;

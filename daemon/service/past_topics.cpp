@@ -13,7 +13,6 @@
 #include "core/module/usage.hpp"
 #include "core/module/usage_meter.hpp"
 #include "daemon/streams/registry.hpp"
-#include "proto/topics/logged_state.hpp"
 #include "proto/topics/status.hpp"
 #include "proto/topics/usage.hpp"
 

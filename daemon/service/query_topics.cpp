@@ -20,8 +20,8 @@ void QueryTopics::set_configuration(std::string configuration) {
 }
 
 void QueryTopics::require_inventory(int errnum, const char* text) const {
-  const module::Module& module = executor_.module();
-  if (module.has_brokers() && !module.defined()) throw Error(errnum, text);
+  const module::State& state = counted_.committed.state();
+  if (state.has_brokers() && !state.defined) throw Error(errnum, text);
 }
 
 void QueryTopics::status(const Call& call) {
@@ -59,7 +59,7 @@ void QueryTopics::stats(const Call& call) {
 Stats::Gauges QueryTopics::gauges() const {
   const log::EventLog::Counters log = counted_.log.counters();
   Stats::Gauges gauges;
-  gauges.events = counted_.known.told_event();
+  gauges.events = counted_.committed.last();
   gauges.commits = log.commits;
   gauges.committed_events = log.events;
   gauges.clients = counted_.clients.size();

@@ -6,9 +6,9 @@
 #include "daemon/log/event_log.hpp"
 #include "daemon/peers/clients.hpp"
 #include "daemon/service/answers.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/journal_topics.hpp"
-#include "daemon/service/known.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/user_names.hpp"
@@ -22,7 +22,7 @@ class QueryTopics {
  public:
   /// Objects whose counters resource.stats-get shows.
   struct Counted {
-    const Known& known;
+    const Committed& committed;
     const log::EventLog& log;
     const peers::Clients& clients;
     const streams::Subscribers& subscribers;

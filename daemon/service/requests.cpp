@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "daemon/service/known.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
@@ -21,14 +20,21 @@ void Requests::respond(proto::ClientId client, const Message& request, proto::Pa
 }
 
 void Requests::refuse(proto::ClientId client, const Message& request, const Error& error) {
-  // Count unknown topics under one name, so clients cannot grow the table.
-  stats_.failed(Topics::find(request.topic) == nullptr ? "unknown" : request.topic);
+  stats_.failed(request.topic);
   if (!request.has(proto::flag::noresponse)) push(client, proto::make_error(request, error));
 }
 
+void Requests::turn_away(proto::ClientId client, const Message& request, const Error& error) {
+  if (request.has(proto::flag::noresponse)) return;
+  if (!outbox_.answer_at_once(client, proto::make_error(request, error))) forget(client);
+}
+
 void Requests::push(proto::ClientId client, Message response) {
-  if (stalled_.is_on() && stalled_.take(client, response)) return;
-  outbox_.push(known_.last_event(), {client, std::move(response)}, program_.steady_now());
+  const Topic* const topic = Topics::find(response.topic);
+  if (topic != nullptr && topic->shows == Shows::all_events)
+    return outbox_.push(executor_.engine().applied(), streams::Response{client, std::move(response)},
+                        executor_.now().steady);
+  if (!outbox_.answer_at_once(client, std::move(response))) forget(client);
 }
 
 void Requests::drop(RequestKey key) {

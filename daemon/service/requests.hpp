@@ -10,8 +10,7 @@
 
 #include "core/error.hpp"
 #include "daemon/peers/clients.hpp"
-#include "daemon/service/program.hpp"
-#include "daemon/service/stalled_answers.hpp"
+#include "daemon/service/executor.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
 #include "daemon/streams/outbox.hpp"
@@ -19,8 +18,6 @@
 #include "proto/message.hpp"
 
 namespace resourced::daemon::service {
-
-class Known;
 
 /// Why a kept request has ended.
 enum class End {
@@ -41,16 +38,13 @@ class Requests {
     ~Owner() = default;
   };
 
-  /// Only this object changes `registry`, which has the kept requests. Answers leave once the log has the
-  /// last event that is `known`.
+  /// Only this object changes `registry`, which has the kept requests.
   Requests(streams::Registry& registry, peers::Clients& clients, streams::Outbox& outbox,
-           StalledAnswers& stalled, const Known& known, const Program& program, Stats& stats, Owner& owner)
+           const Executor& executor, Stats& stats, Owner& owner)
       : registry_(registry),
         clients_(clients),
         outbox_(outbox),
-        stalled_(stalled),
-        known_(known),
-        program_(program),
+        executor_(executor),
         stats_(stats),
         owner_(owner) {}
 
@@ -59,6 +53,8 @@ class Requests {
     respond(call.client, call.request, std::move(payload));
   }
   void refuse(proto::ClientId client, const proto::Message& request, const Error& error);
+  /// Refuses a request at once, for a reason that no event tells.
+  void turn_away(proto::ClientId client, const proto::Message& request, const Error& error);
 
   /// Keeps a request until it is ended. `begin` is called with its key, and sets by become() what the request
   /// waits for or holds. If it throws an Error, the request is removed, what it holds is released, and the
@@ -97,6 +93,8 @@ class Requests {
 
  private:
   void respond(proto::ClientId client, const proto::Message& request, proto::Payload payload);
+  /// Sends a response: at once if that is what its topic shows (Topic::shows), else once the log has all
+  /// events.
   void push(proto::ClientId client, proto::Message response);
   /// Removes a request without a response, and releases what it holds.
   void drop(proto::RequestKey key);
@@ -104,9 +102,7 @@ class Requests {
   streams::Registry& registry_;
   peers::Clients& clients_;
   streams::Outbox& outbox_;
-  StalledAnswers& stalled_;
-  const Known& known_;
-  const Program& program_;
+  const Executor& executor_;
   Stats& stats_;
   Owner& owner_;
 };

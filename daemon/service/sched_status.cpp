@@ -6,11 +6,9 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/module/module.hpp"
+#include "core/module/state.hpp"
 #include "core/text/idset.hpp"
 #include "daemon/streams/registry.hpp"
-#include "proto/topics/logged_state.hpp"
-#include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
 
@@ -26,9 +24,15 @@ std::string joined(const proto::topics::SchedStatusText& text, const ResourceSet
 }  // namespace
 
 SchedStatus::Version SchedStatus::version() const {
-  const module::Module& module = executor_.module();
-  return {module.state_version(), module.ledger().version(),
-          executor_.engine().acquisition().reported_version(), allocated_version_};
+  return {committed_.last(), answers_.sequence(), executor_.engine().acquisition().reported_version(),
+          allocated_version_};
+}
+
+proto::topics::SchedStatusText SchedStatus::text() const {
+  // In a Flux instance the job manager reports about all targets.
+  std::optional<text::IdSet> reported;
+  if (!committed_.state().has_brokers()) reported = executor_.engine().acquisition().reported();
+  return proto::topics::encode_sched_status(committed_.state(), reported, answers_.sequence());
 }
 
 void SchedStatus::set_allocated(std::optional<ResourceSet> resources) {
@@ -37,14 +41,12 @@ void SchedStatus::set_allocated(std::optional<ResourceSet> resources) {
 }
 
 void SchedStatus::ask(const Call& call) {
-  if (replica_ != nullptr)
-    return requests_.respond(call, replica_->read(proto::topics::LogRead::sched_status));
-  const module::Module& module = executor_.module();
-  if (module.has_brokers() && !module.defined())
+  const module::State& state = committed_.state();
+  if (state.has_brokers() && !state.defined)
     throw Error(EINVAL, "error preparing response: No such file or directory");
-  executor_.engine().require_inventory();
+  answers_.require_inventory();
   if (payload_ && encoded_ == version()) return requests_.respond(call, payload_);
-  if (allocated_ || module.ledger().work_of_held() <= most_work) {
+  if (allocated_ || state.ledger.work_of_held() <= most_work) {
     encode();
     return requests_.respond(call, payload_);
   }
@@ -67,18 +69,14 @@ void SchedStatus::serve_waiting() {
 }
 
 void SchedStatus::encode() {
-  const module::Module& module = executor_.module();
-  // In a Flux instance the job manager reports about all targets.
-  std::optional<text::IdSet> reported;
-  if (!module.has_brokers()) reported = executor_.engine().acquisition().reported();
+  const module::State& state = committed_.state();
   ResourceSet allocated;
   if (allocated_) {
     allocated = *allocated_;
-  } else if (!module.ledger().empty()) {
-    allocated = module.ledger().held().within(module.inventory().copy_ranks(module.acquirable()));
+  } else if (!state.ledger.empty()) {
+    allocated = state.ledger.held().within(state.inventory.copy_ranks(state.acquirable()));
   }
-  payload_ = proto::make_payload(
-      joined(proto::topics::encode_sched_status(module, reported), allocated, module.inventory()));
+  payload_ = proto::make_payload(joined(text(), allocated, state.inventory));
   encoded_ = version();
 }
 
@@ -88,15 +86,14 @@ bool SchedStatus::start() {
   } catch (const std::system_error&) {
     return false;
   }
-  const module::Module& module = executor_.module();
-  worker_.run(
-      [this, held = module.ledger().held(), inventory = module.inventory(), targets = module.acquirable(),
-       text = proto::topics::encode_sched_status(module, executor_.engine().acquisition().reported())] {
-        deferral_.post(
-            "resource.sched-status",
-            [this, payload = proto::make_payload(joined(text, held.within(inventory.copy_ranks(targets)),
-                                                        inventory))] { on_encoded(payload); });
-      });
+  const module::State& state = committed_.state();
+  worker_.run([this, held = state.ledger.held(), inventory = state.inventory, targets = state.acquirable(),
+               text = text()] {
+    deferral_.post(
+        "resource.sched-status",
+        [this, payload = proto::make_payload(joined(text, held.within(inventory.copy_ranks(targets)),
+                                                    inventory))] { on_encoded(payload); });
+  });
   under_way_ = version();
   served_ = std::exchange(waiting_, {});
   return true;

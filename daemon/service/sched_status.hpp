@@ -11,12 +11,14 @@
 
 #include "core/module/acquisition.hpp"
 #include "core/rset/resource_set.hpp"
+#include "daemon/service/answers.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/deferral.hpp"
 #include "daemon/service/executor.hpp"
-#include "daemon/service/replica.hpp"
 #include "daemon/service/requests.hpp"
 #include "os/thread.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
 
@@ -25,9 +27,13 @@ class SchedStatus {
   /// Maximum work (Ledger::work_of_held()) for which the loop encodes the answer itself, in less than 1 ms.
   static constexpr std::size_t most_work = 8192;
 
-  /// If there is a `replica`, the answers show its state.
-  SchedStatus(const Executor& executor, Requests& requests, Replica* replica, Deferral& deferral)
-      : executor_(executor), requests_(requests), replica_(replica), deferral_(deferral) {}
+  SchedStatus(const Executor& executor, const Committed& committed, const Answers& answers,
+              Requests& requests, Deferral& deferral)
+      : executor_(executor),
+        committed_(committed),
+        answers_(answers),
+        requests_(requests),
+        deferral_(deferral) {}
   /// Waits for the thread to end its present work.
   ~SchedStatus() = default;
   SchedStatus(const SchedStatus&) = delete;
@@ -45,7 +51,7 @@ class SchedStatus {
   /// The versions of the parts of an answer. Each number grows with each change.
   struct Version {
     std::uint64_t state = 0;
-    std::uint64_t ledger = 0;
+    std::optional<log::Sequence> shown;
     std::uint64_t reported = 0;
     std::uint64_t allocated = 0;
     friend bool operator==(const Version&, const Version&) = default;
@@ -60,9 +66,12 @@ class SchedStatus {
   void encode();
   void on_encoded(proto::Payload payload);
 
+  [[nodiscard]] proto::topics::SchedStatusText text() const;
+
   const Executor& executor_;
+  const Committed& committed_;
+  const Answers& answers_;
   Requests& requests_;
-  Replica* replica_;
   Deferral& deferral_;
   std::optional<rset::ResourceSet> allocated_;
   std::uint64_t allocated_version_ = 0;

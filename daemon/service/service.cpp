@@ -14,22 +14,17 @@ namespace resourced::daemon::service {
 using proto::Message;
 
 Service::Service(log::EventLog& log, Program& program, Settings settings)
-    : program_(program),
+    : log_(log),
+      program_(program),
       gate_(std::move(settings.access), settings.limits, stats_),
       changes_(std::move(settings.write_change), *this),
       outbox_(clients_, *this),
       executor_(log, outbox_, program_, *this),
-      stalled_(
-          outbox_, clients_, log, [this] { return groups_.metrics.without_states(); },
-          [this](proto::ClientId client) { requests_.forget(client); }),
-      known_(executor_, replica_, cluster_, outbox_),
-      requests_(registry_, clients_, outbox_, stalled_, known_, program_, stats_, *this),
+      committed_(std::move(settings.state), log.last_sequence()),
+      requests_(registry_, clients_, outbox_, executor_, stats_, *this),
       subscribers_(outbox_, registry_),
       cluster_(requests_, settings.leadership, settings.following, *this),
-      replica_(settings.following != nullptr
-                   ? std::make_optional<Replica>(std::move(settings.state), log.last_sequence())
-                   : std::nullopt),
-      answers_(executor_.engine(), cluster_.term(), replica_ ? &*replica_ : nullptr),
+      answers_(executor_.engine(), committed_, cluster_),
       groups_(make_groups(log, settings)) {
   set_configuration(std::move(settings.configuration));
   groups_.journal.set_most_consumers(settings.limits.journal_consumers);
@@ -39,14 +34,14 @@ Service::Service(log::EventLog& log, Program& program, Settings settings)
 }
 
 Groups Service::make_groups(log::EventLog& log, Settings& settings) {
-  Replica* const replica = replica_ ? &*replica_ : nullptr;
   return {
       .executor = executor_,
       .requests = requests_,
       .cluster = cluster_,
       .acquire = {executor_, requests_, answers_, subscribers_, cluster_, *this},
-      .allocations = {executor_, requests_},
-      .journal = {known_, requests_, outbox_, log, settings.journal_max, holds_, program_, *this},
+      .allocations = {executor_, committed_, answers_, requests_},
+      .journal = {committed_, cluster_, requests_, outbox_, log, settings.journal_max, holds_, program_,
+                  *this},
       .agents = {executor_, requests_},
       .monitor = {executor_, requests_},
       .wait = {executor_, requests_, *this},
@@ -54,14 +49,30 @@ Groups Service::make_groups(log::EventLog& log, Settings& settings) {
                 requests_,
                 answers_,
                 stats_,
-                {known_, log, clients_, subscribers_, groups_.journal, holds_, outbox_.waits()}},
+                {committed_, log, clients_, subscribers_, groups_.journal, holds_, outbox_.waits()}},
       .past = {executor_, requests_, log},
-      .metrics = {executor_, requests_, stats_, gate_, groups_.journal, cluster_, outbox_.waits(), known_,
+      .metrics = {executor_, requests_, stats_, gate_, groups_.journal, cluster_, outbox_.waits(), committed_,
                   log},
-      .sched_status = {executor_, requests_, replica, *this},
+      .sched_status = {executor_, committed_, answers_, requests_, *this},
       .feasibility = {requests_, answers_, *this},
       .reload = {executor_, requests_, gate_, program_, std::move(settings.read_topologies), *this},
   };
+}
+
+void Service::step(const engine::Input& input, std::optional<module::Actor> by) {
+  const module::State* before = nullptr;
+  if (const auto* start = std::get_if<engine::Start>(&input)) before = &start->state;
+  if (const auto* begin = std::get_if<engine::Begin>(&input); begin != nullptr && !engine().has_state())
+    before = &begin->state;
+  executor_.step(input, std::move(by));
+  if (before != nullptr) committed_.begin(*before);
+}
+
+void Service::lead(Leadership& leadership, const std::optional<nodes::Settings>& agents) {
+  executor_.begin(committed_.last(), log_.last_timestamp());
+  cluster_.lead(leadership);
+  answers_.forget();
+  if (agents) step(engine::WatchNodes{*agents});
 }
 
 void Service::later(Seconds pause, std::function<void()> work) {
@@ -107,58 +118,89 @@ void Service::on_message(proto::ClientId client, Message message) {
       turn_away(client, message, refusal->error);
     }
   } else {
-    // Pass a copy of the principal, as the request may end its sender's connection.
-    dispatch(client, peers::Principal(known->principal), message);
+    dispatch(client, message);
     groups_.metrics.on_request(program_.steady_now() - begun);
   }
   settle();
 }
 
-void Service::dispatch(proto::ClientId client, const peers::Principal& sender, const Message& request,
-                       const Position* position) {
+const Topic* Service::admit(proto::ClientId client, const peers::Principal& sender, const Message& request) {
+  const Topic* const topic = Topics::find(request.topic);
+  try {
+    if (topic == nullptr || !Gate::serves(*topic, sender)) throw Gate::unknown(request.topic, sender);
+    gate_.check_right(sender, request, Gate::right_for(*topic, sender));
+    gate_.check_bound(sender, request, *topic);
+    Gate::check_form(request, *topic, sender, committed_.state().addressable().nodelist().size());
+    cluster_.check(topic->needs);
+  } catch (const Error& error) {
+    // Count unknown topics under one name, so clients cannot grow the table.
+    stats_.failed(topic == nullptr ? "unknown" : topic->name);
+    requests_.turn_away(client, request, error);
+    return nullptr;
+  }
+  const auto why = topic->needs == Needs::commits ? cluster_.stalled() : std::nullopt;
+  if (!why) return topic;
+  turn_away(client, request, Error(EAGAIN, *why));
+  return nullptr;
+}
+
+void Service::dispatch(proto::ClientId client, const Message& request, const Position* position) {
+  // Copy the principal, as the request may end its sender's connection.
+  const peers::Principal sender = clients_.find(client)->principal;
+  const Topic* const topic = admit(client, sender, request);
+  if (topic == nullptr) return;
+  if (const auto event = awaited_by(*topic, client))
+    return outbox_.push(*event, streams::Read{client, request}, program_.steady_now());
+  serve({client, request, sender, *topic}, position);
+}
+
+void Service::on_read(const streams::Read& read) {
+  const peers::Clients::Client* const known = clients_.find(read.from);
+  if (known == nullptr) return;
+  const peers::Principal sender = known->principal;
+  if (const Topic* const topic = admit(read.from, sender, read.request))
+    serve({read.from, read.request, sender, *topic}, nullptr);
+}
+
+void Service::serve(const Call& call, const Position* position) {
   struct Resume {
     Service& service;
     const Call& call;
     void operator()(const streams::SchedulerPosition& at) const { service.groups_.acquire.resume(call, at); }
     void operator()(const streams::JournalPosition& at) const { service.groups_.journal.resume(call, at); }
   };
-  bool is_admitted = false;
+  const log::Sequence before = engine().applied();
   try {
-    const Topic* topic = Topics::find(request.topic);
-    if (topic == nullptr || !Gate::serves(*topic, sender)) throw Gate::unknown(request.topic, sender);
-    gate_.check_right(sender, request, Gate::right_for(*topic, sender));
-    gate_.check_bound(sender, request, *topic);
-    Gate::check_form(request, *topic, sender, known_.targets().nodelist().size());
-    cluster_.check(topic->needs);
-    if (topic->needs_commits()) {
-      if (const auto why = cluster_.stalled()) return turn_away(client, request, Error(EAGAIN, *why));
-    }
-    is_admitted = true;
-    const Call call{client, request, sender, *topic};
     if (position != nullptr) {
       std::visit(Resume{*this, call}, *position);
     } else {
-      topic->handle(groups_, call);
+      call.topic.handle(groups_, call);
     }
   } catch (const Error& error) {
-    if (!is_admitted && stalled_.is_on()) return turn_away(client, request, error);
-    requests_.refuse(client, request, error);
+    requests_.refuse(call.client, call.request, error);
   }
+  if (engine().applied() == before) return;
+  if (peers::Clients::Client* known = clients_.find(call.client)) known->last_change = engine().applied();
+}
+
+std::optional<log::Sequence> Service::awaited_by(const Topic& topic, proto::ClientId client) {
+  if (topic.shows != Shows::committed) return std::nullopt;
+  const peers::Clients::Client* const known = clients_.find(client);
+  log::Sequence event = known == nullptr ? 0 : known->last_change;
+  // Before the first definition is committed there is nothing to show.
+  if (!committed_.state().defined) event = engine().applied();
+  return event > outbox_.committed() ? std::optional(event) : std::nullopt;
 }
 
 void Service::on_resumed(proto::ClientId client, const Message& message, const Position& position) {
-  const peers::Clients::Client* known = clients_.find(client);
-  if (known == nullptr) return;
-  dispatch(client, peers::Principal(known->principal), message, &position);
+  if (clients_.find(client) == nullptr) return;
+  dispatch(client, message, &position);
   settle();
 }
 
-// Answers at once: the refusal does not depend on the state, and in the outbox it would take up room and wait
-// for the store, like an accepted request.
 void Service::turn_away(proto::ClientId client, const Message& request, const Error& error) {
   stats_.limited();
-  if (request.has(proto::flag::noresponse)) return;
-  if (!outbox_.answer_at_once(client, proto::make_error(request, error))) requests_.forget(client);
+  requests_.turn_away(client, request, error);
 }
 
 void Service::cut_off(proto::ClientId client, std::string_view why) {
@@ -218,26 +260,6 @@ void Service::settle() {
   groups_.wait.on_acquisition();
   flush();
   schedule();
-  look_for_stall();
-}
-
-// No event reports the start of a stall: check after each step, and again while answers wait. A commit
-// reports the end, unless none is to come: the answers that waited may have left with their clients.
-void Service::look_for_stall() {
-  if (!cluster_.leads()) return;
-  if (stalled_.is_on()) {
-    if (outbox_.empty() && !cluster_.stalled()) stalled_.end();
-    return;
-  }
-  if (outbox_.empty()) return;
-  if (cluster_.stalled()) return stalled_.begin();
-  constexpr Seconds pause{0.2};
-  if (std::exchange(looks_for_stall_, true)) return;
-  later(pause, [this] {
-    looks_for_stall_ = false;
-    look_for_stall();
-    flush();
-  });
 }
 
 // Calls the program only for an earlier time: a timer that fires early finds nothing due and is set again.
@@ -296,7 +318,7 @@ void Service::on_answered() {
 
 void Service::follow(const log::Record& record) {
   const transport::LoopHold hold(&holds_, "log of the leader");
-  text::IdSet ranks = replica_->take(record);
+  text::IdSet ranks = committed_.follow(record, program_.steady_now());
   groups_.journal.append({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
                           record.resources, record.hidden, record.of_ledger},
                          std::move(ranks));
@@ -304,14 +326,20 @@ void Service::follow(const log::Record& record) {
 
 void Service::on_committed(log::Sequence last) {
   const transport::LoopHold hold(&holds_, "commit");
-  groups_.metrics.on_committed(last);
-  outbox_.committed(last, program_.steady_now());
-  if (stalled_.is_on() && !cluster_.stalled()) stalled_.end();
-  changes_.on_committed(last);
+  const SteadyTime now = program_.steady_now();
+  const std::optional<SteadyTime> since = committed_.waits_since();
+  std::size_t events = 0;
+  committed_.commit(last, [&](const Committed::Event& event) {
+    if (cluster_.follows()) return;
+    ++events;
+    groups_.metrics.on_committed(event);
+    if (!event.is_of_scheduler) changes_.add(event.record, now);
+  });
+  if (events > 0) groups_.metrics.on_commit(events, *since);
+  outbox_.committed(last, now);
   groups_.journal.on_committed(last);
   flush();
   groups_.journal.flush();
-  look_for_stall();
 }
 
 void Service::on_time() {

@@ -23,16 +23,14 @@
 #include "daemon/service/answers.hpp"
 #include "daemon/service/change_log.hpp"
 #include "daemon/service/cluster_topics.hpp"
+#include "daemon/service/committed.hpp"
 #include "daemon/service/deferral.hpp"
 #include "daemon/service/executor.hpp"
 #include "daemon/service/groups.hpp"
 #include "daemon/service/inventory_file.hpp"
 #include "daemon/service/job_manager.hpp"
-#include "daemon/service/known.hpp"
 #include "daemon/service/program.hpp"
-#include "daemon/service/replica.hpp"
 #include "daemon/service/requests.hpp"
-#include "daemon/service/stalled_answers.hpp"
 #include "daemon/service/stats.hpp"
 #include "daemon/service/topics.hpp"
 #include "daemon/streams/outbox.hpp"
@@ -73,10 +71,14 @@ class Service final : public transport::Listener,
   Service(log::EventLog& log, Program& program, Settings settings);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
+  [[nodiscard]] const Committed& committed() const noexcept { return committed_; }
+  /// Makes this daemon a standby, at its start.
+  void stand_by(Following& following) { cluster_.stand_by(following); }
+  /// Makes a standby, which has all events of the log, the leader: an engine::Start comes next. `agents` is
+  /// that of Settings.
+  void lead(Leadership& leadership, const std::optional<nodes::Settings>& agents);
   /// Takes an input of the start or the configuration. Its effects are sent with those of the next request.
-  void step(const engine::Input& input, std::optional<module::Actor> by = std::nullopt) {
-    executor_.step(input, std::move(by));
-  }
+  void step(const engine::Input& input, std::optional<module::Actor> by = std::nullopt);
   /// Takes an input that comes from `source` and not from a client, and sends its effects. holds() measures
   /// the work under the name of the source.
   void take(const engine::Input& input, std::string_view source);
@@ -165,8 +167,7 @@ class Service final : public transport::Listener,
   // Calls from the topics and the parts that they share.
   void later(Seconds pause, std::function<void()> work) override;
   void post(std::string_view name, std::function<void()> work) override;
-  void on_applied(const engine::Record& record) override { groups_.metrics.on_applied(record); }
-  void on_caused(const engine::Record& record) override { changes_.add(record, program_.steady_now()); }
+  void on_applied(Committed::Event event) override { committed_.add(std::move(event)); }
   void on_logged(log::LoggedEvent event, text::IdSet ranks) override {
     groups_.journal.append(std::move(event), std::move(ranks));
   }
@@ -177,6 +178,7 @@ class Service final : public transport::Listener,
   void on_update(log::Sequence after, const streams::Update& update) override {
     subscribers_.update(after, update.holder, update.delta);
   }
+  void on_read(const streams::Read& read) override;
   void on_unreachable(proto::ClientId client) override { requests_.forget(client); }
   void release(proto::RequestKey key, const streams::Stream& stream, End end) override;
 
@@ -184,10 +186,17 @@ class Service final : public transport::Listener,
   /// Ends the kept requests of the clients of one transport, or of all clients if it is null.
   void end_requests(const transport::Transport* transport);
 
-  /// Calls the handler of a request, or refuses the request. A stream with a position continues there.
-  void dispatch(proto::ClientId client, const peers::Principal& sender, const proto::Message& request,
-                const Position* position = nullptr);
-
+  /// Returns the topic of a request that may be served, or refuses the request and returns null.
+  [[nodiscard]] const Topic* admit(proto::ClientId client, const peers::Principal& sender,
+                                   const proto::Message& request);
+  /// Serves a request of a known client, now or once the log has the event that it waits for, or refuses it.
+  /// A stream with a position continues there.
+  void dispatch(proto::ClientId client, const proto::Message& request, const Position* position = nullptr);
+  /// Calls the handler of a request.
+  void serve(const Call& call, const Position* position);
+  /// Returns the event that has to be committed before this client gets an answer of the topic; nothing if
+  /// the answer can leave at once.
+  [[nodiscard]] std::optional<log::Sequence> awaited_by(const Topic& topic, proto::ClientId client);
   /// Tells the program about a client if it is a user of this machine.
   void tell_user(const transport::Credentials& credentials) const;
   /// Refuses a request beyond a limit.
@@ -201,9 +210,8 @@ class Service final : public transport::Listener,
   void schedule();
   /// Logs from time to time what the discovery waits for.
   void tell_discovery_later();
-  /// Checks whether the log commits nothing, and then sends the answers that need not wait for it.
-  void look_for_stall();
 
+  log::EventLog& log_;
   Program& program_;
   /// The time of the pending Program::wake_at().
   std::optional<SteadyTime> awake_at_;
@@ -215,15 +223,10 @@ class Service final : public transport::Listener,
   streams::Registry registry_;
   streams::Outbox outbox_;
   Executor executor_;
-  StalledAnswers stalled_;
-  /// A call of look_for_stall() is scheduled.
-  bool looks_for_stall_ = false;
-  Known known_;
+  Committed committed_;
   Requests requests_;
   streams::Subscribers subscribers_;
   ClusterTopics cluster_;
-  /// Set on a standby.
-  std::optional<Replica> replica_;
   Answers answers_;
   Lines lines_;
   /// Declared last, as threads of its members use the other members.

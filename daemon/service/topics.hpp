@@ -59,17 +59,15 @@ enum class Needs {
   log,
 };
 
-/// Treatment of a request by a leader whose log commits nothing. No client may see the events that wait for
-/// the commit, as it can fail.
-enum class Stalled : std::uint8_t {
-  /// The answer can reveal such an event, so it waits.
-  waits,
-  /// The answer can reveal such an event, but no client should wait for it: EAGAIN.
-  refused,
-  /// The answer reveals no such event, and leaves at once.
-  served,
-  /// The answer is made from the committed state, and leaves at once.
-  from_log,
+/// The state that the answers of a topic show, and so when they leave.
+enum class Shows : std::uint8_t {
+  /// All events: an answer leaves once they are committed.
+  all_events,
+  /// The committed events: an answer leaves at once, unless the client itself has caused an event that is not
+  /// committed.
+  committed,
+  /// No event: an answer leaves at once.
+  nothing,
 };
 
 struct Topic {
@@ -79,7 +77,7 @@ struct Topic {
   Answer answer = Answer::once;
   Bound bound = small;
   Needs needs = Needs::leader;
-  Stalled stalled = Stalled::waits;
+  Shows shows = Shows::all_events;
   /// The topic changes only the targets that its payload names, so a key that is bound to hosts may send it.
   /// The handler checks the targets.
   bool names_targets = false;
@@ -92,10 +90,6 @@ struct Topic {
   /// Returns whether a request of this topic may be pending after its handler.
   [[nodiscard]] constexpr bool is_kept() const noexcept {
     return answer == Answer::later || answer == Answer::stream;
-  }
-  /// Returns whether a request of this topic is turned away while the log commits nothing.
-  [[nodiscard]] constexpr bool needs_commits() const noexcept {
-    return needs == Needs::commits || stalled == Stalled::refused;
   }
 };
 

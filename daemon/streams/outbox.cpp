@@ -1,5 +1,7 @@
 #include "daemon/streams/outbox.hpp"
 
+#include <algorithm>
+
 #include "core/invariant.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
@@ -9,6 +11,13 @@ namespace resourced::daemon::streams {
 void Outbox::push(log::Sequence after, Response response, SteadyTime now) {
   if (peers::Clients::Client* known = clients_.find(response.to)) ++known->waiting;
   push(Waiting{after, std::move(response), now});
+}
+
+void Outbox::push(log::Sequence after, Read read, SteadyTime now) {
+  if (peers::Clients::Client* known = clients_.find(read.from)) ++known->waiting;
+  // Later events of other clients may wait already.
+  const auto place = std::ranges::upper_bound(waiting_, after, {}, &Waiting::after);
+  waiting_.insert(place, Waiting{after, std::move(read), now});
 }
 
 void Outbox::push(log::Sequence after, Update update) { push(Waiting{after, std::move(update)}); }
@@ -27,6 +36,9 @@ void Outbox::deliver(log::Sequence after, Outgoing outgoing) {
   if (auto* response = std::get_if<Response>(&outgoing)) {
     if (peers::Clients::Client* known = clients_.find(response->to)) --known->waiting;
     if (!clients_.send(response->to, std::move(response->message))) listener_.on_unreachable(response->to);
+  } else if (const auto* read = std::get_if<Read>(&outgoing)) {
+    if (peers::Clients::Client* known = clients_.find(read->from)) --known->waiting;
+    listener_.on_read(*read);
   } else {
     listener_.on_update(after, std::get<Update>(outgoing));
   }
@@ -47,25 +59,6 @@ bool Outbox::answer_at_once(proto::ClientId client, proto::Message message) {
   return clients_.send(client, std::move(message));
 }
 
-bool Outbox::answer_at_once(log::Sequence after, proto::ClientId client, proto::Message message) {
-  RESOURCED_INVARIANT(after <= committed_);
-  return answer_at_once(client, std::move(message));
-}
-
-std::vector<Response> Outbox::withdraw(const std::function<bool(const proto::Message&)>& is_meant) {
-  std::vector<Response> taken;
-  for (Waiting& entry : std::exchange(waiting_, {})) {
-    auto* response = std::get_if<Response>(&entry.outgoing);
-    if (response == nullptr || !is_meant(response->message)) {
-      waiting_.push_back(std::move(entry));
-      continue;
-    }
-    if (peers::Clients::Client* known = clients_.find(response->to)) --known->waiting;
-    taken.push_back(std::move(*response));
-  }
-  return taken;
-}
-
 void Outbox::committed(log::Sequence last, SteadyTime now) {
   RESOURCED_INVARIANT(last >= committed_);
   committed_ = last;
@@ -74,14 +67,18 @@ void Outbox::committed(log::Sequence last, SteadyTime now) {
     waiting_.pop_front();
     if (const auto* response = std::get_if<Response>(&next.outgoing))
       waits_.add(now, now - next.since, response->message.topic);
+    if (const auto* read = std::get_if<Read>(&next.outgoing))
+      waits_.add(now, now - next.since, read->request.topic);
     deliver(next.after, std::move(next.outgoing));
   }
 }
 
 void Outbox::abandon(const Error& error) {
   for (const Waiting& entry : std::exchange(waiting_, {})) {
-    const auto* response = std::get_if<Response>(&entry.outgoing);
-    if (response != nullptr) clients_.send(response->to, proto::make_error(response->message, error));
+    if (const auto* response = std::get_if<Response>(&entry.outgoing))
+      clients_.send(response->to, proto::make_error(response->message, error));
+    if (const auto* read = std::get_if<Read>(&entry.outgoing))
+      clients_.send(read->from, proto::make_error(read->request, error));
   }
 }
 

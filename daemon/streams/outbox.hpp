@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -38,15 +37,23 @@ struct Update {
   module::Delta delta;
 };
 
-using Outgoing = std::variant<Response, Update>;
+/// A request whose answer shows an event that its own client has caused.
+struct Read {
+  proto::ClientId from{};
+  proto::Message request;
+};
 
-/// The queue of messages that wait for events to be on disk.
+using Outgoing = std::variant<Response, Update, Read>;
+
+/// The queue of messages, and of requests to answer, that wait for events to be on disk.
 class Outbox {
  public:
   class Listener {
    public:
     /// Called when `after`, the last event of the update, is on disk.
     virtual void on_update(log::Sequence after, const Update& update) = 0;
+    /// Called when the event that a request waits for is on disk.
+    virtual void on_read(const Read& read) = 0;
     /// Called when a client turned out to be gone, or was dropped because it does not read.
     virtual void on_unreachable(proto::ClientId client) = 0;
 
@@ -56,10 +63,13 @@ class Outbox {
   Outbox(peers::Clients& clients, Listener& listener) : clients_(clients), listener_(listener) {}
 
   /// Sends a response as soon as event `after` and all before it are on disk, at once if they are. Responses
-  /// that wait are counted for their clients (Clients::Client::waiting) and measured for waits().
+  /// and requests that wait are counted for their clients (Clients::Client::waiting) and measured for
+  /// waits().
   void push(log::Sequence after, Response response, SteadyTime now);
   /// Passes an update to the listener as soon as event `after` and all before it are on disk.
   void push(log::Sequence after, Update update);
+  /// Passes a request to the listener once event `after`, which is not on disk yet, and all before it are.
+  void push(log::Sequence after, Read read, SteadyTime now);
 
   /// Sends a message of a stream now, or not at all: the stream merges or encodes again what could not be
   /// sent. `after`, the last event in the message, must be on disk (an invariant).
@@ -68,16 +78,9 @@ class Outbox {
   /// Sends the last message of a stream as offer() does, but lets it wait for room (Clients::send).
   void offer_last(log::Sequence after, proto::ClientId client, proto::Message message);
 
-  /// Sends a response that does not depend on the state: now, or when its client has room, but before those
-  /// that wait for the disk. Returns false if the client is gone or was dropped.
+  /// Sends a response that shows no event which is not on disk: now, or when its client has room, but before
+  /// those that wait for the disk. Returns false if the client is gone or was dropped.
   bool answer_at_once(proto::ClientId client, proto::Message message);
-
-  /// Sends at once a response that shows the state after event `after`, which must be on disk (an invariant),
-  /// and no later event.
-  bool answer_at_once(log::Sequence after, proto::ClientId client, proto::Message message);
-
-  /// Removes and returns the responses that wait for the disk and for which `is_meant` is true.
-  [[nodiscard]] std::vector<Response> withdraw(const std::function<bool(const proto::Message&)>& is_meant);
 
   /// Reports that all events up to this one are on disk.
   void committed(log::Sequence last, SteadyTime now);
@@ -86,7 +89,8 @@ class Outbox {
   [[nodiscard]] LongestWait& waits() noexcept { return waits_; }
   [[nodiscard]] const LongestWait& waits() const noexcept { return waits_; }
 
-  /// Gives up events that will never be on disk: the waiting responses become this error.
+  /// Gives up events that will never be on disk: waiting responses become this error, and waiting requests
+  /// get it.
   void abandon(const Error& error);
 
   /// Sends responses that wait for room. Reports clients that are found to be gone to the listener.
@@ -99,7 +103,7 @@ class Outbox {
     /// The event that the message waits for.
     log::Sequence after = 0;
     Outgoing outgoing;
-    /// Time at which a response was pushed; unused for an update.
+    /// Time at which a response or a request was pushed; unused for an update.
     SteadyTime since{};
   };
 

@@ -20,11 +20,10 @@
 #include "proto/drain_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
-#include "proto/topics/status_text.hpp"
 
 namespace resourced::proto::topics {
 
-using module::Module;
+using module::State;
 using rset::ResourceSet;
 using text::Hostlist;
 using text::IdSet;
@@ -141,28 +140,21 @@ void append_partitions(std::string& out, const module::Acquisition& acquisition,
   out += '}';
 }
 
-// Appends `shrunk`. Targets of brokers never leave for good.
-void append_shrunk(std::string& out, const Module& module) {
-  if (module.has_brokers()) return;
-  const ResourceSet& configured = module.configured();
-  const IdSet shrunk = module.shrunk();
+// Appends `shrunk` and `returning`.
+void append_shrunk(std::string& out, const State& state) {
+  const IdSet shrunk = state.shrunk();
   if (shrunk.empty()) return;
-  append_removed(out, configured.hosts(shrunk));
-  if (module.returning().empty()) return;
+  Hostlist hosts = state.configured.hosts(shrunk);
+  hosts.sort();
+  append_key(out, "shrunk");
+  append_string(out, hosts.encode());
+  if (state.returning.empty()) return;
   append_key(out, "returning");
-  append_string(out, configured.hosts(module.returning()).encode());
+  append_string(out, state.configured.hosts(state.returning).encode());
 }
 
 IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
   return IdSet::parse(required_string(payload, key));
-}
-
-}  // namespace
-
-void append_removed(std::string& out, text::Hostlist hosts) {
-  hosts.sort();
-  append_key(out, "shrunk");
-  append_string(out, hosts.encode());
 }
 
 void append_scheduled(std::string& out, const module::DrainTable& drains) {
@@ -205,36 +197,58 @@ void append_ids(std::string& out, std::string_view key, const IdSet& ids) {
   append_idset(out, ids);
 }
 
-void append_states(std::string& out, const ShownStates& states) {
+void append_rivals(std::string& out, const std::map<IdSet::Id, std::string>& rivals) {
+  if (rivals.empty()) return;
+  nlohmann::json origins = nlohmann::json::object();
+  for (const auto& [rank, both] : rivals) origins[std::to_string(rank)] = both;
+  append_key(out, "rivals");
+  out += origins.dump();
+}
+
+void append_state(std::string& out, const State& state, const Live* live) {
+  const module::TargetStates& states = state.targets;
   append_key(out, "R");
-  out += states.inventory.encode(false);
+  out += state.inventory.encode(false);
   append_key(out, "drain");
   append_drains(out, states.drains);
   append_ids(out, "online", states.online);
-  append_ids(out, "offline", states.inventory.ranks() - states.online);
-  append_ids(out, "exclude", states.exclude);
+  append_ids(out, "offline", state.inventory.ranks() - states.online);
+  append_ids(out, "exclude", state.exclude);
   append_ids(out, "torpid", states.torpid);
+  // Leave out keys that Flux's own module does not have.
+  if (!state.has_brokers()) append_ids(out, "allocated", state.allocated());
+  if (live != nullptr && !state.has_brokers()) {
+    append_ids(out, "unchecked", live->unchecked & state.inventory.ranks());
+    append_rivals(out, live->rivals);
+  }
+  if (live != nullptr && !live->acquisition.partitions().empty())
+    append_partitions(out, live->acquisition, state.acquirable());
+  append_shrunk(out, state);
+  append_scheduled(out, states.scheduled);
 }
 
-std::string encode_status(const Module& module, const module::Acquisition& acquisition,
-                          const IdSet& unchecked, const std::map<IdSet::Id, std::string>& rivals) {
+std::string begun(std::optional<std::uint64_t> sequence) {
   std::string out = "{";
-  append_states(out,
-                {module.inventory(), module.drains(), module.online(), module.torpid(), module.excluded()});
-  // Leave out keys that Flux's own module does not have.
-  if (!module.has_brokers()) {
-    append_ids(out, "allocated", module.ledger().ranks() & module.inventory().ranks());
-    append_ids(out, "unchecked", unchecked & module.inventory().ranks());
-    if (!rivals.empty()) {
-      nlohmann::json origins = nlohmann::json::object();
-      for (const auto& [rank, both] : rivals) origins[std::to_string(rank)] = both;
-      append_key(out, "rivals");
-      out += origins.dump();
-    }
-  }
-  if (!acquisition.partitions().empty()) append_partitions(out, acquisition, module.acquirable());
-  append_shrunk(out, module);
-  append_scheduled(out, module.scheduled_drains());
+  if (!sequence) return out;
+  append_key(out, "sequence");
+  out += std::to_string(*sequence);
+  return out;
+}
+
+}  // namespace
+
+std::string encode_status(const State& state, const Live* live, std::optional<std::uint64_t> sequence) {
+  std::string out = begun(sequence);
+  append_state(out, state, live);
+  out += '}';
+  return out;
+}
+
+std::string encode_status_at(const State& state, WallTime at) {
+  std::string out = "{";
+  append_key(out, "at");
+  append_number(out, to_number(at));
+  append_state(out, state, nullptr);
   out += '}';
   return out;
 }
@@ -392,18 +406,17 @@ std::string encode_allocated(ResourceSet allocated, const ResourceSet& inventory
   return allocated.encode(false);
 }
 
-SchedStatusText encode_sched_status(const Module& module, const std::optional<IdSet>& reported) {
-  const IdSet all = module.acquirable();
+SchedStatusText encode_sched_status(const State& state, const std::optional<IdSet>& reported,
+                                    std::optional<std::uint64_t> sequence) {
+  const IdSet all = state.acquirable();
   SchedStatusText text;
-  text.before = R"({"all":)";
-  text.before += module.inventory().copy_ranks(all).encode(false);
-  text.before += R"(,"allocated":)";
+  text.before = begun(sequence);
+  append_key(text.before, "all");
+  text.before += state.inventory.copy_ranks(all).encode(false);
+  append_key(text.before, "allocated");
   text.after = R"(,"down":)";
-  text.after += module.inventory().copy_ranks(all - module.available()).encode(false);
-  if (reported) {
-    append_key(text.after, "reported");
-    append_string(text.after, reported->encode());
-  }
+  text.after += state.inventory.copy_ranks(all - state.available).encode(false);
+  if (reported) append_ids(text.after, "reported", *reported);
   text.after += '}';
   return text;
 }
@@ -412,9 +425,9 @@ nlohmann::json encode_attr_get(std::string_view name) { return {{"name", name}};
 
 std::string parse_attr_get(const nlohmann::json& payload) { return required_string(payload, "name"); }
 
-std::string encode_hostlist(const Module& module) {
+std::string encode_hostlist(const State& state) {
   std::string out = R"({"value":)";
-  append_string(out, hosts_by_rank(module.configured()).encode());
+  append_string(out, hosts_by_rank(state.configured).encode());
   out += R"(,"flags":1})";
   return out;
 }
@@ -423,11 +436,12 @@ Hostlist parse_hostlist(const nlohmann::json& payload) {
   return Hostlist::parse(required_string(payload, "value"));
 }
 
-std::string encode_inventory(const Module& module) {
-  std::string out = R"({"R":)";
-  out += module.inventory().encode();
+std::string encode_inventory(const State& state, std::optional<std::uint64_t> sequence) {
+  std::string out = begun(sequence);
+  append_key(out, "R");
+  out += state.inventory.encode();
   append_key(out, "method");
-  append_string(out, method_name(module.method()));
+  append_string(out, method_name(state.method));
   out += '}';
   return out;
 }

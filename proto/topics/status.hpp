@@ -13,7 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/module/acquisition.hpp"
-#include "core/module/module.hpp"
+#include "core/module/state.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
@@ -21,24 +21,36 @@
 
 namespace resourced::proto::topics {
 
+// The answer of a daemon that follows another one begins with `"sequence": N`, the last event of the state.
+
+/// The part of a status that no event tells, as only the daemon that schedulers and agents talk to has it.
+struct Live {
+  const module::Acquisition& acquisition;
+  /// Targets whose agents run checks, the last of which has failed, or none of which has ended since the
+  /// hello (nodes::Health).
+  const text::IdSet& unchecked;
+  /// Targets for which two agents report in turn, with the origins of both.
+  const std::map<text::IdSet::Id, std::string>& rivals;
+};
+
 /// Returns the answer to resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING,
 /// "by": ACTOR?, TERMS}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated":
 /// IDSET?, "unchecked": IDSET?}`. R is without its key `scheduling`. TERMS are the other terms of a drain
 /// (proto/drain_json.hpp). Targets that one ACTOR (proto/actor_json.hpp) drained within one second on the
-/// same terms are one entry, under the rounded time; the reason "" means none. `unchecked` are targets whose
-/// agents run checks, the last of which has failed, or none of which has ended since the hello
-/// (nodes::Health). `rivals`, `{RANK: STRING}`, are targets for which two agents report in turn, with the
-/// origins of both, if there are any. An instance of Flux has none of these three. Where the inventory is
-/// divided, `partitions` is `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET, "leaving": IDSET}}`:
-/// waiting are targets that the holder of another part still has, leaving are those that the holder of this
-/// part still has although they no longer belong to it. `shrunk` is the HOSTLIST of the targets of
-/// Module::configured() that left for good, if there are any. Where drains are scheduled, `scheduled` is
-/// `{IDSET: {"from": T, "reason": STRING, "by": ACTOR?, TERMS}}`.
-[[nodiscard]] std::string encode_status(const module::Module& module, const module::Acquisition& acquisition,
-                                        const text::IdSet& unchecked,
-                                        const std::map<text::IdSet::Id, std::string>& rivals = {});
+/// same terms are one entry, under the rounded time; the reason "" means none. `unchecked` and, if there are
+/// any, `rivals`, `{RANK: STRING}`, are those of `live`, without which there are none. An instance of Flux
+/// has neither these two nor `allocated`. Where the inventory is divided, `partitions` is `{NAME: {"targets":
+/// IDSET, "held": BOOL, "waiting": IDSET, "leaving": IDSET}}`: waiting are targets that the holder of another
+/// part still has, leaving are those that the holder of this part still has although they no longer belong to
+/// it; without `live` there is no such key. `shrunk` is the HOSTLIST of the targets of State::configured that
+/// left for good, if there are any, `returning` that of those among them that will return. Where drains are
+/// scheduled, `scheduled` is `{IDSET: {"from": T, "reason": STRING, "by": ACTOR?, TERMS}}`.
+[[nodiscard]] std::string encode_status(const module::State& state, const Live* live,
+                                        std::optional<std::uint64_t> sequence = std::nullopt);
 
-// resource.status-at has its answer in logged_state.hpp.
+/// Returns the answer to resource.status-at, the status at a time: `{"at": T}` and the keys of
+/// resource.status without `live`, which the log does not have.
+[[nodiscard]] std::string encode_status_at(const module::State& state, WallTime at);
 
 /// Returns the time in the request `{"at": T}`. Throws Error EPROTO for a key that is missing or has another
 /// type.
@@ -97,8 +109,9 @@ struct SchedStatusText {
   std::string before;
   std::string after;
 };
-[[nodiscard]] SchedStatusText encode_sched_status(const module::Module& module,
-                                                  const std::optional<text::IdSet>& reported = std::nullopt);
+[[nodiscard]] SchedStatusText encode_sched_status(const module::State& state,
+                                                  const std::optional<text::IdSet>& reported = std::nullopt,
+                                                  std::optional<std::uint64_t> sequence = std::nullopt);
 /// Returns `allocated`, with the properties that the targets have in the inventory.
 [[nodiscard]] std::string encode_allocated(rset::ResourceSet allocated, const rset::ResourceSet& inventory);
 
@@ -113,7 +126,8 @@ struct SchedStatus {
 [[nodiscard]] SchedStatus parse_sched_status(const nlohmann::json& payload);
 
 /// Returns the answer to resource.get: `{"R": R, "method": METHOD}`, where METHOD is a method_name().
-[[nodiscard]] std::string encode_inventory(const module::Module& module);
+[[nodiscard]] std::string encode_inventory(const module::State& state,
+                                           std::optional<std::uint64_t> sequence = std::nullopt);
 
 /// Returns the request attr.get for a broker attribute, `{"name": STRING}`. The parser throws EPROTO for a
 /// name that is missing or not a string, and ignores other keys, as Flux does.
@@ -123,7 +137,7 @@ struct SchedStatus {
 /// clients cannot set it. The position of a host in the list is its rank, so targets that left for good keep
 /// their positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank
 /// is not below Hostlist::max_expansion.
-[[nodiscard]] std::string encode_hostlist(const module::Module& module);
+[[nodiscard]] std::string encode_hostlist(const module::State& state);
 /// Reads the hosts by rank. Throws Error EPROTO for a value that is missing or not a string, EINVAL for one
 /// that is not a hostlist.
 [[nodiscard]] text::Hostlist parse_hostlist(const nlohmann::json& payload);

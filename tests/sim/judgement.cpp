@@ -69,6 +69,7 @@ void Simulation::receive(ClientId client, const proto::Message& message) {
     const auto asked = roller_asked_.extract(message.matchtag);
     if (asked.empty()) return;
     roller_answered_ = asked.mapped();
+    if (message.topic == "resource.status") roller_answered_ = roller_looked_ = service_->committed().last();
     demand(message.errnum() != 0 || disk_.last() >= roller_answered_,
            "a request of rolling work is answered before its change is on disk");
     roller_.receive(message);
@@ -87,7 +88,10 @@ void Simulation::receive(const Asked& asked, const proto::Message& message) {
     throw Violation(fmt::format("{} was answered with {} in the place of {}: {}", asked.what,
                                 message.errnum(), *asked.errnum, message.text()));
   }
-  if (asked.is_status) check_status(json::parse(message.text()), state_after(asked.after));
+  // The operator reads at once, so the answer shows the state that is committed now.
+  const std::uint64_t shown = service_->committed().last();
+  // Until all events of a start are on disk, the state is that of the former process, or in between.
+  if (asked.is_status && shown >= started_) check_status(json::parse(message.text()), state_after(shown));
 }
 
 // With all time that has passed taken by the daemon.

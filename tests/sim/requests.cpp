@@ -59,7 +59,9 @@ void Simulation::operate() {
     payload["targets"] = std::to_string(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
   }
   note(topic + " " + payload.dump());
+  const std::uint64_t before = service_->engine().applied();
   const std::uint32_t matchtag = request(operator_, topic, payload);
+  if (service_->engine().applied() > before) operator_change_ = service_->engine().applied();
   asked_.emplace(matchtag, Asked{trace_.back(), false, service_->engine().applied()});
   deliver();
 }
@@ -86,8 +88,10 @@ void Simulation::reconfigure() {
 
 void Simulation::ask_status() {
   note("status");
+  // A status shows what was on disk when it was asked for, and the operator's own changes.
+  const std::uint64_t shown = std::max(notified_, operator_change_);
   const std::uint32_t matchtag = request(operator_, "resource.status", nullptr);
-  asked_.emplace(matchtag, Asked{"status", true, service_->engine().applied()});
+  asked_.emplace(matchtag, Asked{"status", true, shown});
   deliver();
 }
 

@@ -84,9 +84,7 @@ std::uint32_t Simulation::ask_for_roller(const std::string& topic, const json& p
            fmt::format("rolling work ends or replaces the drain of rank {} for \"{}\"", rank,
                        reason.value_or("")));
   }
-  const std::uint64_t applied = service_->engine().applied();
-  if (topic == "resource.status") roller_looked_ = applied;
-  roller_asked_[matchtag] = applied;
+  roller_asked_[matchtag] = service_->engine().applied();
   return matchtag;
 }
 

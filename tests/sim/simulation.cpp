@@ -122,6 +122,8 @@ void Simulation::start() {
   service_->step(input);
   service_->on_defined();
   operator_ = connect();
+  operator_change_ = 0;
+  started_ = service_->engine().applied();
   passed_.clear();
   failing_.clear();
   checked_.clear();
@@ -278,6 +280,10 @@ void Simulation::settle() {
   check_ledger(state_after(disk_.last()));
   check_scheduled(state_after(disk_.last()));
   check_views();
+  const module::State& shown = service_->committed().state();
+  for (const std::string& difference : {test::state_difference(shown, service_->engine().module().state()),
+                                        test::state_difference(shown, disk_.state)})
+    demand(difference.empty(), "reads show another state than the log leads to: " + difference);
 }
 
 void Simulation::step() {

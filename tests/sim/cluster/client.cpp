@@ -89,13 +89,13 @@ class Reader final : public Client {
     }
     ++site_.pictures;
     if (node.leads()) {
-      // While the outcome of a commit is not known, the answer names an earlier event.
-      const std::uint64_t told = body.value("sequence", asked.applied);
+      demand(!body.contains("sequence"), "a leader names the event of its state");
+      const std::uint64_t told = asked.committed;
+      if (told == 0) return;
       demand(told >= asked.floor,
              fmt::format("the status after event {} is asked for after event {} was answered", told,
                          asked.floor));
-      if (!body.contains("sequence") || !site_.etcd.is_within_start(told))
-        check_status(body, site_.etcd.state_after(told));
+      if (!site_.etcd.is_within_start(told)) check_status(body, site_.etcd.state_after(told));
       return;
     }
     const std::uint64_t sequence = body.at("sequence");
@@ -110,7 +110,9 @@ class Reader final : public Client {
   struct Question {
     bool is_status = true;
     std::uint64_t floor = 0;
-    std::uint64_t applied = 0;
+    /// The last committed event when the question was handled. A client that makes no changes sees this
+    /// state, unless there was no inventory yet.
+    std::uint64_t committed = 0;
   };
 
   void go_on(bool rests) override {
@@ -120,9 +122,9 @@ class Reader final : public Client {
     // The matchtag is known only once the request is made, which is before the request is handled.
     const auto matchtag = std::make_shared<std::uint32_t>(0);
     *matchtag = request(is_status ? "resource.status" : "resource.cluster", nullptr, 0,
-                        [this, matchtag](std::uint64_t applied) {
+                        [this, matchtag](const Node::Handled& handled) {
                           if (const auto found = asked_.find(*matchtag); found != asked_.end())
-                            found->second.applied = applied;
+                            found->second.committed = handled.committed;
                         });
     asked_[*matchtag] = {is_status, site_.answered, 0};
   }

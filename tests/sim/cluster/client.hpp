@@ -57,7 +57,7 @@ class Client {
   virtual void judge() const = 0;
 
  protected:
-  using Handled = std::function<void(std::uint64_t)>;
+  using Handled = std::function<void(const Node::Handled&)>;
 
   virtual void go_on(bool rests) = 0;
   /// Called when the connection has ended: requests on it are not answered any more.
@@ -66,7 +66,7 @@ class Client {
   /// Sends a request to the present node, and returns its matchtag.
   std::uint32_t request(
       const std::string& topic, const nlohmann::json& payload, std::uint8_t flags = 0,
-      Handled handled = [](std::uint64_t /*applied*/) {});
+      Handled handled = [](const Node::Handled& /*handled*/) {});
   void leave();
   void set_stalled(bool stalls);
   [[nodiscard]] bool is_stalled() const noexcept { return is_stalled_; }

@@ -12,6 +12,7 @@
 #include "daemon/log/past_reader.hpp"
 #include "inventory.hpp"
 #include "proto/event_json.hpp"
+#include "state_difference.hpp"
 
 namespace resourced::sim {
 
@@ -47,6 +48,7 @@ void Node::begin() {
   life_ = World::new_life();
   transport_ = std::make_unique<SimTransport>();
   log_ = std::make_unique<SimLog>(disk_);
+  current_ = std::make_unique<daemon::log::CurrentLog>(*log_);
 }
 
 void Node::follow() {
@@ -58,7 +60,7 @@ void Node::follow() {
   Service::Settings settings = service_settings();
   settings.following = &follows_;
   settings.state = disk_.state;
-  service_ = std::make_unique<Service>(*log_, *this, std::move(settings));
+  service_ = std::make_unique<Service>(*current_, *this, std::move(settings));
   coordinator_ = std::make_unique<daemon::log::etcd::Coordinator>(runtime(), *member_);
   daemon::log::etcd::Coordinator::Callbacks callbacks;
   callbacks.joined = [this](const std::string& cluster) { identity_ = cluster; };
@@ -81,16 +83,20 @@ void Node::follow() {
   run([&] { coordinator_->start(std::move(callbacks)); });
 }
 
+// Clients stay connected.
 void Node::lead() {
-  end();
-  begin();
+  log_->sync(log_->unsynced());
+  service_->on_committed(disk_.last());
+  const std::string difference = test::state_difference(service_->committed().state(), disk_.state);
+  demand(difference.empty(),
+         fmt::format("{} has followed to another state than its disk: {}", name(), difference));
+  coordinator_.reset();
   leader_ = std::make_unique<daemon::log::etcd::LeaderLog>(runtime(), *member_, *log_);
   world_.note(fmt::format("{} leads in epoch {} after event {}", name(), epoch(), disk_.last()));
   etcd_.expect_start(epoch(), settings_.configuration);
-  Service::Settings settings = service_settings();
-  settings.leadership = &leads_;
-  service_ = std::make_unique<Service>(*leader_, *this, std::move(settings));
+  current_->go_on_with(*leader_);
   run([&] {
+    service_->lead(leads_, std::nullopt);
     leader_->start({[this](daemon::log::Sequence last) { service_->on_committed(last); },
                     [this](const std::string& why) {
                       world_.note(fmt::format("{} is deposed: {}", name(), why));
@@ -103,7 +109,7 @@ void Node::lead() {
 
 engine::Start Node::start_of_leader() {
   engine::Start start;
-  start.state = disk_.state;
+  start.state = service_->committed().state();
   start.command.method = module::DefineMethod::configuration;
   start.command.inventory = resources_of(settings_.configuration.hosts);
   start.command.exclude = idset_of(settings_.configuration.exclude);
@@ -116,6 +122,7 @@ void Node::drop() {
   service_.reset();
   leader_.reset();
   coordinator_.reset();
+  current_.reset();
   log_.reset();
   transport_.reset();
   life_.reset();
@@ -267,7 +274,7 @@ void Node::go_on() {
 
 // Connections of clients
 
-void Node::deliver(ClientId client, proto::Message message, std::function<void(std::uint64_t)> handled) {
+void Node::deliver(ClientId client, proto::Message message, std::function<void(const Handled&)> handled) {
   constexpr double longest = 0.01;
   SteadyTime& arrival = arrivals_[client];
   arrival = std::max(arrival, world_.now() + world_.any(longest));
@@ -277,7 +284,7 @@ void Node::deliver(ClientId client, proto::Message message, std::function<void(s
               run([&] {
                 if (clients_.insert(client).second) service_->on_client(*transport_, client, {0, 0, {}, {}});
                 service_->on_message(client, message);
-                handled(service_->engine().applied());
+                handled({service_->engine().applied(), service_->committed().last()});
               });
             });
 }

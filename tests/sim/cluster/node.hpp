@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/cluster/member.hpp"
+#include "daemon/log/current_log.hpp"
 #include "daemon/log/etcd/coordinator.hpp"
 #include "daemon/log/etcd/leader_log.hpp"
 #include "daemon/service/service.hpp"
@@ -44,6 +45,12 @@ class Node final : public daemon::service::Program {
     std::function<void(Node&, bool fails)> exited;
   };
 
+  /// The last event of the engine, and the last committed one, after a message was handled.
+  struct Handled {
+    std::uint64_t applied = 0;
+    std::uint64_t committed = 0;
+  };
+
   Node(World& world, Network& network, Etcd& etcd, std::size_t index, Settings settings, Listeners listeners);
 
   void start();
@@ -59,8 +66,8 @@ class Node final : public daemon::service::Program {
   }
 
   /// Delivers a message after a delay, on the present connection of the client, which is made if there is
-  /// none. Calls `handled` with the last event of the engine before any message leaves.
-  void deliver(ClientId client, proto::Message message, std::function<void(std::uint64_t)> handled);
+  /// none. Calls `handled` before any message leaves.
+  void deliver(ClientId client, proto::Message message, std::function<void(const Handled&)> handled);
   void disconnect(ClientId client);
   void stall(ClientId client, bool stalls);
   [[nodiscard]] bool was_stalled(ClientId client) const { return were_stalled_.contains(client); }
@@ -68,7 +75,7 @@ class Node final : public daemon::service::Program {
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] const std::string& name() const noexcept { return settings_.name; }
   [[nodiscard]] bool is_up() const noexcept { return service_ != nullptr; }
-  /// Counts how often the node has begun to lead, begun to follow, or ended: connections end each time.
+  /// Counts how often the node has begun to follow, or ended: connections end each time.
   [[nodiscard]] std::uint64_t phase() const noexcept { return phase_; }
   [[nodiscard]] bool leads() const noexcept { return leader_ != nullptr; }
   /// The epoch of the leader. Requires leads().
@@ -153,6 +160,7 @@ class Node final : public daemon::service::Program {
   std::unique_ptr<cluster::Member> member_;
   std::unique_ptr<SimTransport> transport_;
   std::unique_ptr<SimLog> log_;
+  std::unique_ptr<daemon::log::CurrentLog> current_;
   std::unique_ptr<daemon::log::etcd::Coordinator> coordinator_;
   std::unique_ptr<daemon::log::etcd::LeaderLog> leader_;
   std::unique_ptr<daemon::service::Service> service_;

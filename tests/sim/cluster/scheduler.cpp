@@ -64,7 +64,7 @@ class SchedulerOfCluster final : public Client {
       if (!partition_.empty()) payload["partition"] = partition_;
       floor_ = site_.answered;
       acquire_ = request("resource.acquire", payload, proto::flag::streaming,
-                         [this](std::uint64_t applied) { seen_ = applied; });
+                         [this](const Node::Handled& handled) { seen_ = handled.applied; });
       return;
     }
     if (is_stalled() ? rests || world().chance(0.3) : !rests && world().chance(0.03))

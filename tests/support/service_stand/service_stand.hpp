@@ -44,6 +44,7 @@ class FakeTransport final : public transport::Transport {
 class NoNews final : public streams::Outbox::Listener {
  public:
   void on_update(log::Sequence /*after*/, const streams::Update& /*update*/) override { FAIL("an update"); }
+  void on_read(const streams::Read& /*read*/) override {}
   void on_unreachable(proto::ClientId /*client*/) override { FAIL("a client is gone"); }
 };
 

@@ -46,7 +46,8 @@ RawResponse RawClient::receive(std::uint32_t matchtag, const Deadline& deadline)
 }
 
 std::vector<RawResponse> RawClient::settle() {
-  const std::uint32_t last = send_text("resource.status", std::nullopt);
+  // An answer about the state would not wait for the commit of changes. This one, a refusal, does.
+  const std::uint32_t last = send_text("resource.wait", std::nullopt);
   std::vector<RawResponse> before;
   while (true) {
     RawResponse response = receive();

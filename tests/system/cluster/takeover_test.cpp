@@ -1,5 +1,6 @@
 // Two or three daemons with their log in the real etcd: the leader is killed, paused, disconnected or
 // stopped, and a standby takes over with every answered change.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -12,6 +13,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "client/connection.hpp"
@@ -58,6 +60,38 @@ TEST_CASE("a standby takes over from a leader that is killed, with every answere
     CHECK(reasons(connection) == answered);
     leader.start();
   }
+}
+
+TEST_CASE("connections to a standby, and their streams, go on when it takes over") {
+  Etcd etcd;
+  Node first("a", etcd.toml());
+  first.until_leading();
+  Node second("b", etcd.toml());
+  until_serving(second.uri());
+  client::Connection reader(second.uri());
+  std::vector<std::string> told;
+  reader.send("resource.journal",
+              [&](const client::Response& response) {
+                REQUIRE(response.ok());
+                const json payload = response.payload();
+                for (const json& event : payload.at("events"))
+                  if (event["name"] == "drain") told.push_back(event["context"]["reason"]);
+                reader.stop();
+              },
+              {.streaming = true});
+  const auto until_told = [&](const std::string& reason) {
+    const Deadline deadline(patience);
+    while (std::ranges::count(told, reason) == 0 && !deadline.passed()) reader.run_for(patience);
+  };
+  client::Connection operators(both(first, second));
+  drain(operators, "1", "before");
+  until_told("before");
+  first.kill(etcd);
+  second.until_leading();
+  // The same connection may change something now.
+  drain(reader, "2", "after");
+  until_told("after");
+  CHECK(fmt::format("{}", fmt::join(told, " ")) == "before after");
 }
 
 TEST_CASE("a leader that stops hands over at once, and clients wait for the next one") {

@@ -52,15 +52,12 @@ struct Written final : Deferral {
   }
 };
 
-TEST_CASE("what agents tell within a second is one line for each kind, once the store has it") {
+TEST_CASE("what agents tell within a second is one line for each kind") {
   Written written;
   written.log.add(seen(1, "n1", module::TorpidEvent{}), steady_time(1));
   written.log.add(seen(2, "n[2-3]", module::TorpidEvent{}), steady_time(1));
   written.log.add(seen(3, "n7", module::OnlineEvent{}, module::ByHost{"n7"}), steady_time(1));
   written.log.add(seen(4, "n2", module::TorpidEvent{}), steady_time(1));
-  written.log.add(seen(5, "n9", module::OfflineEvent{}), steady_time(1));
-  CHECK(written.lines.empty());
-  written.log.on_committed(4);
   CHECK(written.lines.empty());
   REQUIRE(written.deferred.size() == 1);
   written.pass();
@@ -70,7 +67,7 @@ TEST_CASE("what agents tell within a second is one line for each kind, once the 
   CHECK(written.lines[0].hosts == "n[1-3]");
   CHECK_FALSE(written.lines[0].by);
   CHECK(text_of(written.lines[1]) == "1 node online: n7");
-  written.log.on_committed(5);
+  written.log.add(seen(5, "n9", module::OfflineEvent{}), steady_time(1));
   REQUIRE(written.deferred.size() == 1);
   written.pass();
   CHECK(text_of(written.lines[2]) == "1 node offline: n9");
@@ -87,7 +84,6 @@ TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
       steady_time(1));
   // The start of a daemon has no line here: other log lines tell of it.
   written.log.add(seen(4, "n[1-2]", module::RestartEvent{}), steady_time(1));
-  written.log.on_committed(4);
   REQUIRE(written.lines.size() == 3);
   CHECK(text_of(written.lines[0]) == "drain n1 by the daemon: flapping");
   CHECK_FALSE(written.lines[0].by);
@@ -96,23 +92,19 @@ TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
         "drain-schedule n2 from 2026-01-01T00:00:00Z until 2026-01-01T01:00:00Z by uid 4000000000: power");
 }
 
-TEST_CASE("a line says what happened, where, by whom and why, once the store has the event") {
+TEST_CASE("a line says what happened, where, by whom and why") {
   Written written;
   written.log.add(drained(1, "n[1-2]", "bad dimm", nobody), steady_time(1));
-  written.log.add(drained(2, "n3", std::nullopt, module::ByKey{"login1"}), steady_time(1));
-  CHECK(written.lines.empty());
-  written.log.on_committed(1);
   REQUIRE(written.lines.size() == 1);
   CHECK(text_of(written.lines[0]) == "drain n[1-2] by uid 4000000000: bad dimm");
   CHECK(written.lines[0].event == "drain");
   CHECK(written.lines[0].hosts == "n[1-2]");
   CHECK(name_of(*written.lines[0].by) == "uid 4000000000");
   CHECK(written.lines[0].reason == "bad dimm");
-  written.log.on_committed(2);
+  written.log.add(drained(2, "n3", std::nullopt, module::ByKey{"login1"}), steady_time(1));
   REQUIRE(written.lines.size() == 2);
   CHECK(text_of(written.lines[1]) == "drain n3 by key login1");
   written.log.add(drained(3, "n3", std::nullopt, module::ByUser{0}), steady_time(1));
-  written.log.on_committed(3);
   CHECK(text_of(written.lines[2]) == "drain n3 by root (uid 0)");
 
   engine::Record reload;
@@ -121,7 +113,6 @@ TEST_CASE("a line says what happened, where, by whom and why, once the store has
   define.method = module::DefineMethod::reload;
   reload.event = {wall_time(1), define, module::BySignal{"HUP"}};
   written.log.add(reload, steady_time(1));
-  written.log.on_committed(4);
   CHECK(text_of(written.lines[3]) == "resource-define by signal HUP");
 }
 
@@ -129,7 +120,6 @@ TEST_CASE("no text of a client adds a line or a field, or makes one long") {
   Written written;
   written.log.add(drained(1, "n1", "a\nMESSAGE=b\x1b[2J", module::ByKey{"k\n<0>x"}), steady_time(1));
   written.log.add(drained(2, "n1", std::string(1 << 20, 'x'), module::ByHost{"n1"}), steady_time(1));
-  written.log.on_committed(2);
   REQUIRE(written.lines.size() == 2);
   for (const ChangeLine& line : written.lines) {
     for (const std::string& text : {text_of(line), name_of(*line.by), line.reason, line.hosts, line.event}) {
@@ -146,14 +136,12 @@ TEST_CASE("lines are limited, the next one says how many are missing, and agents
   for (int i = 0; i < 5000; ++i)
     written.log.add(drained(++last, "n1", std::nullopt, module::ByHost{"n1"}), steady_time(1));
   written.log.add(drained(++last, "n2", std::nullopt, nobody), steady_time(1));
-  written.log.on_committed(last);
   CHECK(written.lines.size() == 1001);
   CHECK(text_of(written.lines.back()) == "drain n2 by uid 4000000000");
   // Each further second allows ten more lines.
   written.lines.clear();
   for (int i = 0; i < 50; ++i)
     written.log.add(drained(++last, "n1", std::nullopt, module::ByHost{"n1"}), steady_time(2));
-  written.log.on_committed(last);
   REQUIRE(written.lines.size() == 10);
   CHECK(text_of(written.lines[0]) == "drain n1 by host n1 (4000 more since the last such line)");
   CHECK(text_of(written.lines[1]) == "drain n1 by host n1");
@@ -163,7 +151,6 @@ TEST_CASE("without a log nothing is kept") {
   Written none;
   ChangeLog log(nullptr, none);
   log.add(drained(1, "n1", std::nullopt, nobody), steady_time(1));
-  log.on_committed(1);
   CHECK(none.deferred.empty());
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("a check does not keep the loop: its answer comes in a later turn") {
   CHECK(stand.receive(client).errnum() == ETIMEDOUT);
 }
 
-TEST_CASE("the answer waits until what it may tell of is on disk") {
+TEST_CASE("the answer waits until the changes that its client has sent before are on disk") {
   Stand stand;
   const proto::ClientId client = stand.connect();
   for (int i = 0; i < 20; ++i) {
@@ -76,14 +76,16 @@ TEST_CASE("the answer waits until what it may tell of is on disk") {
   }
 }
 
-TEST_CASE("excluded targets do not count, and a changed inventory counts at once") {
+TEST_CASE("excluded targets do not count, and a changed inventory counts once it is on disk") {
   Stand stand;
   const proto::ClientId client = stand.connect();
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
   stand.service->step(module::ReloadCommand{text::IdSet::parse("2-3"), {}, {}});
+  stand.settle();
   CHECK(stand.call(client, "feasibility.check", nodes(7)).text() == "needs 7 nodes, the inventory has 6");
   CHECK(stand.call(client, "feasibility.check", nodes(6)).errnum() == 0);
   stand.service->step(module::ReloadCommand{{}, {}, {}});
+  stand.settle();
   CHECK(stand.call(client, "feasibility.check", nodes(8)).errnum() == 0);
 }
 

@@ -243,13 +243,13 @@ TEST_CASE("stats and metrics tell the longest wait of a request for the commit o
   CHECK(stats()["longest-wait"] == json{{"topic", ""}, {"ms", 0.0}});
 
   stand.request(owner, "resource.drain", {{"targets", "0"}}, noresponse);
-  stand.request(user, "resource.ping", json::object());
+  stand.request(user, "resource.undrain", {{"targets", "0"}});
   CHECK(stand.silent(user));
   stand.uptime += Seconds(0.525);
   stand.settle();
   CHECK(stand.receive(user).errnum() == 0);
   const json found = stats();
-  CHECK(found["longest-wait"]["topic"] == "resource.ping");
+  CHECK(found["longest-wait"]["topic"] == "resource.undrain");
   CHECK(found["longest-wait"]["ms"].get<double>() == doctest::Approx(525));
   const std::string metrics = json::parse(stand.call(owner, "resource.metrics").text())["text"];
   CHECK(metrics.find("\nresourced_response_wait_longest_seconds 0.525\n") != std::string::npos);

@@ -1,5 +1,5 @@
-// The service of a leader whose log commits nothing: nobody sees the events that wait, and requests that do
-// not depend on them are answered.
+// Reads while events wait for their commit: they show the committed state at once. Also when the log of a
+// leader commits nothing for long.
 #include <cerrno>
 #include <deque>
 #include <memory>
@@ -29,7 +29,6 @@ class HeldLog final : public log::EventLog {
     holds_ = false;
     for (log::Record& record : std::exchange(held_, {})) store_.append(std::move(record));
   }
-  std::size_t reads = 0;
 
   [[nodiscard]] log::Sequence last_sequence() const noexcept override { return store_.last_sequence(); }
   [[nodiscard]] bool is_numbered() const noexcept override { return true; }
@@ -49,7 +48,6 @@ class HeldLog final : public log::EventLog {
     store_.read_page(filter, from, to, limit, std::move(answer));
   }
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
-    ++reads;
     store_.read_past(std::move(question), std::move(render), std::move(answer));
   }
   void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override {
@@ -95,14 +93,6 @@ struct StalledStand : Stand, private service::Leadership {
     held->release();
     settle();
   }
-  /// Lets the time pass at which the service looks for a stall.
-  void pass() {
-    REQUIRE_FALSE(later.empty());
-    const auto [when, work] = std::move(later.front());
-    later.pop_front();
-    uptime = std::max(uptime, when);
-    work();
-  }
   proto::Message answer_to(proto::ClientId client) {
     while (silent(client)) step();
     return receive(client);
@@ -126,73 +116,100 @@ struct StalledStand : Stand, private service::Leadership {
 
 }  // namespace
 
-TEST_SUITE_BEGIN("stalled log");
+TEST_SUITE_BEGIN("reads and commits");
 
-TEST_CASE_FIXTURE(StalledStand, "reads are answered from the committed state, with its event") {
-  stall();
-  const json status = read("resource.status");
-  CHECK(status["sequence"] == before);
+TEST_CASE_FIXTURE(StalledStand, "a read shows the committed state at once") {
+  const auto reader = connect();
+  const auto ask_now = [&](const std::string& topic, const json& payload = nullptr) {
+    request(reader, topic, payload);
+    REQUIRE_FALSE(silent(reader));
+    return receive_json(reader);
+  };
+  const json status = ask_now("resource.status");
   REQUIRE(status["drain"].size() == 1);
   CHECK(status["drain"]["1"]["reason"] == "before");
-  const json view = read("resource.sched-status");
-  CHECK(view["sequence"] == before);
+  // It is the answer that all clients got before the change.
+  CHECK_FALSE(status.contains("sequence"));
+  const json view = ask_now("resource.sched-status");
   CHECK(rset::ResourceSet::from_json(view["down"]).ranks() == IdSet{1});
   CHECK(rset::ResourceSet::from_json(view["all"]).ranks() == IdSet::range(0, 7));
-  const json inventory = read("resource.get");
-  CHECK(inventory["sequence"] == before);
-  CHECK(rset::ResourceSet::from_json(inventory["R"]).ranks() == IdSet::range(0, 7));
-  CHECK(read("attr.get", {{"name", "hostlist"}})["value"] == "n[0-7]");
-  CHECK(silent(operator_));
-  // Each kind is read once for all until there is another commit.
-  CHECK(held->reads == 4);
-  CHECK(read("resource.status") == status);
-  CHECK(read("resource.sched-status") == view);
-  CHECK(held->reads == 4);
-}
-
-TEST_CASE_FIXTURE(StalledStand, "a read that came before the stall is answered once there is one") {
-  const auto reader = connect();
-  const auto other = connect();
-  request(reader, "resource.status");
-  request(reader, "resource.ping", {{"seq", 1}});
-  request(other, "resource.status");
-  request(other, "resource.drain", {{"targets", "2"}, {"reason", "again"}});
-  pass();
-  CHECK(silent(reader));
-  stall();
-  pass();
-  // The answer of the ping has not to wait for the reading thread.
-  CHECK(json::parse(answer_to(reader).text()).at("seq") == 1);
-  const json status = json::parse(answer_to(reader).text());
-  CHECK(status["sequence"] == before);
-  CHECK(status["drain"].size() == 1);
-  CHECK(json::parse(answer_to(other).text()) == status);
-  CHECK(held->reads == 1);
-  // A refusal may tell of the events that wait.
-  CHECK(silent(other));
+  CHECK(rset::ResourceSet::from_json(ask_now("resource.get")["R"]).ranks() == IdSet::range(0, 7));
+  CHECK(ask_now("attr.get", {{"name", "hostlist"}})["value"] == "n[0-7]");
+  CHECK(ask_now("resource.allocations")["allocations"].empty());
+  CHECK(ask_now("resource.peers")["holders"].empty());
+  CHECK(ask_now("resource.metrics")["text"].get<std::string>().find(
+            "resourced_nodes_state{state=\"drained\",partition=\"\"} 1\n") != std::string::npos);
+  CHECK(ask_now("resource.ping", {{"seq", 1}}).at("seq") == 1);
   CHECK(silent(operator_));
   go_on();
   CHECK(receive(operator_).errnum() == 0);
-  CHECK(receive(other).errnum() != 0);
-  CHECK(silent(reader));
+  CHECK(ask_now("resource.status")["drain"].size() == 2);
 }
 
-TEST_CASE_FIXTURE(StalledStand,
-                  "what tells of no event is answered, and a daemon that cannot commit is not ready") {
+TEST_CASE_FIXTURE(StalledStand, "a read waits for the changes that its own client has sent before") {
+  request(operator_, "resource.status");
+  request(operator_, "resource.get");
+  CHECK(silent(operator_));
+  // An answer that shows no state does not wait.
+  request(operator_, "resource.ping", {{"seq", 1}});
+  CHECK(receive_json(operator_).at("seq") == 1);
+  CHECK(silent(operator_));
+  go_on();
+  CHECK(receive(operator_).errnum() == 0);
+  CHECK(receive_json(operator_)["drain"].size() == 2);
+  CHECK(receive_json(operator_).contains("R"));
+}
+
+TEST_CASE_FIXTURE(StalledStand, "reads that wait are forgotten with their client, and end with the store") {
+  const auto gone = connect();
+  request(gone, "resource.drain", {{"targets", "3"}, {"reason", "x"}});
+  request(gone, "resource.status");
+  request(operator_, "resource.status");
+  disconnect(gone);
+  service->on_store_failed(Error(EIO, "the disk is gone"));
+  CHECK(receive(operator_).text() == "the disk is gone");
+  CHECK(receive(operator_).text() == "the disk is gone");
+  CHECK(silent(gone));
+}
+
+TEST_CASE_FIXTURE(StalledStand, "what is refused for no state is refused at once") {
+  const auto client = connect();
+  CHECK(ask(client, "no.such").errnum() == ENOSYS);
+  CHECK(ask(client, "resource.status-at", {{"at", "noon"}}).errnum() == EPROTO);
+  // A refusal of a change may tell of the events that wait.
+  request(client, "resource.drain", {{"targets", "2"}, {"reason", "again"}});
+  CHECK(silent(client));
+  go_on();
+  CHECK(receive(client).errnum() != 0);
+}
+
+TEST_CASE_FIXTURE(StalledStand, "a leader that cannot commit refuses changes, and is not ready") {
   stall();
-  CHECK(read("resource.ping", {{"seq", 1}}).at("seq") == 1);
   CHECK(read("resource.leader")["epoch"] == 7);
   CHECK(read("config.get") == json::object());
   CHECK(read("resource.stats-get").at("events") == before);
   CHECK(read("resource.status-at", {{"at", now}})["drain"].size() == 1);
   const auto client = connect();
-  const proto::Message ready = ask(client, "resource.ready");
-  CHECK(ready.errnum() == EAGAIN);
-  CHECK(ready.text() == "etcd is slow");
+  for (const char* topic : {"resource.drain", "resource.ready"}) {
+    const proto::Message refused = ask(client, topic, {{"targets", "0"}, {"reason", "x"}});
+    CHECK(refused.errnum() == EAGAIN);
+    CHECK(refused.text() == "etcd is slow");
+  }
   request(client, "resource.cluster");
   questions.front()(Error(EAGAIN, "etcd has not answered: no route"));
   CHECK(answer_to(client).text() == "etcd has not answered: no route");
-  CHECK(ask(client, "no.such").errnum() == ENOSYS);
+  const auto scheduler = connect();
+  request(scheduler, "resource.acquire", nullptr, streaming);
+  (void)ask(client, "resource.ping", {{"seq", 1}});
+  CHECK(silent(scheduler));
+  why_stalled.reset();
+  go_on();
+  CHECK(receive_json(scheduler)["up"] == "0,3-7");
+  CHECK(call(client, "resource.drain", {{"targets", "3"}, {"reason", "after"}}).errnum() == 0);
+}
+
+TEST_CASE_FIXTURE(StalledStand, "a journal has the committed events") {
+  const auto client = connect();
   request(client, "resource.journal", nullptr, streaming);
   std::vector<std::string> reasons;
   for (bool has_all = false; !has_all;) {
@@ -205,86 +222,16 @@ TEST_CASE_FIXTURE(StalledStand,
   CHECK(silent(operator_));
 }
 
-TEST_CASE_FIXTURE(StalledStand, "metrics leave out the states, of which some are not committed") {
+TEST_CASE_FIXTURE(StalledStand, "metrics count nodes once their events are committed") {
   const auto text = [&] {
     uptime += Seconds(2);
     return read("resource.metrics")["text"].get<std::string>();
   };
-  const auto early = connect();
-  request(early, "resource.metrics");
-  CHECK(silent(early));
-  stall();
-  pass();
-  const std::string event = "resourced_log_events " + std::to_string(before) + "\n";
-  for (const std::string& shown : {json::parse(answer_to(early).text())["text"].get<std::string>(), text()}) {
-    CHECK(shown.find("resourced_nodes") == std::string::npos);
-    CHECK(shown.find("resourced_node_transitions") == std::string::npos);
-    CHECK(shown.find(event) != std::string::npos);
-    CHECK(shown.find("resourced_cluster_role{role=\"leader\"} 1\n") != std::string::npos);
-  }
+  const std::string shown = text();
+  CHECK(shown.find("resourced_node_transitions_total{event=\"drain\"} 1\n") != std::string::npos);
+  CHECK(shown.find("resourced_log_events " + std::to_string(before) + "\n") != std::string::npos);
   go_on();
   CHECK(text().find("resourced_node_transitions_total{event=\"drain\"} 2\n") != std::string::npos);
-}
-
-TEST_CASE_FIXTURE(StalledStand,
-                  "what needs the present state of the leader is refused, and an acquire waits") {
-  stall();
-  const auto client = connect();
-  for (const char* topic :
-       {"resource.drain", "resource.allocations", "resource.peers", "feasibility.check"}) {
-    CAPTURE(topic);
-    request(client, topic, {{"targets", "0"}, {"reason", "x"}, {"jobspec", json::object()}});
-    const proto::Message refused = receive(client);
-    CHECK(refused.errnum() == EAGAIN);
-    CHECK(refused.text() == "etcd is slow");
-  }
-  const auto scheduler = connect();
-  request(scheduler, "resource.acquire", nullptr, streaming);
-  (void)ask(client, "resource.ping", {{"seq", 1}});
-  CHECK(silent(scheduler));
-  go_on();
-  CHECK(receive_json(scheduler)["up"] == "0,3-7");
-}
-
-TEST_CASE_FIXTURE(StalledStand, "once the log goes on, everything is as before") {
-  stall();
-  CHECK(read("resource.status")["drain"].size() == 1);
-  go_on();
-  CHECK(receive(operator_).errnum() == 0);
-  const auto client = connect();
-  const json status = json::parse(call(client, "resource.status").text());
-  CHECK(status["drain"].size() == 2);
-  CHECK_FALSE(status.contains("sequence"));
-  CHECK(call(client, "resource.drain", {{"targets", "3"}, {"reason", "after"}}).errnum() == 0);
-  CHECK(call(client, "resource.peers").errnum() == 0);
-  CHECK(held->reads == 1);
-}
-
-TEST_CASE_FIXTURE(StalledStand, "a stall that ends without a commit ends for readers, too") {
-  stall();
-  CHECK(read("resource.status")["sequence"] == before);
-  // The log has the event, and its store is late.
-  held->release();
-  CHECK(answer_to(operator_).errnum() == 0);
-  CHECK(read("resource.status").contains("sequence"));
-  why_stalled.reset();
-  (void)read("resource.ping", {{"seq", 1}});
-  CHECK_FALSE(read("resource.status").contains("sequence"));
-}
-
-TEST_CASE_FIXTURE(StalledStand, "a client that goes away while its read is answered is forgotten") {
-  stall();
-  const auto gone = connect();
-  const auto stays = connect();
-  request(gone, "resource.status");
-  request(stays, "resource.status");
-  disconnect(gone);
-  CHECK(json::parse(answer_to(stays).text())["sequence"] == before);
-  CHECK(silent(gone));
-  const auto lost = connect();
-  transport.gone.insert(lost);
-  request(lost, "resource.ping", {{"seq", 1}});
-  CHECK(json::parse(ask(stays, "resource.status").text())["sequence"] == before);
 }
 
 TEST_SUITE_END();

@@ -113,16 +113,14 @@ TEST_CASE("docs/cluster.md has what becomes of requests while etcd does not conf
     const std::string told = row == found.end() ? "" : row->second;
     if (topic.name == "resource.ready" || topic.name == "resource.cluster") {
       // These topics are served: their own answer is this refusal.
-      CHECK(topic.stalled == Stalled::served);
+      CHECK(topic.shows == Shows::nothing);
       CHECK(told.starts_with("EAGAIN"));
-    } else if (topic.stalled == Stalled::refused) {
-      CHECK(told == "EAGAIN");
-    } else if (topic.stalled == Stalled::from_log) {
-      CHECK((told.starts_with("as a standby has them") || told.starts_with("without the counts")));
-    } else if (topic.stalled == Stalled::waits && topic.needs == Needs::commits) {
+    } else if (topic.shows == Shows::committed) {
+      CHECK(told.starts_with("the committed state"));
+    } else if (topic.needs == Needs::commits) {
       CHECK(told.empty());
     } else if (!told.empty()) {
-      CHECK(told == (topic.stalled == Stalled::served ? "as always" : "they wait for the commit"));
+      CHECK(told == (topic.shows == Shows::nothing ? "as always" : "they wait for the commit"));
     }
   }
 }

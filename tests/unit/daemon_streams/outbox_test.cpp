@@ -32,6 +32,7 @@ struct Box final : streams::Outbox::Listener {
   void on_update(log::Sequence after, const Update& change) override {
     updates.emplace_back(after, change.holder);
   }
+  void on_read(const streams::Read& read) override { reads.push_back(read.from); }
   void on_unreachable(proto::ClientId client) override { gone.push_back(client); }
   void respond(log::Sequence after, const std::string& text, proto::ClientId to = reader) {
     outbox.push(after, Response{to, response_of(text)}, {});
@@ -48,6 +49,7 @@ struct Box final : streams::Outbox::Listener {
   peers::Clients clients;
   std::vector<std::pair<log::Sequence, engine::HolderId>> updates;
   std::vector<proto::ClientId> gone;
+  std::vector<proto::ClientId> reads;
   streams::Outbox outbox{clients, *this};
 };
 
@@ -197,6 +199,24 @@ TEST_CASE("outbox: a response that tells nothing of the state does not wait for 
   CHECK(box.sent_to(reader) == Texts{"too many requests"});
   box.transport.gone.insert(reader);
   CHECK_FALSE(box.outbox.answer_at_once(reader, response_of("too many requests")));
+}
+
+TEST_CASE("outbox: a request waits for its event like a response, and gets the error of a log that fails") {
+  Box box;
+  const auto read = [&](log::Sequence after) {
+    box.outbox.push(after, streams::Read{reader, proto::make_request("resource.status", 1)}, steady_time(1));
+  };
+  read(1);
+  read(2);
+  CHECK(box.waiting(reader) == 2);
+  CHECK(box.reads.empty());
+  box.outbox.committed(1, steady_time(3));
+  CHECK(box.reads == std::vector{reader});
+  CHECK(box.waiting(reader) == 1);
+  CHECK(box.outbox.waits().longest().time == Seconds(2));
+  box.outbox.abandon(Error(EIO, "the disk is gone"));
+  CHECK(box.reads.size() == 1);
+  CHECK(box.sent_to(reader) == Texts{"the disk is gone"});
 }
 
 }  // namespace

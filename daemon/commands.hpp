@@ -45,8 +45,8 @@ inline constexpr const char* configuration_of_service = "/etc/resourced";
 /// Returns the configuration of the service if it exists, otherwise the packaged sample.
 [[nodiscard]] std::string default_configuration();
 
-/// Serves until SIGTERM or SIGINT (returns 0) or until the store fails (returns 1): configuration, store,
-/// transports and service around one loop. Throws Error if it cannot start.
+/// Serves until SIGTERM or SIGINT (returns 0) or until the store fails (returns 1). Throws Error if it cannot
+/// start.
 int run(const Options& options);
 
 /// Prints the configuration and the inventory that would be served. Throws Error if either is invalid.
