@@ -15,7 +15,6 @@
 #include "daemon/log/etcd/aside.hpp"
 #include "daemon/log/etcd/etcd_json.hpp"
 #include "daemon/log/etcd/http_client.hpp"
-#include "os/file.hpp"
 #include "os/log.hpp"
 
 namespace resourced::daemon::log::etcd {
@@ -25,15 +24,6 @@ namespace asio = boost::asio;
 using namespace requests;
 
 constexpr unsigned ok = 200;
-
-std::string read_password(const std::string& path) {
-  if (path.empty()) return {};
-  os::InputFile(path).require_secret();
-  constexpr std::size_t most = 4096;
-  std::string password = os::read_file(path, most);
-  if (password.ends_with('\n')) password.pop_back();
-  return password;
-}
 
 }  // namespace
 
@@ -54,17 +44,16 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   };
   using CallPtr = std::shared_ptr<Call>;
 
-  State(asio::io_context& loop, const config::Cluster& settings)
+  State(asio::io_context& loop, const config::Cluster& settings, Credentials read)
       : prefix(settings.prefix),
-        user(settings.user),
-        password(read_password(settings.password_file)),
+        credentials(std::move(read)),
         // A quarter of the lease's time: after an endpoint that does not answer, there is time for another
         // one.
         timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl / 4)),
         login_timeout(std::chrono::duration_cast<std::chrono::milliseconds>(settings.lease_ttl)),
         names(settings.etcd),
         aside(loop),
-        http(loop, settings) {
+        http(loop, credentials) {
     for (const std::string& text : names) {
       const config::EtcdEndpoint endpoint = config::parse_etcd_endpoint(text);
       urls.push_back(fmt::format("{}://{}", endpoint.is_tls ? "https" : "http", endpoint.authority()));
@@ -79,7 +68,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   void proceed(const CallPtr& call) {
     if (is_superseded(call)) return;
     if (urls.size() > 1 && !is_surveyed) return survey(call);
-    if (!user.empty() && token.empty()) return log_in(call);
+    if (!credentials.user.empty() && token.empty() && !is_auth_off) return log_in(call);
     call->token = token;
     if (std::holds_alternative<Watch>(call->request)) return watch(call);
     post(call->encoded, token, timeout, current,
@@ -226,16 +215,19 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     if (!std::holds_alternative<Changed>(*outcome)) http.end_watch();
     if (const auto* lost = std::get_if<Unknown>(&*outcome)) return lose(call, endpoint, lost->why, true);
     const auto* refused = std::get_if<Refused>(&*outcome);
-    const bool is_of_token = refused != nullptr && refused->why.find("auth token") != std::string::npos;
-    if (is_of_token && !user.empty() && !std::exchange(call->has_renewed, true)) {
-      if (token == call->token) token.clear();
-      return proceed(call);
-    }
+    const bool is_of_token =
+        refused != nullptr && (refused->why.find("auth token") != std::string::npos ||
+                               refused->why.find("user name is empty") != std::string::npos);
+    if (is_of_token && may_renew(call)) return renew(call);
     call->handler(*outcome);
   }
 
   void take(const CallPtr& call, std::size_t endpoint, HttpAnswer answer) {
-    if (answer.status == 0) return lose(call, endpoint, answer.why, answer.was_sent);
+    if (answer.status == 0) {
+      doubt_token(call, answer.was_sent);
+      return lose(call, endpoint, answer.why, answer.was_sent);
+    }
+    unanswered = 0;
     if (answer.status == ok && is_of_another(endpoint, answer.body)) return pass_over(call, endpoint);
     // Bodies of this size are decoded in far less than a millisecond.
     constexpr std::size_t most_direct_bytes = std::size_t{32} << 10;
@@ -252,13 +244,39 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
     using Kind = EtcdFailure::Kind;
     if (failure.kind == Kind::unknown) return lose(call, endpoint, failure.why, true);
     if (knows_etcd() && !call->is_checked) return check_refusal(call, endpoint, answer);
-    if (failure.kind == Kind::token && !user.empty() && !std::exchange(call->has_renewed, true)) {
-      // Another request may have set a new token already.
-      if (token == call->token) token.clear();
-      return proceed(call);
-    }
+    if (failure.kind == Kind::token && may_renew(call)) return renew(call);
     trouble = fmt::format("{}: {}", names[endpoint], failure.why);
+    if (failure.kind == Kind::token && credentials.user.empty())
+      trouble += ": etcd has users now; set user and password-file in [cluster], and reload";
     call->handler(Refused{trouble, failure.kind == Kind::lease_has_ended});
+  }
+
+  bool may_renew(const CallPtr& call) const { return !credentials.user.empty() && !call->has_renewed; }
+
+  // Sends a request that was refused for its token, or for lack of one, with a new token.
+  void renew(const CallPtr& call) {
+    call->has_renewed = true;
+    is_auth_off = false;
+    // Another request may have set a new token already.
+    if (token == call->token) token.clear();
+    proceed(call);
+  }
+
+  // Logs in again after repeated silence: an etcd that was restored from a backup does not answer a token of
+  // a later revision than its own.
+  void doubt_token(const CallPtr& call, bool was_sent) {
+    constexpr std::size_t most_unanswered = 2;
+    if (!was_sent || call->token.empty() || call->token != token || ++unanswered < most_unanswered) return;
+    unanswered = 0;
+    token.clear();
+  }
+
+  void set_credentials(Credentials next) {
+    credentials = std::move(next);
+    ++credential_changes;
+    is_auth_off = false;
+    token.clear();
+    http.set_credentials(credentials);
   }
 
   using Decoded = std::variant<Outcome, Error>;
@@ -296,12 +314,18 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   void log_in(const CallPtr& call) {
     await_token.push_back(call);
     if (await_token.size() > 1) return;
-    post(encode_login(user, password), {}, login_timeout, current,
-         [this](std::size_t endpoint, const HttpAnswer& answer) { take_login(endpoint, answer); });
+    post(encode_login(credentials.user, credentials.password), {}, login_timeout, current,
+         [this, changes = credential_changes](std::size_t endpoint, const HttpAnswer& answer) {
+           take_login(endpoint, answer, changes == credential_changes);
+         });
   }
 
-  void take_login(std::size_t endpoint, const HttpAnswer& answer) {
+  void take_login(std::size_t endpoint, const HttpAnswer& answer, bool is_of_present) {
     const std::vector<CallPtr> calls = std::exchange(await_token, {});
+    if (!is_of_present) {
+      for (const CallPtr& call : calls) proceed(call);
+      return;
+    }
     const auto lose_all = [&](const std::string& why) {
       for (const CallPtr& call : calls) lose(call, endpoint, why, false);
     };
@@ -313,7 +337,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
       } else {
         const EtcdFailure failure = decode_failure(answer.status, answer.body);
         if (failure.kind == EtcdFailure::Kind::unknown) return lose_all(failure.why);
-        why = failure.why;
+        is_auth_off = failure.kind == EtcdFailure::Kind::auth_is_off;
+        if (!is_auth_off) why = failure.why;
       }
     } catch (const Error& error) {
       why = error.what();
@@ -322,13 +347,14 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
       for (const CallPtr& call : calls) proceed(call);
       return;
     }
-    trouble = fmt::format("{}: user {}: {}", names[endpoint], user, why);
+    trouble = fmt::format("{}: user {}: {}", names[endpoint], credentials.user, why);
     for (const CallPtr& call : calls) call->handler(Refused{trouble, false});
   }
 
   std::string prefix;
-  std::string user;
-  std::string password;
+  Credentials credentials;
+  /// Number of calls of set_credentials().
+  std::size_t credential_changes = 0;
   std::chrono::milliseconds timeout;
   std::chrono::milliseconds login_timeout;
   /// The endpoints as configured, and as URLs.
@@ -346,6 +372,10 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
   std::vector<CallPtr> await_survey;
   std::set<std::pair<std::size_t, std::string>> named;
   std::string token;
+  /// Whether etcd has answered a login that its authentication is not enabled.
+  bool is_auth_off = false;
+  /// Number of requests with this token in a row that got no answer.
+  std::size_t unanswered = 0;
   /// Requests that wait for the token of the login under way.
   std::vector<CallPtr> await_token;
   /// Number of watches so far.
@@ -356,7 +386,7 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
 };
 
 EtcdClient::EtcdClient(asio::io_context& loop, const config::Cluster& settings)
-    : state_(std::make_shared<State>(loop, settings)) {}
+    : state_(std::make_shared<State>(loop, settings, read_credentials(settings))) {}
 
 EtcdClient::~EtcdClient() = default;
 
@@ -368,6 +398,8 @@ void EtcdClient::send(Request request, Handler handler) {
   if (std::holds_alternative<Watch>(call->request)) call->watch = ++state_->watches;
   state_->proceed(call);
 }
+
+void EtcdClient::set_credentials(Credentials credentials) { state_->set_credentials(std::move(credentials)); }
 
 const std::string& EtcdClient::trouble() const noexcept { return state_->trouble; }
 

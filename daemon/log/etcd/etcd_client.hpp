@@ -10,6 +10,7 @@
 
 #include "config/cluster.hpp"
 #include "core/cluster/requests.hpp"
+#include "daemon/log/etcd/credentials.hpp"
 
 namespace resourced::daemon::log::etcd {
 
@@ -28,6 +29,9 @@ class EtcdClient {
 
   /// Calls `handler` once, from the loop; for a Watch as often as it has outcomes, until the next Watch.
   void send(::resourced::cluster::Request request, Handler handler);
+
+  /// Uses these credentials from the next request on.
+  void set_credentials(Credentials credentials);
 
   /// Why the last request failed; empty if it was carried out.
   [[nodiscard]] const std::string& trouble() const noexcept;

@@ -298,6 +298,7 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
   // Status codes of gRPC.
   constexpr int invalid_argument = 3;
   constexpr int not_found = 5;
+  constexpr int failed_precondition = 9;
   constexpr int unauthenticated = 16;
   // The HTTP status of a proxy that has waited for too long: the outcome of the request is unknown.
   constexpr unsigned request_timeout = 408;
@@ -320,6 +321,8 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
   } else if (code == unauthenticated ||
              (code == invalid_argument && (has("user name is empty") || has("revision of auth store")))) {
     failure.kind = Kind::token;
+  } else if (code == failed_precondition && has("authentication is not enabled")) {
+    failure.kind = Kind::auth_is_off;
   } else if (is_of_client && status != request_timeout && !has("too many requests")) {
     failure.kind = Kind::refused;
   }

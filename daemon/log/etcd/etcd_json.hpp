@@ -39,6 +39,8 @@ struct EtcdFailure {
     unknown,
     /// The token is missing or not valid any more.
     token,
+    /// A login was refused, as the authentication of etcd is not enabled.
+    auth_is_off,
   };
   Kind kind = Kind::unknown;
   std::string why;

@@ -11,12 +11,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <curl/curl.h>
 #include <fmt/format.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
-#include "os/file.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
@@ -28,42 +25,13 @@ constexpr long status_ok = 200;
 // Bytes of a watch that one turn of the loop takes: their lines need far less than a millisecond.
 constexpr std::size_t bytes_at_once = 8192;
 
-// Checks the TLS files, so that a start reports faults in them: libcurl reads them only when it connects.
-void check_files(const config::Cluster& files) {
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> tls(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
-  const auto check = [](int result, const std::string& path) {
-    if (result == 1) return;
-    const char* const why = ERR_reason_error_string(ERR_peek_last_error());
-    ERR_clear_error();
-    throw Error(EINVAL,
-                fmt::format("{}: cannot be used for TLS: {}", path, why != nullptr ? why : "unknown error"));
-  };
-  if (!files.ca_file.empty()) {
-    (void)os::InputFile(files.ca_file);
-    check(SSL_CTX_load_verify_file(tls.get(), files.ca_file.c_str()), files.ca_file);
-  }
-  if (files.certificate.empty()) return;
-  (void)os::InputFile(files.certificate);
-  os::InputFile(files.key).require_secret();
-  check(SSL_CTX_use_certificate_chain_file(tls.get(), files.certificate.c_str()), files.certificate);
-  // Without this callback the library would ask for a pass phrase on the terminal.
-  SSL_CTX_set_default_passwd_cb(tls.get(), [](char*, int, int, void*) { return 0; });
-  const int has_key = SSL_CTX_use_PrivateKey_file(tls.get(), files.key.c_str(), SSL_FILETYPE_PEM);
-  const bool is_other = has_key != 1 && ERR_GET_REASON(ERR_peek_last_error()) == X509_R_KEY_VALUES_MISMATCH;
-  if (!is_other) check(has_key, files.key);
-  ERR_clear_error();
-  if (is_other)
-    throw Error(EINVAL,
-                fmt::format("{}: is not the key of the certificate in {}", files.key, files.certificate));
-}
-
 template <class Value>
 void set(CURL* easy, CURLoption option, Value value) {
   const CURLcode result = curl_easy_setopt(easy, option, value);
   if (result != CURLE_OK) throw Error(EINVAL, fmt::format("libcurl: {}", curl_easy_strerror(result)));
 }
 
-void set_tls(CURL* easy, const config::Cluster& files) {
+void set_tls(CURL* easy, const Credentials& files) {
   set(easy, CURLOPT_SSLVERSION, long{CURL_SSLVERSION_TLSv1_2});
   // Without a CA file, no certificates are read: libcurl would read all of the system for each connection.
   set(easy, CURLOPT_CAINFO, files.ca_file.empty() ? nullptr : files.ca_file.c_str());
@@ -196,13 +164,15 @@ struct HttpClient::Socket {
 // after libcurl has returned.
 class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
  public:
-  Transfers(asio::io_context& loop, config::Cluster files)
+  Transfers(asio::io_context& loop, Credentials files)
       : loop_(loop), files_(std::move(files)), timer_(loop), multi_(curl_multi_init(), curl_multi_cleanup) {
     (void)curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, &Transfers::on_socket);
     (void)curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
     (void)curl_multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, &Transfers::on_timer);
     (void)curl_multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
   }
+
+  [[nodiscard]] bool is_idle() const noexcept { return transfers_.empty(); }
 
   void close() {
     while (!transfers_.empty()) take(transfers_.begin()->first);
@@ -350,7 +320,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   }
 
   asio::io_context& loop_;
-  config::Cluster files_;
+  Credentials files_;
   asio::steady_timer timer_;
   std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
   std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)> multi_;
@@ -359,24 +329,32 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   Transfer* watch_ = nullptr;
 };
 
-HttpClient::HttpClient(asio::io_context& loop, const config::Cluster& settings) {
-  const bool has_tls = std::ranges::any_of(
-      settings.etcd, [](const std::string& text) { return config::parse_etcd_endpoint(text).is_tls; });
-  if (has_tls) check_files(settings);
-  transfers_ = std::make_shared<Transfers>(loop, settings);
+HttpClient::HttpClient(asio::io_context& loop, const Credentials& credentials)
+    : loop_(loop), transfers_(std::make_shared<Transfers>(loop, credentials)) {}
+
+HttpClient::~HttpClient() {
+  for (const auto& former : former_) former->close();
+  transfers_->close();
 }
 
-HttpClient::~HttpClient() { transfers_->close(); }
+void HttpClient::set_credentials(const Credentials& credentials) {
+  former_.push_back(std::exchange(transfers_, std::make_shared<Transfers>(loop_, credentials)));
+}
 
 void HttpClient::post(HttpRequest request, std::chrono::milliseconds timeout, Handler handler) {
+  std::erase_if(former_, [](const auto& former) { return former->is_idle(); });
   transfers_->post(std::move(request), timeout, std::move(handler));
 }
 
 void HttpClient::watch(HttpRequest request, std::chrono::milliseconds timeout, TakeLines lines,
                        Handler ended) {
+  end_watch();
   transfers_->watch(std::move(request), timeout, std::move(lines), std::move(ended));
 }
 
-void HttpClient::end_watch() { transfers_->end_watch(); }
+void HttpClient::end_watch() {
+  for (const auto& former : former_) former->end_watch();
+  transfers_->end_watch();
+}
 
 }  // namespace resourced::daemon::log::etcd

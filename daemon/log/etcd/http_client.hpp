@@ -7,10 +7,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 
-#include "config/cluster.hpp"
+#include "daemon/log/etcd/credentials.hpp"
 
 namespace resourced::daemon::log::etcd {
 
@@ -43,15 +44,18 @@ class HttpClient {
   /// Upper bound of a line of a watch, and of the body of its failure. The changes of a second take less.
   static constexpr std::size_t most_line_bytes = std::size_t{32} << 10;
 
-  /// Each new connection reads the TLS files of `settings` again. Throws Error that names a file that cannot
-  /// be used, where an endpoint has TLS.
-  HttpClient(boost::asio::io_context& loop, const config::Cluster& settings);
+  /// Each new connection reads the TLS files of `credentials` again.
+  HttpClient(boost::asio::io_context& loop, const Credentials& credentials);
   /// Requests that are under way get no answer.
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
   HttpClient(HttpClient&&) = delete;
   HttpClient& operator=(HttpClient&&) = delete;
+
+  /// Uses these TLS files from now on, on new connections. Requests that are under way, and the watch, go on
+  /// over their connections, which no later request uses.
+  void set_credentials(const Credentials& credentials);
 
   /// Sends a request, and calls `handler` with its answer, or after `timeout` without one.
   void post(HttpRequest request, std::chrono::milliseconds timeout, Handler handler);
@@ -65,7 +69,10 @@ class HttpClient {
   class Transfer;
   struct Socket;
   class Transfers;
+  boost::asio::io_context& loop_;
   std::shared_ptr<Transfers> transfers_;
+  /// Transfers that began before the last call of set_credentials(), until they have ended.
+  std::vector<std::shared_ptr<Transfers>> former_;
 };
 
 }  // namespace resourced::daemon::log::etcd

@@ -16,6 +16,7 @@
 #include "core/module/reservations.hpp"
 #include "core/time.hpp"
 #include "daemon/log/etcd/coordinator.hpp"
+#include "daemon/log/etcd/credentials.hpp"
 #include "daemon/log/event_log.hpp"
 #include "daemon/log/store_copy.hpp"
 
@@ -63,6 +64,10 @@ class LeaderLog final : public log::EventLog {
   [[nodiscard]] std::vector<module::PartitionHolder> former_holders() const;
   /// Keeps the holders for the next leader (Member::keep_holders).
   void keep_holders(const std::vector<module::PartitionHolder>& holders);
+  /// Uses these credentials for etcd from the next request on.
+  void set_credentials(const Credentials& credentials) {
+    coordinator_.runtime().set_credentials(credentials);
+  }
   /// Same as Coordinator::ask_roster().
   void ask_roster(Coordinator::TakeRoster take) { coordinator_.ask_roster(std::move(take)); }
   /// Whether no other member can lead now. False after the process was paused for too long, until `deposed`

@@ -23,6 +23,7 @@ class LoopRuntime final : public Runtime {
     etcd_.send(std::move(request), std::move(handler));
   }
   [[nodiscard]] const std::string& trouble() const noexcept override { return etcd_.trouble(); }
+  void set_credentials(const Credentials& credentials) override { etcd_.set_credentials(credentials); }
   [[nodiscard]] BootTime now() const override;
   void post(std::function<void()> work) override;
   void run_at(BootTime when, std::function<void()> work) override;

@@ -7,6 +7,7 @@
 
 #include "core/cluster/requests.hpp"
 #include "core/time.hpp"
+#include "daemon/log/etcd/credentials.hpp"
 
 namespace resourced::daemon::log::etcd {
 
@@ -27,6 +28,9 @@ class Runtime {
   virtual void send(::resourced::cluster::Request request, Handler handler) = 0;
   /// Why etcd did not carry out the last request; empty if it did.
   [[nodiscard]] virtual const std::string& trouble() const noexcept = 0;
+
+  /// Uses these credentials from the next request on.
+  virtual void set_credentials(const Credentials& /*credentials*/) {}
 
   [[nodiscard]] virtual BootTime now() const = 0;
   virtual void post(std::function<void()> work) = 0;

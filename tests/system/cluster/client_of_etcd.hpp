@@ -89,6 +89,8 @@ class Client {
     }
   }
 
+  [[nodiscard]] daemon::log::etcd::EtcdClient& etcd() { return client_; }
+
   std::deque<Outcome> told;
   /// The largest number of outcomes in one turn of the loop.
   std::size_t most_told = 0;

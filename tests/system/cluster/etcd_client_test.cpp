@@ -18,6 +18,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include "certificates.hpp"
 #include "client_of_etcd.hpp"
 #include "core/error.hpp"
 #include "only_thorough.hpp"
@@ -33,28 +34,6 @@ using OwnEtcd = test::Etcd;
 using test::FakeServer;
 using test::settings_of;
 using test::TempDir;
-
-void openssl(const TempDir& dir, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "/usr/bin/openssl");
-  e2e::Process process(arguments, {.error_file = dir / "openssl.log"});
-  REQUIRE(process.finish().status == 0);
-}
-
-// Makes ca.crt, and certificates signed by it for the server and the client.
-void make_certificates(const TempDir& dir) {
-  const auto path = [&](const std::string& name) { return (dir / name).string(); };
-  openssl(dir, {"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
-                "2", "-subj", "/CN=test ca", "-keyout", path("ca.key"), "-out", path("ca.crt")});
-  dir.write("extensions", "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n");
-  for (const std::string name : {"server", "client"}) {
-    openssl(dir, {"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                  "/CN=" + name, "-keyout", path(name + ".key"), "-out", path(name + ".csr")});
-    openssl(dir,
-            {"x509", "-req", "-in", path(name + ".csr"), "-CA", path("ca.crt"), "-CAkey", path("ca.key"),
-             "-CAcreateserial", "-days", "2", "-extfile", path("extensions"), "-out", path(name + ".crt")});
-    REQUIRE(chmod(path(name + ".key").c_str(), 0600) == 0);
-  }
-}
 
 // A server that lets any user log in and answers every other request with success, one request for each
 // connection. It counts the logins.
@@ -183,7 +162,7 @@ TEST_CASE("endpoints are tried in turn, whichever member is killed" * test::only
 
 TEST_CASE("TLS needs a certificate of the authority, on both sides") {
   const TempDir dir;
-  make_certificates(dir);
+  test::make_certificates(dir);
   const OwnEtcd etcd({.tls = dir / "."});
   config::Cluster settings = settings_of(etcd.urls());
   settings.ca_file = dir / "ca.crt";
@@ -247,6 +226,44 @@ TEST_CASE("a user logs in with a password, and again when the token is not valid
   guess.password_file = dir / "wrong";
   const Outcome wrong = Client(guess).ask(Transaction{{}, {Put{"k", "z"}}, {}});
   CHECK(std::get<Refused>(wrong).why.find("user member: ") != std::string::npos);
+}
+
+TEST_CASE("a user goes on when the authentication of etcd is disabled and enabled, and with a new password") {
+  OwnEtcd etcd({.election = std::chrono::milliseconds(100)});
+  test::add_user(etcd, "word");
+  const TempDir dir;
+  config::Cluster settings = settings_of(etcd.urls());
+  settings.user = "member";
+  settings.password_file = dir.write("password", "word");
+  REQUIRE(chmod(settings.password_file.c_str(), 0600) == 0);
+  Client before(settings);
+  CHECK(before.put("before users").held);
+  etcd.control({"auth", "enable"});
+  CHECK(before.put("with users").held);
+  Client client(settings);
+  CHECK(client.put("x").held);
+  etcd.control({"auth", "disable", "--user", "root:secret"});
+  CHECK(before.put("without users").held);
+  CHECK(client.put("y").held);
+  CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
+  etcd.control({"auth", "enable"});
+  CHECK(client.put("z").held);
+  CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
+
+  etcd.control({"role", "grant-permission", "member", "readwrite", "/p/", "--user", "root:secret"});
+  test::change_password(etcd, "changed");
+  const Outcome old = client.ask(Transaction{{}, {Put{"k", "w"}}, {}});
+  CHECK(std::get<Refused>(old).why.find("user member: ") != std::string::npos);
+  dir.write("password", "changed");
+  REQUIRE(chmod(settings.password_file.c_str(), 0600) == 0);
+  client.etcd().set_credentials(read_credentials(settings));
+  CHECK(client.put("w").held);
+
+  config::Cluster nobody = settings;
+  nobody.user = nobody.password_file = "";
+  const Outcome refused = Client(nobody).ask(Transaction{{}, {Put{"k", "v"}}, {}});
+  CHECK(std::get<Refused>(refused).why.find("etcd has users now; set user and password-file in [cluster]") !=
+        std::string::npos);
 }
 
 TEST_CASE("a server that is not etcd gives no outcome, and its memory is bounded") {
