@@ -12,6 +12,7 @@
 #include "core/text/hostlist.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/inventory.hpp"
+#include "daemon/log/etcd/credentials.hpp"
 #include "daemon/log/etcd/file_digests.hpp"
 #include "daemon/log/etcd/identity.hpp"
 #include "daemon/membership.hpp"
@@ -187,9 +188,11 @@ void Daemon::reload_standby(config::Config next) {
   FileDigests files = log::etcd::file_digests(next, starting_inventory(next, directory_, fault));
   (void)parent_connection(next, endpoints_);
   check_start_with(next);
+  const log::etcd::Credentials credentials = log::etcd::read_credentials(next.cluster);
   const peers::Access rules = access(next);
   http::Site site = http_site(next.http);
   apply(reloaded(std::move(next), config_), rules, std::move(site));
+  follower_->set_credentials(credentials);
   follower_->tell_files(std::move(files));
   os::log_info("configuration reloaded: its inventory is served once this daemon leads");
   follower_->tell();
@@ -199,6 +202,8 @@ void Daemon::reload_standby(config::Config next) {
 void Daemon::reload_module(config::Config next, const By& by) {
   config::Inventory inventory = loaded_ ? bare_inventory(next) : configured_inventory(next);
   FileDigests files = is_alone() ? FileDigests() : log::etcd::file_digests(next, inventory);
+  log::etcd::Credentials credentials;
+  if (leader_) credentials = log::etcd::read_credentials(next.cluster);
   const bool waits = loaded_ && configured_text(next, inventory) != replaced_;
   const bool defined = !host_ && service_.engine().module().defined();
   if ((loaded_ || !next.resource.has_inventory()) && defined)
@@ -212,7 +217,10 @@ void Daemon::reload_module(config::Config next, const By& by) {
 
   inventory_ = std::move(inventory);
   apply(std::move(next), rules, std::move(site));
-  if (!is_alone()) member_->tell_files(std::move(files));
+  if (leader_) {
+    member_->tell_files(std::move(files));
+    leader_->set_credentials(credentials);
+  }
   if (const auto settings = agent_settings(config_)) service_.set_agents(*settings);
   if (plan.parent) {
     parent_->set_settle(config_.resource.parent_settle);

@@ -58,6 +58,9 @@ class Follower final : public service::Following {
   void on_stored(log::Sequence last);
   /// Tells the others these digests of the files of this daemon.
   void tell_files(::resourced::cluster::FileDigests files);
+  void set_credentials(const log::etcd::Credentials& credentials) {
+    coordinator_.runtime().set_credentials(credentials);
+  }
   /// Calls Owner::on_standing() if the status is another one than the last that was told.
   void tell();
   /// Lets another member lead.

@@ -189,7 +189,13 @@ std::optional<nodes::Settings> agent_settings(const config::Config& config) {
 }
 
 config::Config reloaded(config::Config next, const config::Config& now) {
-  next.cluster = now.cluster;
+  config::Cluster cluster = now.cluster;
+  cluster.user = next.cluster.user;
+  cluster.password_file = next.cluster.password_file;
+  cluster.certificate = next.cluster.certificate;
+  cluster.key = next.cluster.key;
+  cluster.ca_file = next.cluster.ca_file;
+  next.cluster = std::move(cluster);
   next.store.directory = now.store.directory;
   return next;
 }

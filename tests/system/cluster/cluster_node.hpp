@@ -113,6 +113,13 @@ inline std::string name_after(Node& leader, const std::string& name) {
   return name;
 }
 
+/// Waits until the daemon has logged this text.
+inline void until_logged(const Node& node, const std::string& text) {
+  const Deadline deadline(patience);
+  while (node.log().find(text) == std::string::npos && !deadline.passed()) continue;
+  CHECK(node.log().find(text) != std::string::npos);
+}
+
 /// Waits until a standby answers, which may be before it knows the inventory.
 inline void until_serving(const std::string& uri) {
   const Deadline deadline(patience);

@@ -20,12 +20,6 @@ using Etcd = test::SharedEtcd;
 
 constexpr const char* unknown_host = "[[acquire.partition]]\nname = \"x\"\ntargets = \"nowhere\"\n";
 
-void until_logged(const Node& node, const std::string& text) {
-  const Deadline deadline(patience);
-  while (node.log().find(text) == std::string::npos && !deadline.passed()) continue;
-  CHECK(node.log().find(text) != std::string::npos);
-}
-
 void reload(Node& node, const std::string& configuration) {
   node.dir().write("resourced.toml", configuration);
   node.process().signal(SIGHUP);
