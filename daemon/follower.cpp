@@ -166,10 +166,10 @@ void Follower::fail(const Error& error) {
 service::Following::Standing Follower::standing() const {
   const bool is_in_touch = member_.is_in_touch(os::boot_clock());
   std::string text = "standby";
-  if (!coordinator_.trouble().empty() && !is_in_touch) {
-    text += fmt::format(", etcd does not answer ({})", coordinator_.trouble());
-  } else if (!member_.refusal().empty()) {
+  if (!member_.refusal().empty()) {
     text += fmt::format(", etcd refuses requests ({})", member_.refusal());
+  } else if (!coordinator_.trouble().empty() && !is_in_touch) {
+    text += fmt::format(", etcd does not answer ({})", coordinator_.trouble());
   } else if (!member_.has_joined()) {
     text += ", joins the cluster";
   } else if (const auto& leader = member_.leader()) {

@@ -128,6 +128,10 @@ void Member::proceed(BootTime now, Effects& effects) {
 
 void Member::send(Step step, Request request, BootTime now, Effects& effects) {
   step_ = step;
+  const auto* transaction = std::get_if<Transaction>(&request);
+  puts_ = transaction != nullptr && std::ranges::any_of(transaction->then, [](const Operation& operation) {
+            return std::holds_alternative<Put>(operation);
+          });
   pending_ = Pending{++last_id_, now};
   effects.requests.emplace_back(last_id_, std::move(request));
 }
@@ -147,7 +151,7 @@ void Member::send_lead(BootTime now, Effects& effects) {
   if (now >= check_due_) {
     // The Read makes etcd ask its majority; without a Put it makes no revision.
     std::vector<Operation> operations{Read{member_key(settings_.name)}};
-    if (auto own = news()) operations.emplace_back(std::move(*own));
+    if (auto own = news(now)) operations.emplace_back(std::move(*own));
     return send(Step::check, guarded(std::move(operations)), now, effects);
   }
   send_upkeep(now, effects);
@@ -204,16 +208,29 @@ void Member::on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effec
   const auto* done = std::get_if<LeaseDone>(&outcome);
   if (done != nullptr && done->ttl > Seconds(0)) {
     // Etcd has counted from some time after the request was sent.
+    const bool is_new = !lease_;
     lease_ = Lease{done->lease, done->ttl, sent};
     lease_due_ = sent + done->ttl / keep_alives_per_ttl;
+    if (is_new && is_put_refused_) refusal_.clear();
     return;
   }
   const auto* refused = std::get_if<Refused>(&outcome);
   const bool has_ended = done != nullptr || (refused != nullptr && refused->lease_has_ended);
   lease_due_ = now + settings_.retry;
+  if (refused != nullptr && !has_ended) {
+    note_refusal(refused->why, !lease_);
+    // Often enough to keep a lease alive whose keepalive is accepted again.
+    constexpr double tries_per_ttl = 6;
+    lease_due_ = now + std::min(settings_.retry_refused, settings_.lease_ttl / tries_per_ttl);
+  }
   if (!has_ended) return;
   if (leads()) return end(effects, "its lease has ended");
   drop_lease();
+}
+
+void Member::note_refusal(const std::string& why, bool is_put) {
+  refusal_ = why;
+  is_put_refused_ = is_put;
 }
 
 // Another process may have the entry since.
@@ -242,19 +259,25 @@ void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& e
       lease_due_ = now;
     } else if (refused != nullptr) {
       // Only an operator can help: a missing right, or a full etcd.
-      refusal_ = refused->why;
+      note_refusal(refused->why, puts_);
       pause = settings_.retry_refused;
+      if (puts_ && (step == Step::look || step == Step::check)) {
+        tell_due_ = now + settings_.tell_refused;
+        pause = settings_.retry;
+      }
+    } else if (std::holds_alternative<Unknown>(outcome)) {
+      refusal_.clear();
     }
     if (step == Step::snapshot && refused != nullptr) snapshots_.decline(now);
     // A leader that cannot name its successor resigns like one that names nobody.
     if (step == Step::name_successor && refused != nullptr) successor_.reset();
     telling_ = told_;
     // The answer may have been too large.
-    if (step == Step::look) reach_ /= 8;
+    if (step == Step::look && !puts_) reach_ /= 8;
     due_ = retry_at_ = now + pause;
     return;
   }
-  refusal_.clear();
+  if (!is_put_refused_ || (puts_ && done->held)) refusal_.clear();
   switch (step) {
     case Step::join:
       return on_joined(*done, now, effects);
@@ -313,7 +336,8 @@ Put Member::own_entry() const {
 
 std::string Member::mark_of(const Put& own) { return fmt::format("{} {}", own.lease, own.value); }
 
-std::optional<Put> Member::news() {
+std::optional<Put> Member::news(BootTime now) {
+  if (now < tell_due_) return std::nullopt;
   Put own = own_entry();
   telling_ = mark_of(own);
   if (telling_ == told_) return std::nullopt;

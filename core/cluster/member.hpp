@@ -63,6 +63,8 @@ struct Settings {
   Seconds retry{0.05};
   /// Before one that etcd has refused is.
   Seconds retry_refused{1};
+  /// Before an entry of this member that etcd has refused is put again: a look without it tells more.
+  Seconds tell_refused{5};
   /// A longer text is put in parts of this size.
   std::size_t part_bytes = std::size_t{256} << 10;
   /// Parts that are read at once, and batches if nothing is known about their size.
@@ -171,7 +173,8 @@ class Member {
   [[nodiscard]] const std::optional<Leader>& leader() const noexcept { return leader_; }
   /// Whether that is another process.
   [[nodiscard]] bool follows() const noexcept { return leader_ && leader_->process != settings_.process; }
-  /// Why etcd refused the last transaction; empty if it did not.
+  /// Why etcd refuses requests; empty if it does not. A refused put counts until another one is carried out,
+  /// as etcd answers reads meanwhile.
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
   /// Whether the replica lacks events that etcd has no more, and etcd has no snapshot with them yet.
   [[nodiscard]] bool waits_for_snapshot() const noexcept { return waits_for_snapshot_; }
@@ -235,6 +238,7 @@ class Member {
   void proceed(BootTime now, Effects& effects);
   void tend_lease(BootTime now, Effects& effects);
   void drop_lease();
+  void note_refusal(const std::string& why, bool is_put);
   void on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effects& effects);
   void tend_holders(BootTime now, Effects& effects);
   void on_holders(const Outcome& outcome, BootTime now);
@@ -272,7 +276,7 @@ class Member {
   [[nodiscard]] Put own_entry() const;
   [[nodiscard]] static std::string mark_of(const Put& own);
   /// The entry of this member, if it differs from the one that etcd has.
-  [[nodiscard]] std::optional<Put> news();
+  [[nodiscard]] std::optional<Put> news(BootTime now);
   [[nodiscard]] std::size_t parts_of(const Batch& batch) const noexcept;
   void end(Effects& effects, std::string why);
   void fail(Effects& effects, int errnum, const std::string& why);
@@ -312,6 +316,8 @@ class Member {
 
   std::optional<Pending> pending_;
   Step step_ = Step::join;
+  /// Whether the pending transaction puts keys.
+  bool puts_ = false;
   /// When the next step is due, unless something is to be committed.
   BootTime due_{};
 
@@ -333,6 +339,8 @@ class Member {
   };
   std::optional<Namesake> namesake_;
   std::string refusal_;
+  /// Whether a put or a grant was refused.
+  bool is_put_refused_ = false;
   /// Events that the next look reads; 0 for the next batches, whatever their size.
   Sequence reach_ = 0;
   bool is_busy_ = false;
@@ -349,6 +357,8 @@ class Member {
   std::string told_;
   std::optional<BootTime> told_at_;
   std::string telling_;
+  /// Until then the entry is not put again.
+  BootTime tell_due_{};
   /// As of the last look with this lease. A standby does not replace the entry of another process, which goes
   /// with the lease of its owner.
   bool entry_is_free_ = false;

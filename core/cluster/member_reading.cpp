@@ -32,7 +32,7 @@ Transaction Member::look(BootTime now) {
                Read{std::string(successor_key)}, log_ahead(),
                Read{std::string(holders_key)},   Read{member_key(settings_.name)}};
   if (lease_ && entry_is_free_ && (!told_at_ || now - *told_at_ >= between_telling)) {
-    if (auto own = news()) {
+    if (auto own = news(now)) {
       look.then.emplace_back(std::move(*own));
       told_at_ = now;
     }
@@ -154,8 +154,10 @@ void Member::adapt_reach(const std::vector<KeyValue>& found, bool is_behind) {
 void Member::plan_look(bool is_vacant, BootTime now) {
   const bool is_watched = watch_ && watch_->is_in_place && !watch_->missed;
   due_ = now + (is_watched && !is_vacant ? settings_.watched_poll : settings_.poll);
-  if (lease_ && entry_is_free_ && mark_of(own_entry()) != told_)
-    due_ = told_at_ ? std::min(due_, std::max(now + settings_.poll, *told_at_ + between_telling)) : now;
+  if (lease_ && entry_is_free_ && mark_of(own_entry()) != told_) {
+    const BootTime next = told_at_ ? std::max(now + settings_.poll, *told_at_ + between_telling) : now;
+    due_ = std::min(due_, std::max(next, tell_due_));
+  }
   if (changed_ && *changed_ > seen_) due_ = std::max(now, looked_at_ + settings_.pace);
 }
 

@@ -20,6 +20,8 @@ class SimulatedEtcd {
  public:
   bool ignores_created = false;
   bool ignores_modified = false;
+  /// Refuses new leases, and transactions that put keys, as etcd does when its database is full.
+  bool is_full = false;
   /// The key whose put makes a transaction skip its guards.
   std::string unguarded;
 
@@ -76,6 +78,7 @@ class SimulatedEtcd {
     bool changes = false;
     for (const Operation& operation : operations) {
       if (const auto* put = std::get_if<Put>(&operation)) {
+        if (is_full) return Refused{"full"};
         if (put->lease != 0 && !leases_.contains(put->lease)) return Refused{"no such lease", true};
         changes = true;
       }
@@ -92,6 +95,7 @@ class SimulatedEtcd {
   }
 
   Outcome take(const Grant& grant, BootTime now) {
+    if (is_full) return Refused{"full"};
     leases_.emplace(++last_lease_, Lease{grant.ttl, now + grant.ttl});
     return LeaseDone{last_lease_, grant.ttl};
   }

@@ -315,6 +315,11 @@ EtcdFailure decode_failure(unsigned status, std::string_view body) {
   }
   if (!message.empty()) failure.why = json_text::printable_line(message);
   const auto has = [&](std::string_view part) { return message.find(part) != std::string::npos; };
+  if (has("database space exceeded")) {
+    failure.why =
+        "its database is full (NOSPACE alarm): compact and defragment it, or raise its quota, then run "
+        "etcdctl alarm disarm";
+  }
   const bool is_of_client = status >= 400 && status < 500;
   if (code == not_found && has("lease not found")) {
     failure.kind = Kind::lease_has_ended;

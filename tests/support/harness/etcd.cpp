@@ -137,6 +137,10 @@ void Etcd::start(std::size_t index) {
     }
     command.emplace_back("--client-cert-auth");
   }
+  if (options_.quota > 0) {
+    command.emplace_back("--quota-backend-bytes");
+    command.push_back(std::to_string(options_.quota));
+  }
   const std::string log = fmt::format("e{}.log", index);
   member.process = std::make_unique<e2e::Process>(
       command, e2e::ProcessOptions{.environment = {{"ETCDCTL_API", "3"}}, .error_file = dir_ / log});

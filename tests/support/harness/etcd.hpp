@@ -24,6 +24,8 @@ struct EtcdOptions {
   std::filesystem::path tls = {};
   /// A member starts an election if it has not heard of a leader for this time.
   std::chrono::milliseconds election{1000};
+  /// Maximum size of the database in bytes; 0 for that of etcd.
+  std::size_t quota = 0;
 };
 
 class Etcd {

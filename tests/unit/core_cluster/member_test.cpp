@@ -661,6 +661,40 @@ TEST_CASE_FIXTURE(World, "members tell digests of their files, and new ones afte
   CHECK(told("b") == std::string("new"));
 }
 
+TEST_CASE_FIXTURE(World, "members of a full etcd say so until a put is carried out, ask seldom, and follow") {
+  Seat first = leader();
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(2));
+  first.take(first.member.commit({1, 1, "event\n"}, now));
+  first.run(now, Seconds(0));
+  REQUIRE(first.committed == 1);
+  etcd.is_full = true;
+  first.take(first.member.commit({2, 2, "event\n"}, now));
+  // The entries of both tell the event that they have now, which etcd refuses; the third one has no lease.
+  Seat third(etcd, settings_of("c"));
+  const auto run_all = [&](int times, const auto& check) {
+    for (int i = 0; i < times; ++i) {
+      for (Seat* seat : {&first, &second, &third}) {
+        seat->run(now, Seconds(0.05));
+        check(seat->member.refusal());
+      }
+    }
+  };
+  const auto ignore = [](const std::string& /*refusal*/) {};
+  run_all(20, ignore);
+  const int before = third.requests;
+  constexpr int ten_seconds = 67;
+  run_all(ten_seconds, [](const std::string& refusal) { CHECK(refusal == "full"); });
+  CHECK(third.requests - before < 150);
+  CHECK(second.entries.size() == 1);
+  CHECK(first.member.leads());
+  etcd.is_full = false;
+  run_all(ten_seconds, ignore);
+  CHECK(first.committed == 2);
+  CHECK(second.entries.size() == 2);
+  for (const Seat* seat : {&first, &second, &third}) CHECK(seat->member.refusal().empty());
+}
+
 TEST_CASE_FIXTURE(World, "a lease that etcd has ended deposes a leader") {
   Seat seat = leader();
   (void)etcd.carry_out(Revoke{1}, now);

@@ -48,6 +48,7 @@ class Seat {
           watch_ = {id, *range};
         }
         if (std::holds_alternative<Transaction>(request)) ++transactions;
+        ++requests;
       }
       const auto next = member.next_deadline();
       if (!next || *next > end) break;
@@ -107,6 +108,7 @@ class Seat {
   bool hears = true;
   int watches = 0;
   int transactions = 0;
+  int requests = 0;
   std::size_t largest_answer = 0;
   Member member;
   std::optional<std::string> joined;
