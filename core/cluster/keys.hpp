@@ -3,6 +3,8 @@
 // `id` names the cluster; `leader` has `{"name", "uri", "process"}`; `head` the last sequence; `log/SEQUENCE`
 // the batch that ends with this event, a header line `{"first", "epoch", "parts", "format"}` and its text.
 // The text of a large batch is in `part/SEQUENCE/EPOCH/INDEX`, put before the transaction that moves `head`.
+// `ahead` has `{"name", "applied"}` of a member whose store has more events than the log, which was restored
+// from an older backup: while it is there, no member leads.
 // `snapshot` and `snapshot/...` are in snapshots.hpp. `members/NAME` has
 // `{"uri", "applied", "version", "process", "files"}` of each connected member (files.hpp). `successor` has
 // the name of the member to which the last leader has handed over, until a member leads. `holders` has a text
@@ -40,6 +42,7 @@ inline constexpr std::string_view successor_key = "successor";
 inline constexpr std::string_view snapshot_key = "snapshot";
 inline constexpr std::string_view log_folder = "log";
 inline constexpr std::string_view holders_key = "holders";
+inline constexpr std::string_view ahead_key = "ahead";
 inline constexpr std::string_view members_folder = "members";
 
 /// The key that follows all keys of a folder.

@@ -122,6 +122,7 @@ void Member::proceed(BootTime now, Effects& effects) {
     const std::string after = part_key(batch.last, incomplete_->epoch, incomplete_->parts);
     return send(Step::part, Transaction{{}, {Read{first, after, settings_.page}}, {}}, now, effects);
   }
+  if (!suspects_.empty()) return send(Step::find_lease, FindLease{suspects_.back()}, now, effects);
   if (restoring_) return send(Step::restore, restoring_->next(), now, effects);
   send(Step::look, look(now), now, effects);
 }
@@ -148,12 +149,7 @@ void Member::send_lead(BootTime now, Effects& effects) {
   if (waits_for_holders()) return;
   if (resigns_) return send(Step::revoke, Revoke{lease_->id}, now, effects);
   if (compact_) return send(Step::compact, Compact{*compact_}, now, effects);
-  if (now >= check_due_) {
-    // The Read makes etcd ask its majority; without a Put it makes no revision.
-    std::vector<Operation> operations{Read{member_key(settings_.name)}};
-    if (auto own = news(now)) operations.emplace_back(std::move(*own));
-    return send(Step::check, guarded(std::move(operations)), now, effects);
-  }
+  if (now >= check_due_) return send(Step::check, check(now), now, effects);
   send_upkeep(now, effects);
 }
 
@@ -190,61 +186,13 @@ Transaction Member::trim() const {
   return guarded(std::move(deletes));
 }
 
-// The lease
-
-void Member::tend_lease(BootTime now, Effects& effects) {
-  if (lease_pending_ || now < lease_due_) return;
-  lease_pending_ = Pending{++last_id_, now};
-  if (lease_) {
-    effects.requests.emplace_back(last_id_, KeepAlive{lease_->id});
-  } else {
-    effects.requests.emplace_back(last_id_, Grant{settings_.lease_ttl});
-  }
-}
-
-void Member::on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effects& effects) {
-  if (role_ == Role::ended) return;
-  constexpr double keep_alives_per_ttl = 3;
-  const auto* done = std::get_if<LeaseDone>(&outcome);
-  if (done != nullptr && done->ttl > Seconds(0)) {
-    // Etcd has counted from some time after the request was sent.
-    const bool is_new = !lease_;
-    lease_ = Lease{done->lease, done->ttl, sent};
-    lease_due_ = sent + done->ttl / keep_alives_per_ttl;
-    if (is_new && is_put_refused_) refusal_.clear();
-    return;
-  }
-  const auto* refused = std::get_if<Refused>(&outcome);
-  const bool has_ended = done != nullptr || (refused != nullptr && refused->lease_has_ended);
-  lease_due_ = now + settings_.retry;
-  if (refused != nullptr && !has_ended) {
-    note_refusal(refused->why, !lease_);
-    // Often enough to keep a lease alive whose keepalive is accepted again.
-    constexpr double tries_per_ttl = 6;
-    lease_due_ = now + std::min(settings_.retry_refused, settings_.lease_ttl / tries_per_ttl);
-  }
-  if (!has_ended) return;
-  if (leads()) return end(effects, "its lease has ended");
-  drop_lease();
-}
-
-void Member::note_refusal(const std::string& why, bool is_put) {
-  refusal_ = why;
-  is_put_refused_ = is_put;
-}
-
-// Another process may have the entry since.
-void Member::drop_lease() {
-  lease_.reset();
-  entry_is_free_ = false;
-}
-
 // Steps
 
 void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& effects) {
   if (role_ == Role::ended) return;
   if (step == Step::revoke) return end(effects, "resigned");
   const auto* done = std::get_if<TransactionDone>(&outcome);
+  if (step == Step::find_lease) return on_lease_found(outcome);
   if (step == Step::compact && !std::holds_alternative<Unknown>(outcome)) {
     // Refused: another user of this etcd has compacted further.
     compact_.reset();
@@ -268,6 +216,7 @@ void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& e
     } else if (std::holds_alternative<Unknown>(outcome)) {
       refusal_.clear();
     }
+    if (step == Step::report_ahead && refused != nullptr) is_report_refused_ = true;
     if (step == Step::snapshot && refused != nullptr) snapshots_.decline(now);
     // A leader that cannot name its successor resigns like one that names nobody.
     if (step == Step::name_successor && refused != nullptr) successor_.reset();
@@ -287,6 +236,8 @@ void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& e
       return on_part(*done, effects);
     case Step::restore:
       return on_restore(*done, now, effects);
+    case Step::report_ahead:
+    case Step::evict:
     case Step::campaign:
       // The next look finds the leader, as after an unknown outcome.
       due_ = now;
@@ -315,6 +266,7 @@ void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& e
       snapshots_.on_clean();
       compact_ = done->revision;
       return;
+    case Step::find_lease:
     case Step::compact:
     case Step::revoke:
       return;
@@ -350,6 +302,7 @@ Transaction Member::join() const {
   if (!founds_ && (cluster_ || applied_ > 0)) return {{}, read, {}};
   std::vector<Operation> found{Put{std::string(id_key), cluster_.value_or(settings_.process)}};
   if (applied_ > 0) found.emplace_back(Put{std::string(head_key), fmt::format("{}", applied_)});
+  found.emplace_back(Delete{std::string(ahead_key), std::string(ahead_key) + '\0'});
   found.insert(found.end(), read.begin(), read.end());
   return {{{std::string(id_key), Guard::Field::created, 0}}, std::move(found), read};
 }
@@ -377,76 +330,6 @@ void Member::on_joined(const TransactionDone& done, BootTime now, Effects& effec
   if (!cluster_ || founds_) effects.joined = cluster_ = id[0].value;
   role_ = Role::following;
   due_ = now;
-}
-
-Transaction Member::campaign() const {
-  const json value{{"name", settings_.name}, {"uri", settings_.uri}, {"process", settings_.process}};
-  return {{{std::string(leader_key), Guard::Field::created, 0}},
-          {Put{std::string(leader_key), value.dump(), lease_->id},
-           Delete{std::string(successor_key), std::string(successor_key) + '\0'}},
-          {}};
-}
-
-// Commits
-
-std::size_t Member::parts_of(const Batch& batch) const noexcept {
-  if (batch.text.size() <= settings_.part_bytes) return 0;
-  return (batch.text.size() + settings_.part_bytes - 1) / settings_.part_bytes;
-}
-
-Transaction Member::put_part() const {
-  const Batch& batch = queue_.front();
-  return guarded({Put{part_key(batch.last, epoch_, parts_put_),
-                      batch.text.substr(parts_put_ * settings_.part_bytes, settings_.part_bytes)}});
-}
-
-Transaction Member::commit() const {
-  const Batch& batch = queue_.front();
-  const std::size_t parts = parts_of(batch);
-  std::string value =
-      json{{"first", batch.first}, {"epoch", epoch_}, {"parts", parts}, {"format", log_format}}.dump();
-  value += '\n';
-  if (parts == 0) value += batch.text;
-  Transaction commit = guarded({Put{log_key(batch.last), std::move(value)},
-                                Put{std::string(head_key), fmt::format("{}", batch.last)}});
-  commit.guards.push_back({std::string(head_key), Guard::Field::modified, head_revision_});
-  commit.otherwise = {Read{std::string(leader_key)}, Read{std::string(head_key)}};
-  return commit;
-}
-
-void Member::on_commit(const TransactionDone& done, BootTime now, Effects& effects) {
-  if (done.held) return finish_batch(done.revision, effects);
-  check_found(done, 2);
-  const std::vector<KeyValue>& leader = done.found[0];
-  const std::vector<KeyValue>& head = done.found[1];
-  if (leader.empty() || leader[0].created != epoch_) return end(effects, "another member leads");
-  // Only this member moves the head in its epoch: an earlier attempt was carried out.
-  if (!head.empty() && head[0].modified != head_revision_ && sequence_of(head[0]) == queue_.front().last)
-    return finish_batch(head[0].modified, effects);
-  retry_at_ = now;
-  end(effects, "the head of the log in etcd was changed by another program");
-}
-
-void Member::on_check(const TransactionDone& done, BootTime now, Effects& effects) {
-  if (!done.held) return end(effects, "another member leads");
-  check_found(done, 1);
-  const bool is_there = !done.found[0].empty() && process_of(done.found[0][0]) == settings_.process;
-  const bool was_told = telling_ != told_ || is_there;
-  told_ = was_told ? telling_ : "";
-  check_due_ = now + settings_.lease_ttl / 3;
-  if (!compact_next_) compact_next_ = done.revision;
-  if (done.revision - *compact_next_ < settings_.compact_after) return;
-  compact_ = std::exchange(compact_next_, done.revision);
-}
-
-void Member::finish_batch(Revision head, Effects& effects) {
-  head_revision_ = head;
-  applied_ = queue_.front().last;
-  sizes_.add(applied_, queue_.front().text.size());
-  effects.committed = applied_;
-  queue_.pop_front();
-  parts_put_ = 0;
-  ++commits_;
 }
 
 void Member::end(Effects& effects, std::string why) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,6 +118,8 @@ struct Effects {
   bool leads = false;
   /// All events up to this one are in the log.
   std::optional<Sequence> committed;
+  /// A line for the log of the daemon.
+  std::optional<std::string> warning;
   /// The member has ended: it does not lead any more, or has resigned. Batches without a `committed` may be
   /// in the log or not.
   std::optional<std::string> ended;
@@ -178,6 +181,8 @@ class Member {
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
   /// Whether the replica lacks events that etcd has no more, and etcd has no snapshot with them yet.
   [[nodiscard]] bool waits_for_snapshot() const noexcept { return waits_for_snapshot_; }
+  /// Why no member may lead: the store of one has more events than the log. Empty if none has said so.
+  [[nodiscard]] std::string obstacle() const;
   [[nodiscard]] const std::string& name() const noexcept { return settings_.name; }
   /// The id of the cluster. Requires has_joined().
   [[nodiscard]] const std::string& cluster() const noexcept { return *cluster_; }
@@ -196,6 +201,9 @@ class Member {
     look,
     part,
     restore,
+    find_lease,
+    report_ahead,
+    evict,
     campaign,
     put_part,
     commit,
@@ -235,11 +243,23 @@ class Member {
     std::size_t read = 0;
   };
 
+  /// The member that has put `ahead`.
+  struct Ahead {
+    std::string name;
+    Sequence applied = 0;
+  };
+
   void proceed(BootTime now, Effects& effects);
   void tend_lease(BootTime now, Effects& effects);
   void drop_lease();
   void note_refusal(const std::string& why, bool is_put);
   void on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effects& effects);
+  void suspect_leases(const std::vector<KeyValue>& leader, const std::vector<KeyValue>& own, BootTime now);
+  void on_lease_found(const Outcome& outcome);
+  /// Whether no lease deletes the key, so that it says nothing about a running member.
+  [[nodiscard]] bool is_void(const KeyValue& key) const;
+  void report_ahead(const std::vector<KeyValue>& head, const std::vector<KeyValue>& ahead, BootTime now,
+                    Effects& effects);
   void tend_holders(BootTime now, Effects& effects);
   void on_holders(const Outcome& outcome, BootTime now);
   void on_step(Step step, const Outcome& outcome, BootTime now, Effects& effects);
@@ -248,6 +268,8 @@ class Member {
   [[nodiscard]] Read log_ahead() const;
   void adapt_reach(const std::vector<KeyValue>& found, bool is_behind);
   void plan_look(bool is_vacant, BootTime now);
+  void lead(const TransactionDone& look, BootTime now, Effects& effects);
+  void stand_for_election(const TransactionDone& look, BootTime now, Effects& effects);
   void tend_entry(const std::vector<KeyValue>& found);
   void tend_namesake(BootTime now);
   void tend_watch(Revision newest, BootTime now, Effects& effects);
@@ -270,8 +292,10 @@ class Member {
   [[nodiscard]] Transaction join() const;
   [[nodiscard]] Transaction look(BootTime now);
   [[nodiscard]] Transaction campaign() const;
+  [[nodiscard]] static Transaction evict(const KeyValue& leader);
   [[nodiscard]] Transaction put_part() const;
   [[nodiscard]] Transaction commit() const;
+  [[nodiscard]] Transaction check(BootTime now);
   [[nodiscard]] Transaction guarded(std::vector<Operation> then) const;
   [[nodiscard]] Put own_entry() const;
   [[nodiscard]] static std::string mark_of(const Put& own);
@@ -384,6 +408,15 @@ class Member {
   std::optional<std::string> successor_;
   /// The lease of the last campaign, to which a key `leader` of this process is bound.
   LeaseId campaigned_ = 0;
+  /// Leases that are not there, though keys name them, and leases to ask for.
+  std::set<LeaseId> gone_leases_;
+  std::vector<LeaseId> suspects_;
+  BootTime suspect_due_{};
+  /// As of the last look.
+  std::optional<Ahead> ahead_;
+  Sequence head_ = 0;
+  /// Whether etcd has refused that this member puts `ahead`.
+  bool is_report_refused_ = false;
   /// When it was first seen that nobody leads.
   std::optional<BootTime> vacant_since_;
 };

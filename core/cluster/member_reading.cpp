@@ -30,7 +30,8 @@ Transaction Member::look(BootTime now) {
   Transaction look;
   look.then = {Read{std::string(leader_key)},    Read{std::string(head_key)},
                Read{std::string(successor_key)}, log_ahead(),
-               Read{std::string(holders_key)},   Read{member_key(settings_.name)}};
+               Read{std::string(holders_key)},   Read{member_key(settings_.name)},
+               Read{std::string(ahead_key)}};
   if (lease_ && entry_is_free_ && (!told_at_ || now - *told_at_ >= between_telling)) {
     if (auto own = news(now)) {
       look.then.emplace_back(std::move(*own));
@@ -41,71 +42,52 @@ Transaction Member::look(BootTime now) {
 }
 
 void Member::on_look(const TransactionDone& done, BootTime now, Effects& effects) {
-  constexpr std::size_t reads = 6;
+  constexpr std::size_t reads = 7;
   check_found(done, reads);
   const bool was_bounded = reach_ > 0;
   seen_ = done.revision;
   const std::vector<KeyValue>& leader = done.found[0];
   const std::vector<KeyValue>& head = done.found[1];
-  const std::vector<KeyValue>& successor = done.found[2];
+  const std::vector<KeyValue>& own = done.found[5];
+  const std::vector<KeyValue>& ahead = done.found[6];
   bool is_own = false;
   leader_.reset();
-  if (!leader.empty()) {
+  if (!leader.empty() && !is_void(leader[0])) {
     leader_ = read_leader(leader[0]);
     is_own = leader_->process == settings_.process;
   }
-  tend_entry(done.found[5]);
-  tend_namesake(now);
-  const Sequence last = head.empty() ? 0 : sequence_of(head[0]);
-  if (last < applied_) {
-    throw Error(
-        ESTALE,
-        fmt::format("the log in etcd ends with event {}, and this store with {}: etcd was restored from an "
-                    "older backup",
-                    last, applied_));
+  ahead_.reset();
+  if (!ahead.empty()) {
+    const json value = object_of(ahead[0].key, ahead[0].value);
+    ahead_ = Ahead{text_of(ahead[0].key, value, "name"), number_of(ahead[0].key, value, "applied")};
   }
-  const std::vector<KeyValue>& ahead = done.found[3];
-  adapt_reach(ahead, applied_ < last);
+  tend_entry(own);
+  tend_namesake(now);
+  if (!is_own) suspect_leases(leader, own, now);
+  const Sequence last = head_ = head.empty() ? 0 : sequence_of(head[0]);
+  if (last < applied_) return report_ahead(head, ahead, now, effects);
+  const std::vector<KeyValue>& entries = done.found[3];
+  adapt_reach(entries, applied_ < last);
   due_ = now;
-  if (applied_ < last && ahead.empty() && !was_bounded) return lack_events(now);
-  take_entries(ahead, effects);
+  if (applied_ < last && entries.empty() && !was_bounded) return lack_events(now);
+  take_entries(entries, effects);
   is_abreast_ = applied_ == last && !incomplete_;
   // If etcd no more has the entry with the last event of the replica, there is nothing to compare.
   if (is_abreast_) is_compared_ = true;
   if (!is_abreast_) return;
+  if (ahead_) return plan_look(leader.empty(), now);
   // The look may be from before the lease of the key has ended.
   const bool has_won = is_own && lease_ && lease_->id == campaigned_;
-  if (has_won && now < fence() && !resigns_) {
-    role_ = Role::leading;
-    epoch_ = leader[0].created;
-    snapshots_.lead(epoch_);
-    head_revision_ = modified(head);
-    const std::vector<KeyValue>& holders = done.found[4];
-    holders_ = holders.empty() ? "" : holders[0].value;
-    holders_revision_ = modified(holders);
-    check_due_ = retry_at_ = now;
-    watch_.reset();
-    effects.leads = true;
-    return;
-  }
+  if (has_won && now < fence() && !resigns_) return lead(done, now, effects);
   if (follows()) tend_watch(std::max(modified(leader), modified(head)), now, effects);
-  plan_look(leader.empty(), now);
-  if (!leader.empty()) {
-    vacant_since_.reset();
-    return;
-  }
-  if (!vacant_since_) vacant_since_ = now;
-  const bool is_left_to_another = !successor.empty() && successor[0].value != settings_.name &&
-                                  now - *vacant_since_ < settings_.hand_over;
-  if (!lease_ || now >= fence() || resigns_ || is_left_to_another) return;
-  campaigned_ = lease_->id;
-  send(Step::campaign, campaign(), now, effects);
+  plan_look(!leader_, now);
+  leader_ ? vacant_since_.reset() : stand_for_election(done, now, effects);
 }
 
 // A look reads the entry before it puts one.
 void Member::tend_entry(const std::vector<KeyValue>& found) {
   const bool is_put = told_at_ == looked_at_;
-  const std::string owner = found.empty() ? "" : process_of(found[0]);
+  const std::string owner = found.empty() || is_void(found[0]) ? "" : process_of(found[0]);
   entry_is_free_ = owner.empty() || owner == settings_.process;
   const bool is_there = owner == settings_.process || (entry_is_free_ && is_put);
   told_ = telling_ = is_there ? telling_ : "";

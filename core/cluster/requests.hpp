@@ -21,6 +21,8 @@ struct KeyValue {
   std::string value;
   Revision created = 0;
   Revision modified = 0;
+  /// The key is deleted when this lease ends; 0 for none.
+  LeaseId lease = 0;
 };
 
 /// A condition of a transaction: the key was created, or last modified, by this revision. A key that is not
@@ -64,6 +66,10 @@ struct Grant {
 struct KeepAlive {
   LeaseId lease = 0;
 };
+/// Asks whether there is a lease, and does not prolong it.
+struct FindLease {
+  LeaseId lease = 0;
+};
 /// Ends a lease and deletes its keys.
 struct Revoke {
   LeaseId lease = 0;
@@ -80,7 +86,7 @@ struct Watch {
   std::string end;
   Revision from = 0;
 };
-using Request = std::variant<Transaction, Grant, KeepAlive, Revoke, Compact, Watch>;
+using Request = std::variant<Transaction, Grant, KeepAlive, FindLease, Revoke, Compact, Watch>;
 
 struct TransactionDone {
   /// Whether `then` was carried out.

@@ -39,9 +39,11 @@ Roster read_roster(const TransactionDone& done) {
   constexpr std::size_t reads = 3;
   check_found(done, reads);
   Roster roster;
-  if (!done.found[0].empty()) roster.leader = read_leader(done.found[0][0]);
+  // Keys without a lease are of no running member: a copy of etcd's keys has them.
+  if (!done.found[0].empty() && done.found[0][0].lease != 0) roster.leader = read_leader(done.found[0][0]);
   if (!done.found[1].empty()) roster.head = sequence_of(done.found[1][0]);
   for (const KeyValue& member : done.found[2]) {
+    if (member.lease == 0) continue;
     const json value = object_of(member.key, member.value);
     Standing standing;
     standing.name =

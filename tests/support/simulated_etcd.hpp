@@ -30,6 +30,14 @@ class SimulatedEtcd {
     return std::visit([&](const auto& one) { return take(one, now); }, request);
   }
 
+  /// Puts a key; those of members that run have a lease, which does not end here.
+  void put(const std::string& key, const std::string& value, BootTime now) {
+    const bool is_leased = key == "leader" || key.starts_with("members/");
+    constexpr Seconds long_ttl{1e9};
+    if (is_leased && lasting_ == 0) lasting_ = std::get<LeaseDone>(take(Grant{long_ttl}, now)).lease;
+    (void)carry_out(Transaction{{}, {Put{key, value, is_leased ? lasting_ : 0}}, {}}, now);
+  }
+
   [[nodiscard]] static bool puts(const Request& request, const std::string& key) {
     const auto* transaction = std::get_if<Transaction>(&request);
     return transaction != nullptr && std::ranges::any_of(transaction->then, [&](const Operation& operation) {
@@ -54,6 +62,8 @@ class SimulatedEtcd {
     }
     for (const LeaseId id : ended) end(id);
   }
+  /// Forgets all leases but not their keys, as a copy of the keys does.
+  void forget_leases() { leases_.clear(); }
   [[nodiscard]] Revision revision() const noexcept { return revision_; }
   [[nodiscard]] Revision compacted() const noexcept { return compacted_; }
 
@@ -107,6 +117,11 @@ class SimulatedEtcd {
     return LeaseDone{alive.lease, found->second.ttl};
   }
 
+  Outcome take(const FindLease& find, BootTime /*now*/) const {
+    const auto found = leases_.find(find.lease);
+    return LeaseDone{find.lease, found == leases_.end() ? Seconds(0) : found->second.ttl};
+  }
+
   Outcome take(const Revoke& revoke, BootTime /*now*/) {
     end(revoke.lease);
     return Done{};
@@ -129,7 +144,7 @@ class SimulatedEtcd {
     key.key = put.key;
     key.value = put.value;
     key.modified = changed_[put.key] = revision_;
-    bound_[put.key] = put.lease;
+    bound_[put.key] = key.lease = put.lease;
   }
 
   void remove(const Delete& gone) {
@@ -174,6 +189,7 @@ class SimulatedEtcd {
   std::map<LeaseId, Lease> leases_;
   Revision revision_ = 1;
   LeaseId last_lease_ = 0;
+  LeaseId lasting_ = 0;
 };
 
 }  // namespace resourced::cluster::test

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "os/log.hpp"
+
 namespace resourced::daemon::log::etcd {
 
 using ::resourced::cluster::Batch;
@@ -80,6 +82,7 @@ void Coordinator::carry_out(Effects effects) {
       carry_out(member_.answer(id, outcome, now()));
     });
   }
+  if (effects.warning) os::log_warning("{}", *effects.warning);
   if (effects.joined) callbacks_.joined(*effects.joined);
   for (const Batch& batch : effects.entries) callbacks_.entry(batch);
   if (effects.restores) callbacks_.restores(*effects.restores);

@@ -126,6 +126,9 @@ struct RequestEncoder {
   EtcdRequest operator()(const KeepAlive& alive) const {
     return {"/v3/lease/keepalive", json{{"ID", number(alive.lease)}}.dump()};
   }
+  EtcdRequest operator()(const FindLease& find) const {
+    return {"/v3/lease/timetolive", json{{"ID", number(find.lease)}}.dump()};
+  }
   EtcdRequest operator()(const Revoke& revoke) const {
     return {"/v3/lease/revoke", json{{"ID", number(revoke.lease)}}.dump()};
   }
@@ -192,6 +195,7 @@ KeyValue key_value(const json& entry, std::string_view prefix) {
   if (entry.contains("value")) read.value = decoded(text_in(entry, "value"), "value");
   read.created = integer(entry, "create_revision");
   read.modified = integer(entry, "mod_revision");
+  read.lease = integer(entry, "lease");
   if (read.created <= 0 || read.modified < read.created) garbled("create_revision");
   return read;
 }
@@ -242,6 +246,13 @@ struct AnswerDecoder {
     const LeaseDone done = lease(member(answer, "result"));
     if (done.lease != alive.lease) garbled("ID");
     return done;
+  }
+  // Etcd answers -1 for a lease that is not there, and 0 in the last second of one.
+  Outcome operator()(const FindLease& find) const {
+    const std::int64_t ttl = integer(answer, "TTL");
+    if (integer(answer, "ID") != find.lease || ttl < -1) garbled("TTL");
+    return LeaseDone{find.lease,
+                     ttl < 0 ? Seconds(0) : Seconds(static_cast<double>(std::max<std::int64_t>(ttl, 1)))};
   }
   Outcome operator()(const Revoke& /*revoke*/) const { return Done{}; }
   Outcome operator()(const Compact& /*compact*/) const { return Done{}; }

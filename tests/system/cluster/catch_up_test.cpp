@@ -45,8 +45,10 @@ class LongLog {
     }
   }
   void lead() {
-    (void)client_.ask(
-        Transaction{{}, {Put{std::string(leader_key), R"({"name":"x","uri":"tcp://x","process":"x"})"}}, {}});
+    constexpr Seconds ttl{600};
+    const LeaseId lease = std::get<LeaseDone>(client_.ask(Grant{ttl})).lease;
+    (void)client_.ask(Transaction{
+        {}, {Put{std::string(leader_key), R"({"name":"x","uri":"tcp://x","process":"x"})", lease}}, {}});
   }
 
  private:

@@ -114,13 +114,13 @@ TEST_CASE_FIXTURE(Differing, "a daemon of a version that tells no files is not c
   // The entry of an earlier version has no digests. The stopped daemon would write its own entry again only
   // after a change.
   second.process().signal(SIGSTOP);
-  etcd.control({"put", "/resourced/members/b",
+  etcd.control({"put", "--ignore-lease", "/resourced/members/b",
                 fmt::format(R"({{"uri":"{}","applied":1,"version":"0.0.1"}})", second.uri())});
   until_shown(nullptr);
   CHECK(ctl.output({"cluster"}).find(second.uri() + " unknown\n") != std::string::npos);
   // Invalid digests count as unknown.
   for (const char* files : {"1", "[]", R"({"inventory":{},"exclude":"","monitor":["x"]})"}) {
-    etcd.control({"put", "/resourced/members/b",
+    etcd.control({"put", "--ignore-lease", "/resourced/members/b",
                   fmt::format(R"({{"uri":"{}","applied":1,"files":{}}})", second.uri(), files)});
     until_shown(nullptr);
   }

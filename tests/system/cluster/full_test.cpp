@@ -42,13 +42,13 @@ void until_ready_says(const Node& node, const std::string& text) {
 TEST_SUITE_BEGIN("cluster full");
 
 TEST_CASE("daemons of a full etcd name the alarm and the way out, in a few lines, and go on after it") {
-  constexpr std::size_t quota = 8'000'000;
+  constexpr std::size_t quota = 4'000'000;
   test::Etcd etcd({.election = std::chrono::milliseconds(100), .quota = quota});
   Node first("a", etcd.toml());
   first.until_leading();
   Node second("b", etcd.toml());
   until_serving(second.uri());
-  const std::string large(100'000, 'x');
+  const std::string large(120'000, 'x');
   while (etcd.try_control({"put", "large", large}).status == 0) continue;
   const std::size_t before = lines_in(first) + lines_in(second);
   client::Connection leader(first.uri());

@@ -17,9 +17,7 @@ namespace {
 
 struct Keys {
   SimulatedEtcd etcd;
-  void put(const std::string& key, const std::string& value) {
-    (void)etcd.carry_out(Transaction{{}, {Put{key, value}}, {}}, BootTime{});
-  }
+  void put(const std::string& key, const std::string& value) { etcd.put(key, value, BootTime{}); }
   Roster read() { return read_roster(std::get<TransactionDone>(etcd.carry_out(ask_roster(), BootTime{}))); }
 };
 

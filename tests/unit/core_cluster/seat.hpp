@@ -61,6 +61,7 @@ class Seat {
     for (auto& request : effects.requests) requests_.push_back(std::move(request));
     for (Batch& batch : effects.entries) entries.push_back(std::move(batch));
     if (effects.joined) joined = effects.joined;
+    if (effects.warning) warning = effects.warning;
     if (effects.committed) committed = *effects.committed;
     if (effects.ended) ended = effects.ended;
     if (effects.failed) failed = effects.failed;
@@ -114,6 +115,7 @@ class Seat {
   std::optional<std::string> joined;
   std::vector<Batch> entries;
   Sequence committed = 0;
+  std::optional<std::string> warning;
   std::optional<std::string> ended;
   std::optional<Error> failed;
   bool wants_snapshot = false;
@@ -125,9 +127,7 @@ class Seat {
 struct World {
   SimulatedEtcd etcd;
   BootTime now = boot_time(1000);
-  void put(const std::string& key, const std::string& value) {
-    (void)etcd.carry_out(Transaction{{}, {Put{key, value}}, {}}, now);
-  }
+  void put(const std::string& key, const std::string& value) { etcd.put(key, value, now); }
   Seat leader() {
     Seat seat(etcd, settings_of("a"));
     seat.run(now, Seconds(1));
