@@ -172,13 +172,16 @@ service::Following::Standing Follower::standing() const {
     text += fmt::format(", etcd does not answer ({})", coordinator_.trouble());
   } else if (!member_.has_joined()) {
     text += ", joins the cluster";
+  } else if (const std::string obstacle = member_.obstacle(); !obstacle.empty()) {
+    text += ", " + obstacle;
   } else if (const auto& leader = member_.leader()) {
     text += fmt::format(", {} leads at {}", leader->name, leader->uri);
   } else {
     text += ", no leader";
   }
   if (member_.waits_for_snapshot()) text += ", waits for a snapshot of it";
-  return {std::move(text), is_in_touch && member_.has_joined() && !member_.waits_for_snapshot(),
+  return {std::move(text),
+          is_in_touch && member_.has_joined() && !member_.waits_for_snapshot() && member_.obstacle().empty(),
           ::resourced::cluster::differing_files(files_, leading_).value_or(std::vector<std::string>())};
 }
 
