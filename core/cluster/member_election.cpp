@@ -40,9 +40,9 @@ void Member::stand_for_election(const TransactionDone& look, BootTime now, Effec
   if (!lease_ || now >= fence() || resigns_ || is_left_to_another) return;
   if (!leader.empty()) {
     effects.warning = fmt::format(
-        "etcd has the key {} without a lease, as a copy of its keys has it: the key would stay for ever, and "
-        "is deleted ({})",
-        leader_key, json_text::printable_line(leader[0].value));
+        "etcd has the key leader without a lease, as a copy of its keys has it: the key would stay for ever, "
+        "and is deleted ({})",
+        json_text::printable_line(leader[0].value));
     return send(Step::evict, evict(leader[0]), now, effects);
   }
   campaigned_ = lease_->id;
