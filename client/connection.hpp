@@ -121,6 +121,9 @@ struct ConnectionOptions {
   /// half is left out.
   Milliseconds retry_first{20};
   Milliseconds retry_most{1000};
+  /// With several URIs: called with why no daemon leads, as the daemons have said it, once the search for the
+  /// leader has taken some seconds, and again when the reasons have changed. It must not use the connection.
+  std::function<void(const std::string&)> on_no_leader = nullptr;
   /// Maximum size in bytes of an accepted message; a longer one ends the connection. An R of a million nodes
   /// with their graph fits.
   std::size_t max_message_size = std::size_t{1} << 30;

@@ -18,6 +18,8 @@ constexpr std::uint32_t question_tag = 1;
 /// The time that other endpoints have to answer once one leads: running daemons answer within it, and a host
 /// that is down, or a slow look-up of a name, delays no command for longer.
 constexpr Milliseconds time_of_others{250};
+/// Until on_no_leader is called: longer than a takeover takes.
+constexpr Milliseconds time_of_silence{5000};
 
 }  // namespace
 
@@ -27,6 +29,7 @@ LeaderSearch::LeaderSearch(Context context, const std::vector<std::string>& plac
   const BackoffLimits limits{context.options.retry_first, context.options.retry_most};
   for (const std::string& place : places) places_.push_back(std::make_unique<Place>(place, limits));
   for (const auto& place : places_) connect(*place);
+  if (context_.options.on_no_leader) tell_later();
 }
 
 LeaderSearch::~LeaderSearch() {
@@ -34,6 +37,7 @@ LeaderSearch::~LeaderSearch() {
     if (place->timer) context_.timers.cancel(*place->timer);
   }
   if (others_timer_) context_.timers.cancel(*others_timer_);
+  if (tell_timer_) context_.timers.cancel(*tell_timer_);
 }
 
 bool LeaderSearch::step() {
@@ -83,7 +87,29 @@ Error LeaderSearch::why(const std::string& uri) const {
     return explain((*refused)->failure, (*refused)->uri,
                    context_.keys ? context_.options.key_file : std::string());
   }
-  return {EHOSTUNREACH, fmt::format("cannot reach the daemon at {}: none of them leads the cluster", uri)};
+  const std::string said = reasons();
+  return {EHOSTUNREACH, fmt::format("cannot reach the daemon at {}: none of them leads the cluster{}{}", uri,
+                                    said.empty() ? "" : ": ", said)};
+}
+
+std::string LeaderSearch::reasons() const {
+  if (std::ranges::all_of(places_, [](const auto& place) { return place->reason.empty(); })) return {};
+  std::string text;
+  for (const auto& place : places_) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", place->uri,
+                        place->reason.empty() ? "no answer" : place->reason);
+  }
+  return text;
+}
+
+void LeaderSearch::tell_later() {
+  tell_timer_ = context_.timers.add(Clock::now() + time_of_silence, [this] {
+    tell_later();
+    std::string said = best() == nullptr ? reasons() : std::string();
+    if (said.empty() || said == told_) return;
+    told_ = std::move(said);
+    context_.options.on_no_leader(told_);
+  });
 }
 
 void LeaderSearch::connect(Place& place) {
@@ -110,7 +136,11 @@ void LeaderSearch::take_answer(Place& place, const proto::Message& answer) {
   // The daemon is too busy to answer.
   if (answer.errnum() == EBUSY) return pause(place);
   place.is_known = true;
-  if (answer.errnum() == EHOSTUNREACH) return pause(place);
+  place.reason.clear();
+  if (answer.errnum() == EHOSTUNREACH) {
+    place.reason = proto::topics::standing_of(proto::response_error(answer));
+    return pause(place);
+  }
   Claim claim;
   // Other errors come from a leader whose version does not know the question.
   if (answer.errnum() == 0) {
@@ -192,6 +222,7 @@ void LeaderSearch::on_event(Place& place, Link::Event event) {
 void LeaderSearch::fail(Place& place, ConnectFailure failure) {
   place.link.reset();
   place.claim.reset();
+  place.reason.clear();
   place.is_known = true;
   place.is_asked = false;
   place.failure = failure;

@@ -57,6 +57,8 @@ class LeaderSearch {
   /// Returns why the search has failed: the two endpoints that lead different clusters; or `cannot reach the
   /// daemon ...`, with the reason of an endpoint that refuses this client, if one does.
   [[nodiscard]] Error why(const std::string& uri) const;
+  /// Returns what each endpoint has answered last: `URI: WHY; URI: no answer`. Empty if none has answered.
+  [[nodiscard]] std::string reasons() const;
 
  private:
   /// The answer of a daemon that leads.
@@ -78,6 +80,8 @@ class LeaderSearch {
     Backoff pause;
     ConnectFailure failure = ConnectFailure::unreachable;
     bool has_refused = false;
+    /// Why the daemon does not lead, as it has answered; empty if it has not.
+    std::string reason;
   };
 
   void connect(Place& place);
@@ -86,6 +90,7 @@ class LeaderSearch {
   void on_event(Place& place, Link::Event event);
   void fail(Place& place, ConnectFailure failure);
   void pause(Place& place);
+  void tell_later();
   void set_timer(Place& place, Milliseconds delay, void (LeaderSearch::*work)(Place&));
   void end_attempt(Place& place) { fail(place, ConnectFailure::timed_out); }
   void go_on(Place& place);
@@ -103,6 +108,9 @@ class LeaderSearch {
   /// Timer for the other answers; it runs from the first answer of an endpoint that leads.
   std::optional<Timers::Id> others_timer_;
   bool are_others_late_ = false;
+  /// Timer of the next call of on_no_leader, and the reasons of the last one.
+  std::optional<Timers::Id> tell_timer_;
+  std::string told_;
 };
 
 }  // namespace resourced::client

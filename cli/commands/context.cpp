@@ -30,6 +30,7 @@ client::Connection& Context::connection(Absent daemon) {
     options.call_timeout = timeout_;
     if (failover_timeout_) options.failover_timeout = *failover_timeout_;
     options.key_file = key_file;
+    options.on_no_leader = [this](const std::string& why) { warn("waiting for a leader: " + why); };
     connection_ = std::make_unique<client::Connection>(uri, options);
     if (connection_->has_places() && daemon == Absent::fails) connection_->connect();
   }

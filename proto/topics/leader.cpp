@@ -23,6 +23,11 @@ bool is_of_standby(const Error& error) {
   return error.errnum() == EHOSTUNREACH && std::string_view(error.what()).starts_with(does_not_lead);
 }
 
+std::string standing_of(const Error& error) {
+  const std::string_view text = error.what();
+  return std::string(is_of_standby(error) ? text.substr(does_not_lead.size()) : text);
+}
+
 bool may_follow(const Term& former, const Term& next) noexcept {
   const bool are_same = former.cluster.empty() || next.cluster.empty() || former.cluster == next.cluster;
   return !are_same || next.epoch >= former.epoch;

@@ -32,6 +32,8 @@ struct Term {
 [[nodiscard]] Error standby_refusal(const std::string& standing);
 /// Whether an error is such a refusal.
 [[nodiscard]] bool is_of_standby(const Error& error);
+/// Returns the standing in such a refusal, or the text of another error.
+[[nodiscard]] std::string standing_of(const Error& error);
 
 [[nodiscard]] std::string encode_leader(const std::optional<Term>& term);
 /// Returns the members `"epoch":N,"cluster":ID` of an object.

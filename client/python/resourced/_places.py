@@ -127,6 +127,8 @@ class _Place:
         self.pause = pause
         self.link: Link | None = None
         self.refusal: Failure | None = None
+        #: Why the daemon does not lead, as it has answered; empty if it has not.
+        self.reason = ""
         #: Whether the daemon has answered in this search, or cannot be asked now.
         self.is_known = False
         self.claim: _Claim | None = None
@@ -205,7 +207,11 @@ class LeaderSearch:
         for place in self._places:
             if place.refusal:
                 return await explain(place.refusal, place.endpoint, keys)
-        return none_leads(place.endpoint for place in self._places)
+        error = none_leads(place.endpoint for place in self._places)
+        if not any(place.reason for place in self._places):
+            return error
+        reasons = "; ".join(f"{place.endpoint.uri}: {place.reason or 'no answer'}" for place in self._places)
+        return ResourcedError(error.errnum, f"{error.text}: {reasons}", local=True)
 
     # Functions for one endpoint
 
@@ -220,6 +226,7 @@ class LeaderSearch:
         if place.link:
             place.link.close(0)
         place.link = place.claim = None
+        place.reason = ""
         place.is_known = True
         place.refusal = failure if failure.is_final else None
         if all(one.refusal for one in self._places):
@@ -234,6 +241,9 @@ class LeaderSearch:
         if response.errnum == errno.EBUSY:
             return self._pause(place)  # the daemon is too busy to answer
         place.is_known = True
+        place.reason = ""
+        if response.errnum == errno.EHOSTUNREACH:
+            place.reason = response.error().text.removeprefix("this daemon does not lead its cluster: ")
         place.claim = self._claim(response)
         if not place.claim:
             self._pause(place)

@@ -233,6 +233,17 @@ TEST_CASE_FIXTURE(Places, "a request without a leader fails after its time, and 
                                   ": none of them leads the cluster");
 }
 
+TEST_CASE_FIXTURE(Places, "a request without a leader fails with what each daemon has answered") {
+  FakeBus standby(first);
+  Connection connection(both);
+  ask(connection, "resource.drain", client::Milliseconds(500));
+  standby.fail(expect(standby, connection, "resource.leader"), EHOSTUNREACH,
+               "this daemon does not lead its cluster: standby, etcd does not answer (timed out)");
+  CHECK(answer(connection) == std::to_string(EHOSTUNREACH) + "cannot reach the daemon at " + both +
+                                  ": none of them leads the cluster: " + first +
+                                  ": standby, etcd does not answer (timed out); " + second + ": no answer");
+}
+
 TEST_CASE_FIXTURE(Places, "connect() waits for a daemon that takes over") {
   Connection connection(both);
   std::optional<FakeBus> bus;
