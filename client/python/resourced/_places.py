@@ -211,7 +211,7 @@ class LeaderSearch:
         if not any(place.reason for place in self._places):
             return error
         reasons = "; ".join(f"{place.endpoint.uri}: {place.reason or 'no answer'}" for place in self._places)
-        return ResourcedError(error.errnum, f"{error.text}: {reasons}", local=True)
+        return ResourcedError(errno.EHOSTUNREACH, f"{error.text}: {reasons}", local=True)
 
     # Functions for one endpoint
 
