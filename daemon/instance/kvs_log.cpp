@@ -267,8 +267,7 @@ void KvsLog::read_past(PastQuestion /*question*/, Render /*render*/, std::functi
   });
 }
 
-void KvsLog::read_usage(UsageQuestion /*question*/, RenderUsage /*render*/,
-                        std::function<void(Past)> answer) {
+void KvsLog::read_usage(UsageQuestion /*question*/, std::function<void(Past)> answer) {
   read_past({}, {}, std::move(answer));
 }
 

@@ -93,7 +93,7 @@ class KvsLog final : public log::EventLog {
                  std::function<void(log::HistoryPage)> answer) override;
   /// Refuses, because the KVS keeps events, and no states.
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
   [[nodiscard]] Counters counters() const override { return counters_; }
 
  private:

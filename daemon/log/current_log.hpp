@@ -47,8 +47,8 @@ class CurrentLog final : public EventLog {
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
     log_->read_past(std::move(question), std::move(render), std::move(answer));
   }
-  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override {
-    log_->read_usage(std::move(question), std::move(render), std::move(answer));
+  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override {
+    log_->read_usage(std::move(question), std::move(answer));
   }
   [[nodiscard]] bool wants_snapshot() const noexcept override { return log_->wants_snapshot(); }
   [[nodiscard]] Counters counters() const override { return log_->counters(); }

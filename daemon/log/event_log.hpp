@@ -15,11 +15,10 @@
 
 #include "core/error.hpp"
 #include "core/module/state.hpp"
-#include "core/module/usage.hpp"
-#include "core/module/usage_meter.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/time.hpp"
 #include "daemon/log/records.hpp"
+#include "proto/topics/usage.hpp"
 
 namespace resourced::daemon::log {
 
@@ -124,16 +123,13 @@ class EventLog {
   /// Reads the state after all events up to `question.at`. A time after the last event gives the state after
   /// that event.
   virtual void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) = 0;
-  /// Asks for a report of the times of targets by state, rendered by the thread that made it.
+  /// Asks for a report of the times of targets by state up to `request.until`, which must be set.
   struct UsageQuestion {
-    WallTime since{};
-    WallTime until{};
-    module::UsageMeter::By by{};
+    proto::topics::ReportRequest request;
     /// Same as PastQuestion::is_abandoned.
     std::shared_ptr<const std::atomic<bool>> is_abandoned;
   };
-  using RenderUsage = std::function<std::string(const module::UsageReport&)>;
-  virtual void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) = 0;
+  virtual void read_usage(UsageQuestion question, std::function<void(Past)> answer) = 0;
   /// Whether the next record must bring a snapshot, as the log leads to no present state without one.
   [[nodiscard]] virtual bool wants_snapshot() const noexcept { return false; }
 

@@ -138,7 +138,7 @@ module::State PastReader::last_states() {
   }
 }
 
-void PastReader::advance(Search& search, Sequence most) {
+void PastReader::advance(Search& search, Sequence most, const Visit& visit) {
   if (search.is_done()) return;
   const ReadTransaction transaction(database_);
   EventFilter all;
@@ -152,8 +152,10 @@ void PastReader::advance(Search& search, Sequence most) {
     try {
       const module::Event event = event_of(logged, find);
       module::require_next(search.states, event.body);
+      const bool goes_on = !visit || visit(search.states, event);
       (void)module::apply(search.states, event);
       search.at = logged.sequence;
+      if (!goes_on) return;
     } catch (const Error& error) {
       if (error.errnum() == ENODATA || error.errnum() == EBADMSG) throw;
       throw Error(EBADMSG, fmt::format("{}: event {} of the log cannot be applied: {}", database_.path(),

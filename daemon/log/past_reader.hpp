@@ -2,6 +2,8 @@
 // one. Each step is bounded, so that other readers of the log have their turn in between.
 #pragma once
 
+#include <functional>
+
 #include "core/module/event.hpp"
 #include "core/module/state.hpp"
 #include "core/time.hpp"
@@ -36,8 +38,10 @@ class PastReader {
   /// Begins a search for the state after this event: from the last snapshot before it that is whole, or from
   /// an empty state if the log is there from its beginning.
   [[nodiscard]] Search begin_at(Sequence last);
+  /// Called before an event is applied. Returns false to end the step after this event.
+  using Visit = std::function<bool(const module::State&, const module::Event&)>;
   /// Applies the next `most` events, and events_per_snapshot at most.
-  void advance(Search& search, Sequence most = events_per_snapshot);
+  void advance(Search& search, Sequence most = events_per_snapshot, const Visit& visit = {});
 
   /// Reads the state after the last event. Throws Error EBADMSG that names the event or snapshot that is
   /// damaged, and the last event up to which the log can be read.

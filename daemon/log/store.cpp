@@ -173,7 +173,7 @@ void Store::stop(const module::State* present, Sequence applied) {
   if (present == nullptr || applied == 0 || applied != writer_->last()) return;
   try {
     if (past_->snapshot_until(applied) != applied)
-      (void)writer_->write_past(SnapshotRow(applied, *present), nullptr);
+      writer_->write_past(SnapshotRow(applied, *present), nullptr);
   } catch (const Error&) {
     // Without the snapshot, the next start reads the events instead.
   }

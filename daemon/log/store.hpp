@@ -24,7 +24,7 @@
 #include "daemon/log/records.hpp"
 #include "daemon/log/snapshot_rows.hpp"
 #include "daemon/log/usage_rows.hpp"
-#include "daemon/log/usage_walk.hpp"
+#include "daemon/log/usage_search.hpp"
 
 namespace resourced::daemon::log {
 
@@ -88,7 +88,7 @@ class Store final : public EventLog {
                  std::function<void(HistoryPage)> answer) override;
 
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return wants_snapshot_; }
 
   /// Hides events before this time from consumers that begin from now on, and drops, in steps, events before
@@ -148,13 +148,13 @@ class Store final : public EventLog {
   /// there is nothing to search for: the trim was handed over, or nothing can be dropped.
   bool retreat(TrimBase& base);
   void hand_over(TrimBase& base, std::optional<PastRows> rows);
-  [[nodiscard]] PastSources sources() const;
+  [[nodiscard]] PastSources sources() const { return {*reader_, *past_, *usage_}; }
   // Called by the writing thread; begins only when no records wait.
   void extend_snapshots();
   bool extend_snapshots_to(Sequence last, std::optional<PastReader::Search>& search);
   bool end_extension(Sequence snapshot, Sequence stride);
   void hand_over(std::optional<PastRows> rows, std::optional<Trim> trim);
-  // Returns false if the disk is full, or the roll-ups are not those that a row extends.
+  // Returns false if the disk is full.
   bool write_snapshots(const std::vector<PastRows>& rows);
   void read();
   void without_reader(const std::function<void()>& work);

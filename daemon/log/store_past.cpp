@@ -17,19 +17,38 @@ namespace resourced::daemon::log {
 
 namespace {
 
-struct LookBack {
-  EventLog::PastQuestion question;
-  EventLog::Render render;
-  std::function<void(EventLog::Past)> answer;
-  std::optional<PastReader::Search> search = std::nullopt;
-  bool is_again = false;
-};
+void set_failure(EventLog::Past& result, const Error& error) { result.failure = error; }
+template <class Value>
+void set_failure(std::variant<Value, Error>& result, const Error& error) {
+  result = error;
+}
 
-// Whether a search begins again: its base was dropped meanwhile, and another base may lead to the answer.
-bool begins_again(std::optional<PastReader::Search>& search, bool& is_again, const Error& error) {
-  if (error.errnum() != ENODATA || !search || std::exchange(is_again, true)) return false;
-  search.reset();
-  return true;
+// Makes the steps of a task on the past. `step` gets the search, which it begins, and the result, and returns
+// false until it has filled the result. If the base of the search was dropped meanwhile, it begins again
+// once, as another base may lead to the answer.
+template <class Search, class Result, class Step>
+std::function<bool()> steps_of(Step step, const std::function<void(std::function<void()>)>& post,
+                               std::function<void(Result)> answer) {
+  const auto search = std::make_shared<std::optional<Search>>();
+  return [search, step = std::move(step), &post, answer = std::move(answer), is_again = false]() mutable {
+    auto result = std::make_shared<Result>();
+    try {
+      if (!step(*search, *result)) return false;
+    } catch (const Error& error) {
+      if (error.errnum() == ENODATA && *search && !std::exchange(is_again, true)) {
+        search->reset();
+        return false;
+      }
+      set_failure(*result, error);
+    }
+    search->reset();
+    post([result, answer] { answer(std::move(*result)); });
+    return true;
+  };
+}
+
+void check_wanted(const std::atomic<bool>& is_abandoned) {
+  if (is_abandoned) throw Error(ECANCELED, "nobody waits for the answer any more");
 }
 
 }  // namespace
@@ -45,86 +64,54 @@ void Store::ask_past(PastTask task, bool first) {
 }
 
 void Store::read_past(PastQuestion question, Render render, std::function<void(Past)> answer) {
-  const auto look =
-      std::make_shared<LookBack>(LookBack{std::move(question), std::move(render), std::move(answer)});
-  const auto step = [this, look] {
-    auto past = std::make_shared<Past>();
-    try {
-      if (*look->question.is_abandoned) throw Error(ECANCELED, "nobody waits for the answer any more");
-      if (!look->search) look->search = past_->begin(look->question.at);
-      past_->advance(*look->search);
-      if (!look->search->is_done()) return false;
-      const module::State& states = look->search->states;
-      if (!states.defined) throw Error(ENODATA, "at that time no inventory was known");
-      if (states.has_brokers()) {
-        throw Error(
-            ENODATA,
-            "at that time the resources were those of a Flux instance, whose states are not kept here");
-      }
-      past->text = look->render(states, look->search->at);
-      past->sequence = look->search->at;
-    } catch (const Error& error) {
-      if (begins_again(look->search, look->is_again, error)) return false;
-      past->failure = error;
+  const auto step = [this, question = std::move(question), render = std::move(render)](
+                        std::optional<PastReader::Search>& search, Past& past) {
+    check_wanted(*question.is_abandoned);
+    if (!search) search = past_->begin(question.at);
+    past_->advance(*search);
+    if (!search->is_done()) return false;
+    const module::State& states = search->states;
+    if (!states.defined) throw Error(ENODATA, "at that time no inventory was known");
+    if (states.has_brokers()) {
+      throw Error(ENODATA,
+                  "at that time the resources were those of a Flux instance, whose states are not kept here");
     }
-    look->search.reset();
-    callbacks_.post([past, look] { look->answer(std::move(*past)); });
+    past.text = render(states, search->at);
+    past.sequence = search->at;
     return true;
   };
-  ask_past({step}, false);
+  ask_past({steps_of<PastReader::Search, Past>(step, callbacks_.post, std::move(answer))}, false);
 }
 
-void Store::read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) {
-  struct Report {
-    UsageQuestion question;
-    RenderUsage render;
-    std::function<void(Past)> answer;
-    std::optional<ReportSearch> search;
-  };
-  ReportSearch search(sources(), {question.since, question.until, question.by});
-  const auto report = std::make_shared<Report>(
-      Report{std::move(question), std::move(render), std::move(answer), std::move(search)});
-  const auto step = [this, report] {
-    auto past = std::make_shared<Past>();
-    try {
-      if (*report->question.is_abandoned) throw Error(ECANCELED, "nobody waits for the answer any more");
-      if (!report->search->advance()) return false;
-      past->text = report->render(report->search->report());
-    } catch (const Error& error) {
-      past->failure = error;
-    }
-    report->search.reset();
-    callbacks_.post([past, report] { report->answer(std::move(*past)); });
+void Store::read_usage(UsageQuestion question, std::function<void(Past)> answer) {
+  const auto step = [this, question = std::move(question)](std::optional<ReportSearch>& search, Past& past) {
+    check_wanted(*question.is_abandoned);
+    if (!search) search.emplace(sources(), question.request);
+    if (!search->advance()) return false;
+    past.text = proto::topics::encode_report(search->report(), question.request.by);
     return true;
   };
-  ask_past({step, true}, false);
+  ask_past({steps_of<ReportSearch, Past>(step, callbacks_.post, std::move(answer)), true}, false);
 }
 
 void Store::copy(std::size_t most_bytes, std::function<void(std::variant<CopiedStore, Error>)> answer) {
-  const auto states = std::make_shared<std::optional<PastReader::Search>>();
-  const auto step = [this, most_bytes, states, answer = std::move(answer), is_again = false]() mutable {
-    auto result = std::make_shared<std::variant<CopiedStore, Error>>();
-    try {
-      if (!*states) *states = past_->begin_at(reader_->last());
-      past_->advance(**states);
-      if (!(*states)->is_done()) return false;
-      *result = copy_store(*reading_connection_, (*states)->at, (*states)->states,
-                           copy_path(writer_->database().path()), most_bytes);
-    } catch (const Error& error) {
-      if (begins_again(*states, is_again, error)) return false;
-      // A copy needs the states, so the next record brings a snapshot if they cannot be found.
-      const bool is_of_states = error.errnum() == ENODATA || error.errnum() == EBADMSG;
-      wants_snapshot_ = wants_snapshot_ || is_of_states;
-      *result = error;
-    }
-    states->reset();
-    callbacks_.post([result, answer] { answer(std::move(*result)); });
+  using Copy = std::variant<CopiedStore, Error>;
+  const auto step = [this, most_bytes](std::optional<PastReader::Search>& search, Copy& copy) {
+    if (!search) search = past_->begin_at(reader_->last());
+    past_->advance(*search);
+    if (!search->is_done()) return false;
+    copy = copy_store(*reading_connection_, search->at, search->states, copy_path(writer_->database().path()),
+                      most_bytes);
     return true;
   };
-  ask_past({step, true}, false);
+  const auto take = [this, answer = std::move(answer)](Copy copy) {
+    // A copy needs the states, so the next record brings a snapshot if they cannot be found.
+    if (const auto* error = std::get_if<Error>(&copy))
+      wants_snapshot_ = wants_snapshot_ || error->errnum() == ENODATA || error->errnum() == EBADMSG;
+    answer(std::move(copy));
+  };
+  ask_past({steps_of<PastReader::Search, Copy>(step, callbacks_.post, take), true}, false);
 }
-
-PastSources Store::sources() const { return {*reader_, *past_, *usage_}; }
 
 void Store::extend_snapshots() {
   const Sequence last = writer_->last();
@@ -342,9 +329,8 @@ void Store::hand_over(std::optional<PastRows> rows, std::optional<Trim> trim) {
 // Snapshots and roll-ups can be made again, so a full disk does not end the daemon for them.
 bool Store::write_snapshots(const std::vector<PastRows>& rows) {
   try {
-    return std::ranges::all_of(rows, [this](const PastRows& row) {
-      return writer_->write_past(row.snapshot, row.usage ? &*row.usage : nullptr);
-    });
+    for (const PastRows& row : rows) writer_->write_past(row.snapshot, row.usage ? &*row.usage : nullptr);
+    return true;
   } catch (const Error& error) {
     if (error.errnum() != ENOSPC) throw;
     return false;

@@ -25,7 +25,7 @@ constexpr std::int64_t schema_version = 1;
 // skip them. `ledger` counts the records of the ledger up to an event. A snapshot is a State
 // (proto::encode_state) after an event. A document is named by its digest, and needed up to the event `last`,
 // or by a snapshot. `usage`, with a row for each month, and `rolled_up` have the times of targets by state,
-// for events that were dropped (proto/usage_json.hpp).
+// for events that were dropped (UsageSums).
 constexpr const char* tables = R"sql(
   CREATE TABLE event (
     sequence INTEGER PRIMARY KEY,

@@ -230,13 +230,11 @@ void StoreWriter::commit(const std::vector<Record>& records) {
   lock_.write({store_id_, last_});
 }
 
-bool StoreWriter::write_past(const SnapshotRow& snapshot, const RollUp* usage) {
-  bool is_written = true;
+void StoreWriter::write_past(const SnapshotRow& snapshot, const RollUp* usage) {
   transaction([&] {
-    is_written = usage == nullptr || usage_.write(*usage);
-    if (is_written) snapshots_.write(snapshot);
+    if (usage != nullptr) usage_.write(*usage);
+    snapshots_.write(snapshot);
   });
-  return is_written;
 }
 
 void StoreWriter::checkpoint(const std::function<void(const std::function<void()>&)>& without_readers) {

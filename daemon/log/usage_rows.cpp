@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "daemon/log/checksum.hpp"
-#include "proto/usage_json.hpp"
 
 namespace resourced::daemon::log {
 
@@ -57,22 +56,16 @@ std::optional<RolledUp> UsageReader::sound_end() {
   }
 }
 
-module::UsageTable UsageReader::month(module::Month month) {
-  if (!month_.bind(1, std::int64_t{month}).step()) {
-    month_.reset();
-    return {};
+std::string UsageReader::month(module::Month month) {
+  std::string text = "[]";
+  bool is_whole = true;
+  if (month_.bind(1, std::int64_t{month}).step()) {
+    text = month_.text(0);
+    is_whole = month_sum(month, text) == month_.integer(1);
   }
-  const std::string text = month_.text(0);
-  const bool is_whole = month_sum(month, text) == month_.integer(1);
   month_.reset();
-  if (is_whole) {
-    try {
-      return proto::parse_usage_table(text);
-    } catch (const Error&) {
-      // The checksum of the text holds, but no version of this program writes such a text.
-    }
-  }
-  fail(module::month_name(month));
+  if (!is_whole) fail(module::month_name(month));
+  return text;
 }
 
 std::size_t UsageReader::last_size() {
@@ -83,26 +76,23 @@ std::size_t UsageReader::last_size() {
 }
 
 UsageRows::UsageRows(Database& database)
-    : present_(database),
-      put_month_(database, "INSERT OR REPLACE INTO usage(month, text, sum) VALUES (?, ?, ?)"),
+    : put_month_(database, "INSERT OR REPLACE INTO usage(month, text, sum) VALUES (?, ?, ?)"),
       put_end_(database,
                "INSERT OR REPLACE INTO rolled_up(id, sequence, since, until, sum) VALUES (1, ?, ?, ?, ?)") {}
 
-bool UsageRows::write(const RollUp& extension) {
-  if (present_.sound_end() != extension.before) return false;
-  for (const auto& [month, text] : extension.tables) {
+void UsageRows::write(const RollUp& extension) {
+  for (const auto& [month, text] : extension.texts) {
     put_month_.bind(1, std::int64_t{month})
         .bind(2, std::string_view(text))
         .bind(3, month_sum(month, text))
         .run();
   }
-  const RolledUp& after = extension.after;
-  put_end_.bind(1, static_cast<std::int64_t>(after.sequence))
-      .bind(2, std::int64_t{after.since})
-      .bind(3, std::int64_t{after.until})
-      .bind(4, end_sum(after))
+  const RolledUp& end = extension.end;
+  put_end_.bind(1, static_cast<std::int64_t>(end.sequence))
+      .bind(2, std::int64_t{end.since})
+      .bind(3, std::int64_t{end.until})
+      .bind(4, end_sum(end))
       .run();
-  return true;
 }
 
 }  // namespace resourced::daemon::log

@@ -28,11 +28,9 @@ struct RolledUp {
 
 /// An extension of the roll-ups.
 struct RollUp {
-  /// The reach of the roll-ups that it extends; unset if there are none.
-  std::optional<RolledUp> before;
-  RolledUp after;
-  /// The tables of the months that change, each with all of its month (proto/usage_json.hpp).
-  std::vector<std::pair<module::Month, std::string>> tables = {};
+  RolledUp end;
+  /// The sums of the months that change, each with all of its month (UsageSums::month_text()).
+  std::vector<std::pair<module::Month, std::string>> texts = {};
 };
 
 /// Reads roll-ups. The functions throw Error EBADMSG for a damaged row.
@@ -44,9 +42,9 @@ class UsageReader {
   [[nodiscard]] std::optional<RolledUp> rolled_up();
   /// Same as rolled_up(), but nothing if the row is damaged: the roll-ups then begin anew.
   [[nodiscard]] std::optional<RolledUp> sound_end();
-  /// The table of a month, empty if the month has no row.
-  [[nodiscard]] module::UsageTable month(module::Month month);
-  /// Size of the table of the last month, in bytes.
+  /// The sums of a month (UsageSums::month_text()).
+  [[nodiscard]] std::string month(module::Month month);
+  /// Size of the sums of the last month, in bytes.
   [[nodiscard]] std::size_t last_size();
 
  private:
@@ -63,11 +61,9 @@ class UsageRows {
  public:
   explicit UsageRows(Database& database);
 
-  /// Returns false, and writes nothing, if the roll-ups are not those that the extension extends.
-  [[nodiscard]] bool write(const RollUp& extension);
+  void write(const RollUp& extension);
 
  private:
-  UsageReader present_;
   Statement put_month_;
   Statement put_end_;
 };

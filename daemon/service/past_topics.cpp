@@ -10,8 +10,6 @@
 
 #include "core/error.hpp"
 #include "core/module/state.hpp"
-#include "core/module/usage.hpp"
-#include "core/module/usage_meter.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/topics/status.hpp"
 #include "proto/topics/usage.hpp"
@@ -55,17 +53,12 @@ void PastTopics::status_at(const Call& call) {
 }
 
 void PastTopics::report(const Call& call) {
-  using proto::topics::ReportBy;
-  const proto::topics::ReportRequest request = proto::topics::parse_report_request(call.object());
-  const WallTime until = std::min(request.until.value_or(now()), now());
-  if (request.since >= until) throw Error(EINVAL, "since must be before until, and before now");
-  const module::UsageMeter::By by{request.by == ReportBy::host, request.by == ReportBy::property,
-                                  request.by == ReportBy::month};
+  proto::topics::ReportRequest request = proto::topics::parse_report_request(call.object());
+  request.until = std::min(request.until.value_or(now()), now());
+  if (request.since >= *request.until) throw Error(EINVAL, "since must be before until, and before now");
   keep(call, true, [&](std::uint64_t number, IsAbandoned is_abandoned) {
-    log_.read_usage(
-        {request.since, until, by, std::move(is_abandoned)},
-        [request](const module::UsageReport& found) { return proto::topics::encode_report(found, request); },
-        [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
+    log_.read_usage({request, std::move(is_abandoned)},
+                    [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
   });
 }
 

@@ -4,8 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,29 +11,16 @@
 
 #include "core/error.hpp"
 #include "proto/json_text.hpp"
-#include "proto/usage_json.hpp"
 
 namespace resourced::proto::topics {
 
-using module::NodeTime;
-using module::Usage;
-using module::UsageGroup;
 using nlohmann::json;
 
 namespace {
 
 constexpr std::array<std::string_view, 5> by_names{"total", "host", "reason", "property", "month"};
 
-constexpr std::array<std::pair<const char*, NodeTime Usage::*>, 7> usage_keys{
-    {{"time", &Usage::known},
-     {"up", &Usage::up},
-     {"allocated", &Usage::allocated},
-     {"drained", &Usage::drained},
-     {"offline", &Usage::offline},
-     {"excluded", &Usage::excluded},
-     {"unavailable", &Usage::unavailable}}};
-
-constexpr std::array<std::pair<const char*, double Report::Group::*>, 7> group_keys{
+constexpr std::array<std::pair<const char*, double Report::Group::*>, 7> time_keys{
     {{"time", &Report::Group::time},
      {"up", &Report::Group::up},
      {"allocated", &Report::Group::allocated},
@@ -44,105 +29,47 @@ constexpr std::array<std::pair<const char*, double Report::Group::*>, 7> group_k
      {"excluded", &Report::Group::excluded},
      {"unavailable", &Report::Group::unavailable}}};
 
-void append_seconds(std::string& out, std::string_view key, NodeTime time) {
+void append(std::string& out, std::string_view key, double number) {
   append_key(out, key);
-  append_number(out, module::to_seconds(time));
+  append_number(out, number);
 }
 
-void append_mean(std::string& out, std::string_view key, NodeTime time, std::int64_t number) {
-  append_key(out, key);
-  if (number > 0) {
-    append_number(out, module::to_seconds(time) / static_cast<double>(number));
-  } else {
-    out += "null";
-  }
-}
-
-void append_count(std::string& out, std::string_view key, std::int64_t number) {
+void append(std::string& out, std::string_view key, std::int64_t number) {
   append_key(out, key);
   append_integer(out, number);
 }
 
-// Appends the reasons with the most time.
-void append_reasons(std::string& out, const UsageGroup& group) {
-  std::vector<std::pair<const module::Cause*, const Usage*>> causes;
-  for (const auto& [cause, usage] : group.causes) causes.emplace_back(&cause, &usage);
-  std::ranges::stable_sort(causes, std::greater(), [](const auto& entry) { return entry.second->known; });
-  causes.resize(std::min(causes.size(), Report::most_reasons));
+void append(std::string& out, std::string_view key, const std::string& text) {
+  append_key(out, key);
+  append_string(out, text);
+}
+
+void append(std::string& out, std::string_view key, const std::optional<double>& number) {
+  if (number) return append(out, key, *number);
+  append_key(out, key);
+  out += "null";
+}
+
+void append_group(std::string& out, const Report::Group& group, bool has_name) {
+  out += '{';
+  if (has_name) append(out, "name", group.name);
+  if (!group.cause.empty()) append(out, "cause", group.cause);
+  for (const auto& [key, time] : time_keys) append(out, key, group.*time);
+  append(out, "outages", group.outages);
+  append(out, "mtbf", group.mtbf);
+  append(out, "mttr", group.mttr);
   append_key(out, "reasons");
   out += '[';
-  for (const auto& [cause, usage] : causes) {
+  for (const Report::Reason& reason : group.reasons) {
     if (out.back() != '[') out += ',';
     out += '{';
-    append_key(out, "cause");
-    append_string(out, cause_name(cause->kind));
-    if (cause->kind == module::Cause::Kind::drain) {
-      append_key(out, "reason");
-      append_string(out, cause->reason);
-    }
-    append_seconds(out, "time", usage->known);
-    append_count(out, "outages", usage->outages);
+    append(out, "cause", reason.cause);
+    if (reason.cause == "drain") append(out, "reason", reason.reason);
+    append(out, "time", reason.time);
+    append(out, "outages", reason.outages);
     out += '}';
   }
-  out += ']';
-}
-
-// A group of the answer; entries are sorted in the order of the answer.
-struct GroupEntry {
-  std::string name;
-  const module::Cause* cause = nullptr;
-  const Usage* usage = nullptr;
-  const UsageGroup* group = nullptr;
-};
-
-// Appends a group; `up` is the time without failures, by which the mean time between them is computed.
-void append_entry(std::string& out, const GroupEntry& entry, bool has_name, NodeTime up) {
-  out += '{';
-  if (has_name) {
-    append_key(out, "name");
-    append_string(out, entry.name);
-  }
-  if (entry.cause != nullptr) {
-    append_key(out, "cause");
-    append_string(out, cause_name(entry.cause->kind));
-  }
-  for (const auto& [key, time] : usage_keys) append_seconds(out, key, entry.usage->*time);
-  append_count(out, "outages", entry.usage->outages);
-  append_mean(out, "mtbf", up, entry.usage->outages);
-  append_mean(out, "mttr", entry.usage->unavailable, entry.usage->outages);
-  if (entry.group != nullptr) {
-    append_reasons(out, *entry.group);
-  } else {
-    append_key(out, "reasons");
-    out += "[]";
-  }
-  out += '}';
-}
-
-std::vector<GroupEntry> entries_of(const std::map<std::string, UsageGroup>& groups) {
-  std::vector<GroupEntry> entries;
-  entries.reserve(groups.size());
-  for (const auto& [name, group] : groups) entries.push_back({name, nullptr, &group.all, &group});
-  return entries;
-}
-
-std::vector<GroupEntry> entries_of(const UsageGroup& total) {
-  std::vector<GroupEntry> entries;
-  for (const auto& [cause, usage] : total.causes) {
-    const std::string name =
-        cause.kind == module::Cause::Kind::drain ? cause.reason : std::string(cause_name(cause.kind));
-    entries.push_back({name, &cause, &usage, nullptr});
-  }
-  return entries;
-}
-
-std::vector<GroupEntry> entries_of(const std::map<module::Month, module::UsageTable>& tables) {
-  std::vector<GroupEntry> entries;
-  for (const auto& [month, table] : tables) {
-    if (table.all.all.known == 0) continue;
-    entries.push_back({module::month_name(month), nullptr, &table.all.all, &table.all});
-  }
-  return entries;
+  out += "]}";
 }
 
 WallTime report_time(const json& value, std::string_view key) {
@@ -177,7 +104,7 @@ Report::Group read_entry(const json& object) {
   Report::Group group;
   group.name = optional_string(object, "name").value_or("");
   group.cause = optional_string(object, "cause").value_or("");
-  for (const auto& [key, time] : group_keys) group.*time = required_seconds(object, key);
+  for (const auto& [key, time] : time_keys) group.*time = required_seconds(object, key);
   group.outages = signed_count(object, "outages");
   group.mtbf = required_mean(object, "mtbf");
   group.mttr = required_mean(object, "mttr");
@@ -226,43 +153,22 @@ ReportRequest parse_report_request(const json& payload) {
   return request;
 }
 
-std::string encode_report(const module::UsageReport& report, const ReportRequest& request) {
-  module::UsageTable sums;
-  const module::UsageTable* all = &sums;
-  if (report.tables.size() == 1) {
-    all = &report.tables.begin()->second;
-  } else {
-    for (const auto& [month, table] : report.tables) sums += table;
-  }
-  std::vector<GroupEntry> entries;
-  if (request.by == ReportBy::host) entries = entries_of(all->hosts);
-  if (request.by == ReportBy::reason) entries = entries_of(all->all);
-  if (request.by == ReportBy::property) entries = entries_of(all->properties);
-  if (request.by == ReportBy::month) entries = entries_of(report.tables);
-  if (request.by == ReportBy::host || request.by == ReportBy::reason) {
-    std::ranges::stable_sort(entries, std::greater(),
-                             [](const GroupEntry& entry) { return entry.usage->unavailable; });
-  }
-  const std::size_t count = std::min(entries.size(), request.limit);
+std::string encode_report(const Report& report, ReportBy by) {
   std::string out = "{";
-  constexpr std::size_t usual_entry = 320;
-  out.reserve((count + 2) * usual_entry);
-  append_key(out, "since");
-  append_number(out, to_number(report.from));
-  append_key(out, "until");
-  append_number(out, to_number(report.until));
-  if (all->missing > 0) append_seconds(out, "missing", all->missing);
-  if (entries.size() > count)
-    append_count(out, "left-out", static_cast<std::int64_t>(entries.size() - count));
-  const NodeTime up = all->all.all.up;
+  constexpr std::size_t usual_group = 320;
+  out.reserve((report.groups.size() + 2) * usual_group);
+  append(out, "since", to_number(report.since));
+  append(out, "until", to_number(report.until));
+  if (report.missing > 0) append(out, "missing", report.missing);
+  if (report.left_out > 0) append(out, "left-out", static_cast<std::int64_t>(report.left_out));
   append_key(out, "total");
-  append_entry(out, {{}, nullptr, &all->all.all, &all->all}, false, up);
-  if (request.by != ReportBy::total) {
+  append_group(out, report.total, false);
+  if (by != ReportBy::total) {
     append_key(out, "groups");
     out += '[';
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0) out += ',';
-      append_entry(out, entries[i], true, request.by == ReportBy::reason ? up : entries[i].usage->up);
+    for (const Report::Group& group : report.groups) {
+      if (out.back() != '[') out += ',';
+      append_group(out, group, true);
     }
     out += ']';
   }

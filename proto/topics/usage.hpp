@@ -11,7 +11,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/module/usage.hpp"
 #include "core/time.hpp"
 
 namespace resourced::proto::topics {
@@ -39,18 +38,7 @@ struct ReportRequest {
 /// value.
 [[nodiscard]] ReportRequest parse_report_request(const nlohmann::json& payload);
 
-/// Returns the answer, `{"since": T, "until": T, "missing": S?, "left-out": N?, "total": GROUP, "groups":
-/// [GROUP, ...]?}` with `groups` where the request has `by`. `since` and `until` are the times that were
-/// counted, `missing` is the part of that time that is not known. S are seconds. GROUP is `{"name": STRING?,
-/// "cause": CAUSE?, "time": S, "up": S, "allocated": S, "drained": S, "offline": S, "excluded": S,
-/// "unavailable": S, "outages": N, "mtbf": S|null, "mttr": S|null, "reasons": [{"cause": CAUSE, "reason":
-/// STRING?, "time": S, "outages": N}, ...]}`, with the members of module::Usage, and at most most_reasons
-/// reasons, the longest first. The total has no name. CAUSE is a cause_name(): of a group by reasons, whose
-/// name is the reason, or the cause if that is not a drain. Groups by host and by reason are ordered by
-/// unavailable time, the longest first, the others by name; those after the limit are left out.
-[[nodiscard]] std::string encode_report(const module::UsageReport& report, const ReportRequest& request);
-
-/// The answer, as a tool reads it.
+/// The answer. Times are seconds.
 struct Report {
   static constexpr std::size_t most_reasons = 5;
 
@@ -61,8 +49,8 @@ struct Report {
     std::int64_t outages = 0;
   };
   struct Group {
-    std::string name;
-    std::string cause;
+    std::string name = {};
+    std::string cause = {};
     double time = 0;
     double up = 0;
     double allocated = 0;
@@ -71,9 +59,9 @@ struct Report {
     double excluded = 0;
     double unavailable = 0;
     std::int64_t outages = 0;
-    std::optional<double> mtbf;
-    std::optional<double> mttr;
-    std::vector<Reason> reasons;
+    std::optional<double> mtbf = {};
+    std::optional<double> mttr = {};
+    std::vector<Reason> reasons = {};
   };
   WallTime since{};
   WallTime until{};
@@ -82,6 +70,16 @@ struct Report {
   Group total;
   std::vector<Group> groups;
 };
+/// Encodes the answer, `{"since": T, "until": T, "missing": S?, "left-out": N?, "total": GROUP, "groups":
+/// [GROUP, ...]?}` with `groups` where the request has `by`. `since` and `until` are the times that were
+/// counted, `missing` is the part of that time that is not known. S are seconds. GROUP is `{"name": STRING?,
+/// "cause": CAUSE?, "time": S, "up": S, "allocated": S, "drained": S, "offline": S, "excluded": S,
+/// "unavailable": S, "outages": N, "mtbf": S|null, "mttr": S|null, "reasons": [{"cause": CAUSE, "reason":
+/// STRING?, "time": S, "outages": N}, ...]}`, with at most most_reasons reasons, the longest first. The total
+/// has no name. CAUSE is `drain`, `offline`, `torpid` or `other`: of a group by reasons, whose name is the
+/// reason, or the cause if that is not a drain. Groups by host and by reason are ordered by unavailable time,
+/// the longest first, the others by name; those after the limit are left out.
+[[nodiscard]] std::string encode_report(const Report& report, ReportBy by);
 /// Reads the answer. Throws Error EPROTO that names the key which is missing or wrong.
 [[nodiscard]] Report parse_report(const nlohmann::json& payload);
 

@@ -106,8 +106,7 @@ void SimLog::read_past(PastQuestion /*question*/, Render render, std::function<v
   });
 }
 
-void SimLog::read_usage(UsageQuestion /*question*/, RenderUsage /*render*/,
-                        std::function<void(Past)> /*answer*/) {
+void SimLog::read_usage(UsageQuestion /*question*/, std::function<void(Past)> /*answer*/) {
   throw std::logic_error("no simulated client asks for a report");
 }
 

@@ -39,7 +39,7 @@ class SimLog final : public daemon::log::EventLog {
   void read_page(const daemon::log::EventFilter& filter, daemon::log::Sequence from, daemon::log::Sequence to,
                  std::size_t limit, std::function<void(daemon::log::HistoryPage)> answer) override;
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
   [[nodiscard]] Counters counters() const override { return {}; }
 
   /// The last definition that was appended, on disk or not; 0 for none.

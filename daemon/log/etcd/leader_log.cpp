@@ -255,9 +255,10 @@ void LeaderLog::read_past(PastQuestion question, Render render, std::function<vo
        answer = while_serving(std::move(answer))] { store_.read_past(question, render, answer); });
 }
 
-void LeaderLog::read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) {
-  ask([this, question = std::move(question), render = std::move(render),
-       answer = while_serving(std::move(answer))] { store_.read_usage(question, render, answer); });
+void LeaderLog::read_usage(UsageQuestion question, std::function<void(Past)> answer) {
+  ask([this, question = std::move(question), answer = while_serving(std::move(answer))] {
+    store_.read_usage(question, answer);
+  });
 }
 
 // Drops an answer once another member may lead: it could leave after answers of that leader, and tell of an

@@ -94,7 +94,7 @@ class LeaderLog final : public log::EventLog {
   void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
                  std::function<void(log::HistoryPage)> answer) override;
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override;
+  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return store_.wants_snapshot(); }
   [[nodiscard]] Counters counters() const override {
     Counters counters = counters_;

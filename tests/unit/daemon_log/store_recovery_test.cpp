@@ -13,7 +13,7 @@
 #include "daemon/log/store.hpp"
 #include "daemon/log/store_reader.hpp"
 #include "daemon/log/store_writer.hpp"
-#include "daemon/log/usage_walk.hpp"
+#include "daemon/log/usage_search.hpp"
 #include "store_samples.hpp"
 #include "temp_dir.hpp"
 
@@ -136,7 +136,7 @@ TEST_CASE("damage before the last snapshot does not refuse the start") {
     module::State state;
     state.defined = true;
     // The free of j1, which this state does not have, is after it.
-    REQUIRE(writer.write_past(SnapshotRow(601, state), nullptr));
+    writer.write_past(SnapshotRow(601, state), nullptr);
   }
   CHECK(refusal(dir.path()).find("event 603 of the log cannot be applied") != std::string::npos);
   (void)recover_store(dir.path(), 602);
@@ -153,7 +153,7 @@ TEST_CASE(
     StoreWriter writer(store_path(dir.path()));
     module::State state;
     state.defined = true;
-    REQUIRE(writer.write_past(SnapshotRow(dropped, state), nullptr));
+    writer.write_past(SnapshotRow(dropped, state), nullptr);
     REQUIRE(writer.trim(wall_time(1e9), 10000, dropped) == dropped);
     writer.database().execute("UPDATE event SET text = 'damaged' WHERE sequence = 501");
   }
@@ -204,7 +204,7 @@ TEST_CASE("a store whose only snapshot is damaged is refused by the name of that
                          Error);
     module::State state;
     state.defined = true;
-    REQUIRE(writer.write_past(SnapshotRow(2, state), nullptr));
+    writer.write_past(SnapshotRow(2, state), nullptr);
     CHECK(state_of(writer).defined);
     writer.database().execute("UPDATE snapshot SET text = 'damaged'");
   }
@@ -221,7 +221,7 @@ TEST_CASE("a sum of times goes on after damage with a snapshot that is whole, an
     state.defined = true;
     (void)state.targets.drains.drain(text::IdSet{rank}, {{"why"}, wall_time(100), {}},
                                      module::Overwrite::reason_and_timestamp);
-    REQUIRE(writer.write_past(SnapshotRow(sequence, state), nullptr));
+    writer.write_past(SnapshotRow(sequence, state), nullptr);
   };
   snapshot(601, 5);
   snapshot(602, 7);
@@ -229,10 +229,11 @@ TEST_CASE("a sum of times goes on after damage with a snapshot that is whole, an
   StoreReader log(writer.database(), writer.hosts());
   PastReader past(writer.database(), log);
   UsageReader usage(writer.database());
-  UsageWalk walk({log, past, usage}, 1, wall_time(0), 602, {});
+  UsageSums sums(proto::topics::ReportBy::total);
+  UsageWalk walk({log, past, usage}, sums, 1, wall_time(0), 602, {});
   while (!walk.advance()) {
   }
-  CHECK(walk.meter().states().targets.drains.ranks() == text::IdSet{7});
+  CHECK(walk.states().targets.drains.ranks() == text::IdSet{7});
 }
 
 }  // namespace

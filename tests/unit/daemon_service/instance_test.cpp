@@ -52,8 +52,7 @@ class MemoryLog final : public log::EventLog {
                  std::function<void(Past)> /*answer*/) override {
     FAIL("an instance asks for no past");
   }
-  void read_usage(UsageQuestion /*question*/, RenderUsage /*render*/,
-                  std::function<void(Past)> /*answer*/) override {
+  void read_usage(UsageQuestion /*question*/, std::function<void(Past)> /*answer*/) override {
     FAIL("an instance asks for no report");
   }
   Counters counters() const override { return {}; }

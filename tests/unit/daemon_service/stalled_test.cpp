@@ -50,8 +50,8 @@ class HeldLog final : public log::EventLog {
   void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
     store_.read_past(std::move(question), std::move(render), std::move(answer));
   }
-  void read_usage(UsageQuestion question, RenderUsage render, std::function<void(Past)> answer) override {
-    store_.read_usage(std::move(question), std::move(render), std::move(answer));
+  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override {
+    store_.read_usage(std::move(question), std::move(answer));
   }
   [[nodiscard]] Counters counters() const override { return store_.counters(); }
 

@@ -309,7 +309,7 @@ TEST_CASE("a report says what is not known, and counts the rest") {
   trim_all(history, history.stand.now);
   CHECK(report(history, {{"since", 0}})["missing"] == 200);
   // Damage of a roll-up is an error.
-  log::Database(path).execute("UPDATE usage SET text = replace(text, 'all', 'ill')");
+  log::Database(path).execute("UPDATE usage SET text = replace(text, 'total', 'tital')");
   history.stand.request(history.owner, "resource.report", {{"since", 0}});
   while (history.stand.silent(history.owner)) history.stand.step();
   CHECK(history.stand.receive(history.owner).errnum() == EBADMSG);

@@ -1,19 +1,18 @@
-// Adds up the times of targets by state along the log, for reports and for roll-ups. Each step is bounded, so
-// that other readers of the log have their turn in between.
+// Reads the log and the roll-ups for reports, and the log for roll-ups. Each step is bounded, so that other
+// readers of the log have their turn in between.
 #pragma once
 
-#include <cstddef>
-#include <functional>
-#include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/module/usage.hpp"
-#include "core/module/usage_meter.hpp"
 #include "core/time.hpp"
 #include "daemon/log/past_reader.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/log/store_reader.hpp"
 #include "daemon/log/usage_rows.hpp"
+#include "daemon/log/usage_sums.hpp"
+#include "proto/topics/usage.hpp"
 
 namespace resourced::daemon::log {
 
@@ -29,57 +28,56 @@ struct PastSources {
 class UsageWalk {
  public:
   /// Counts from `from` on. If event `after` is later than that, the time up to it is missing.
-  UsageWalk(const PastSources& sources, Sequence after, WallTime from, Sequence last,
-            module::UsageMeter::By by);
+  UsageWalk(const PastSources& sources, UsageSums& sums, Sequence after, WallTime from, Sequence last,
+            module::UsageTally::By by);
 
   /// Goes on by one step; true at the end. Throws Error ENODATA if events on the way were dropped meanwhile,
   /// EBADMSG after damage without a later snapshot.
   [[nodiscard]] bool advance();
-  [[nodiscard]] module::UsageMeter& meter() noexcept { return meter_; }
+  /// Counts the time from the last event to this one. If it is not known, it is missing.
+  void finish(WallTime until, bool is_known = true);
+  [[nodiscard]] const module::State& states() const noexcept { return search_.states; }
+  /// The time up to which it has counted.
+  [[nodiscard]] WallTime now() const noexcept { return tally_.now(); }
 
  private:
-  void find_states();
-  void read_events();
+  void step();
   /// Goes on with the next snapshot after damage; false if there is none.
   [[nodiscard]] bool pass_damage();
 
   PastSources sources_;
-  module::UsageMeter meter_;
+  UsageSums& sums_;
+  module::UsageTally tally_;
   Sequence after_;
   Sequence last_;
-  std::optional<PastReader::Search> search_;
-  bool has_states_ = false;
-  /// The last event that was added to `meter_`.
-  Sequence at_ = 0;
-  HistoryPage page_;
-  std::size_t next_in_page_ = 0;
+  PastReader::Search search_;
+  enum class Stage { begins, finds_states, counts } stage_ = Stage::begins;
 };
 
 /// Makes a report, in steps.
 class ReportSearch {
  public:
-  struct Question {
-    WallTime since{};
-    WallTime until{};
-    module::UsageMeter::By by{};
-  };
-  ReportSearch(const PastSources& sources, Question question) : sources_(sources), question_(question) {}
+  ReportSearch(const PastSources& sources, const proto::topics::ReportRequest& request);
 
   /// Goes on by one step; true at the end. Throws Error ENODATA if nothing is known of the time, or if the
   /// log changed too often meanwhile, and EBADMSG for damaged roll-ups.
   [[nodiscard]] bool advance();
-  [[nodiscard]] const module::UsageReport& report() const noexcept { return report_; }
+  [[nodiscard]] proto::topics::Report report();
 
  private:
   void begin();
+  void walk_from(Sequence after);
   [[nodiscard]] std::optional<RolledUp> end_of_roll_ups();
   void add_month();
-  void add_table(module::Month month, module::UsageTable table);
   [[nodiscard]] bool walk();
 
   PastSources sources_;
-  Question question_;
-  module::UsageReport report_;
+  proto::topics::ReportRequest request_;
+  WallTime until_;
+  UsageSums sums_;
+  /// The known part of the requested time, or a longer one where only whole months are known.
+  WallTime known_from_{};
+  WallTime known_until_{};
   std::optional<RolledUp> rolled_up_;
   bool has_begun_ = false;
   int begun_again_ = 0;
@@ -98,16 +96,18 @@ class RollUpSearch {
   [[nodiscard]] bool advance();
   /// The extension. Valid after the last step.
   [[nodiscard]] const RollUp& result() const noexcept { return result_; }
-  [[nodiscard]] const module::State& states() { return walk_->meter().states(); }
+  [[nodiscard]] const module::State& states() const noexcept { return walk_->states(); }
 
  private:
-  void add_before(module::Month month, module::UsageTable& table);
+  void add_before(module::Month month);
 
   PastSources sources_;
+  std::optional<RolledUp> before_;
   RollUp result_;
+  UsageSums sums_{std::nullopt};
   std::optional<UsageWalk> walk_;
   bool is_walked_ = false;
-  module::UsageMeter::Tables tables_;
+  std::vector<module::Month> months_;
 };
 
 }  // namespace resourced::daemon::log
