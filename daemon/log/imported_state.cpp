@@ -81,30 +81,17 @@ ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& 
   return {module::UnshrinkEvent{}, hosts_of(targets)};
 }
 
-ImportedState::Translated ImportedState::translate(const module::DrainEvent& event) {
-  Numbers targets = numbers_of(event.ranks, event.nodelist);
-  Hostlist hosts = hosts_of(targets);
-  return {module::DrainEvent{event.terms(), std::move(targets), {}, event.overwrite, event.scheduled},
-          std::move(hosts)};
-}
-
-ImportedState::Translated ImportedState::translate(const module::UndrainEvent& event) {
-  Numbers targets = numbers_of(event.ranks, event.nodelist);
-  Hostlist hosts = hosts_of(targets);
-  return {module::UndrainEvent{std::move(targets), {}, event.reason, event.overwrite, event.keeps_scheduled},
-          std::move(hosts)};
-}
-
-ImportedState::Translated ImportedState::translate(const module::ScheduleEvent& event) {
-  Numbers targets = numbers_of(event.ranks, event.nodelist);
-  Hostlist hosts = hosts_of(targets);
-  return {module::ScheduleEvent{event.terms(), std::move(targets), {}, event.from}, std::move(hosts)};
-}
-
-ImportedState::Translated ImportedState::translate(const module::CancelEvent& event) {
-  Numbers targets = numbers_of(event.ranks, event.nodelist);
-  Hostlist hosts = hosts_of(targets);
-  return {module::CancelEvent{std::move(targets), {}}, std::move(hosts)};
+template <class OfRanks>
+ImportedState::Translated ImportedState::translate(const OfRanks& event) {
+  if constexpr (requires { event.nodelist; }) {
+    OfRanks own = event;
+    own.ranks = numbers_of(event.ranks, event.nodelist);
+    own.nodelist = {};
+    Hostlist hosts = hosts_of(own.ranks);
+    return {std::move(own), std::move(hosts)};
+  } else {
+    return {OfRanks{}, targets_.present().hosts(event.ranks)};
+  }
 }
 
 ImportedState::Translated ImportedState::translate(const module::AllocEvent& event) {
@@ -178,11 +165,6 @@ module::RecordedAllocation ImportedState::row_of(const Allocated& allocated) con
   return {allocation.id,       allocation.resources.copy_ranks(ranks),
           std::move(ordinals), allocation.expiration,
           allocation.note,     allocation.partition};
-}
-
-template <class OfRanks>
-ImportedState::Translated ImportedState::translate(const OfRanks& event) {
-  return {OfRanks{}, known_hosts(event.ranks)};
 }
 
 void ImportedState::Overlay::keep(const Numbers& numbers) {

@@ -85,14 +85,10 @@ class ImportedState {
   Translated translate(const module::DefineEvent& event);
   Translated translate(const module::UpdateEvent& event);
   Translated translate(const module::UnshrinkEvent& event);
-  Translated translate(const module::DrainEvent& event);
-  Translated translate(const module::UndrainEvent& event);
-  Translated translate(const module::ScheduleEvent& event);
-  Translated translate(const module::CancelEvent& event);
   // The translations of AllocEvent and FreeEvent change `allocations_`.
   Translated translate(const module::AllocEvent& event);
   Translated translate(const module::FreeEvent& event);
-  // Leaves the ranks out, as a start does not restore online and torpid states.
+  // Of events without hosts the ranks are left out, as a start does not restore online and torpid states.
   template <class OfRanks>
   Translated translate(const OfRanks& event);
 
@@ -116,10 +112,6 @@ class ImportedState {
   // Returns the target of a rank by the last restart event, otherwise by the configured inventory; nothing if
   // neither has the rank.
   [[nodiscard]] std::optional<module::TargetName> name_of(text::IdSet::Id rank) const;
-  // Returns the hosts of those ranks that the last restart event has.
-  [[nodiscard]] text::Hostlist known_hosts(const text::IdSet& ranks) const {
-    return targets_.present().hosts(ranks);
-  }
   // Returns the numbers of the targets of `ranks`, on the hosts of `nodelist`. If that is empty, their hosts
   // are those of the last restart event or of the configured inventory.
   Numbers numbers_of(const text::IdSet& ranks, const text::Hostlist& nodelist);
