@@ -119,7 +119,7 @@ void UsageTally::advance(const State& states, Micros time, bool is_known) {
   while (now_ < time) {
     const Micros next_month = begin_of(month_ + 1);
     const Micros end = std::min(time, next_month);
-    if (!is_known) groups_[{"missing", ""}][{month_, {}}][0] += end - now_;
+    if (!is_known) groups_[{"missing", ""}].months[month_][{}][0] += end - now_;
     now_ = end;
     if (end < next_month) break;
     // In the sums of the next month, the targets enter at its beginning, which is its time 0.
@@ -148,8 +148,10 @@ void UsageTally::settle(const State& states) {
 
 void UsageTally::find_groups(const State& states, const IdSet& ranks) {
   const IdSet present = ranks & states.inventory.ranks();
+  Sums& total = groups_[{"total", ""}];
+  total.most_reasons = most_reasons;
   present.for_each([&](IdSet::Id rank) {
-    of_target_[rank] = {&groups_[{"total", ""}]};
+    of_target_[rank] = {&total};
     if (by_.hosts) of_target_[rank].push_back(&groups_[{"host", states.inventory.host(rank)}]);
   });
   if (!by_.properties) return;
@@ -167,9 +169,9 @@ void UsageTally::count(const State& states, const IdSet& ranks, int sign) {
     const bool is_down = drain != nullptr || is_offline || states.targets.torpid.contains(rank);
     const bool is_excluded = states.exclude.contains(rank);
     const bool is_unavailable = is_down && !is_excluded;
-    std::pair<Month, Cause> key{month_, {}};
-    if (is_unavailable) key.second.kind = drain != nullptr ? "drain" : is_offline ? "offline" : "torpid";
-    if (is_unavailable && drain != nullptr) key.second.reason = reason_name(*drain);
+    Cause cause;
+    if (is_unavailable) cause.kind = drain != nullptr ? "drain" : is_offline ? "offline" : "torpid";
+    if (is_unavailable && drain != nullptr) cause.reason = reason_name(*drain);
     const bool begins_outage = sign < 0 && is_unavailable && was_up_.contains(rank);
     const auto of = [time](bool is_so) { return is_so ? time : 0; };
     const Usage usage{time,
@@ -181,9 +183,13 @@ void UsageTally::count(const State& states, const IdSet& ranks, int sign) {
                       of(is_unavailable),
                       begins_outage ? 1 : 0};
     for (Sums* sums : of_target_[rank]) {
-      const auto [sum, is_new] = sums->try_emplace(key);
-      if (is_new) ++size_;
-      for (std::size_t i = 0; i < usage.size(); ++i) sum->second.at(i) += usage.at(i);
+      auto& causes = sums->months[month_];
+      // Without room for a reason when a target gets it, there is none when the target loses it either:
+      // nothing is removed from the present month.
+      const bool has_room = cause.kind != "drain" || causes.contains(cause) ||
+                            causes.size() < sums->most_reasons + causes.count({});
+      Usage& sum = causes[has_room ? cause : Cause{"other"}];
+      for (std::size_t i = 0; i < usage.size(); ++i) sum.at(i) += usage.at(i);
     }
   });
 }

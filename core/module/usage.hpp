@@ -5,6 +5,7 @@
 // cost by all of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -47,7 +48,8 @@ using Month = std::int32_t;
 using Usage = std::array<std::int64_t, 8>;
 
 /// Why a target is unavailable: `drain`, which alone has a reason that may be empty, or if it is not drained
-/// `offline`, or else `torpid`. The kind is empty for the time in which the target is not unavailable.
+/// `offline`, or else `torpid`; `other` for drains with further reasons, where there are too many. The kind
+/// is empty for the time in which the target is not unavailable.
 struct Cause {
   std::string_view kind = "";
   std::string reason = {};
@@ -61,6 +63,10 @@ class UsageTally {
     bool hosts = false;
     bool properties = false;
   };
+  /// Maximum numbers of distinct reasons in a month: of all targets, and of one host or property, of which
+  /// there may be many thousands. Drains with others have the cause `other`.
+  static constexpr std::size_t most_reasons = 1000;
+  static constexpr std::size_t most_reasons_of_part = 16;
   /// The longest time between two events that is counted. A longer one comes from a clock that was wrong, and
   /// then set.
   static constexpr Micros longest_gap = Micros{2} * 366 * 24 * 3600 * 1'000'000;
@@ -79,24 +85,32 @@ class UsageTally {
 
   /// The time up to which it has counted: that of the last event, or the one that finish() named.
   [[nodiscard]] WallTime now() const noexcept { return from_micros(now_); }
-  /// The number of sums that take() has to visit.
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// Calls visit(month, kind, name, cause, usage) for all sums since the last call. They can be negative
-  /// before finish(): the sums of all calls are to be added. Kinds are `total`, `host` and `property`, which
-  /// have a name, and `missing`, the time of which nothing is known, counted once and not for each target.
+  /// The month of the time up to which it has counted.
+  [[nodiscard]] Month month() const noexcept { return month_; }
+  /// Removes the sums of the months before this one, and calls visit(month, kind, name, cause, usage) for
+  /// each. Returns false if it stops after `most` sums or somewhat more. Kinds are `total`, `host` and
+  /// `property`, which have a name, and `missing`, the time of which nothing is known, counted once and not
+  /// for each target. The sums of the present month are complete after finish() or skip().
   template <class Visit>
-  void take(Visit visit) {
+  bool take(Month before, std::size_t most, Visit visit) {
     for (auto& [group, sums] : groups_) {
-      for (const auto& [key, usage] : sums) {
-        if (usage != Usage{}) visit(key.first, group.first, group.second, key.second, usage);
+      for (auto month = sums.months.begin(); month != sums.months.end() && month->first < before;) {
+        if (most == 0) return false;
+        for (const auto& [cause, usage] : month->second) {
+          if (usage != Usage{}) visit(month->first, group.first, group.second, cause, usage);
+        }
+        most -= std::min(most, month->second.size());
+        month = sums.months.erase(month);
       }
-      sums.clear();
     }
-    size_ = 0;
+    return true;
   }
 
  private:
-  using Sums = std::map<std::pair<Month, Cause>, Usage>;
+  struct Sums {
+    std::map<Month, std::map<Cause, Usage>> months = {};
+    std::size_t most_reasons = most_reasons_of_part;
+  };
   using Ranks = text::IdSet;
 
   void advance(const State& states, Micros time, bool is_known);
@@ -113,7 +127,6 @@ class UsageTally {
   /// The sums by kind and name of a group, and the groups of each target.
   std::map<std::pair<std::string_view, std::string>, Sums> groups_;
   std::unordered_map<Ranks::Id, std::vector<Sums*>> of_target_;
-  std::size_t size_ = 0;
   /// Targets that left at the time `now_`, and those of them that were up.
   Ranks left_;
   Ranks was_up_;

@@ -19,8 +19,6 @@ namespace {
 
 // Bounds a step to some tens of milliseconds.
 constexpr std::size_t targets_per_step = 100'000;
-// Bounds the sums that a walk has in memory.
-constexpr std::size_t most_sums = 200'000;
 // How often a report begins, at the most, as the log may be trimmed meanwhile.
 constexpr int most_beginnings = 4;
 
@@ -40,7 +38,7 @@ bool UsageWalk::advance() {
   } catch (const Error& error) {
     if (error.errnum() == ENODATA || !pass_damage()) throw;
   }
-  if (tally_.size() > most_sums) sums_.add(tally_);
+  (void)sums_.add(tally_, tally_.month());
   return stage_ == Stage::counts && search_.is_done();
 }
 
@@ -90,8 +88,9 @@ void UsageWalk::finish(WallTime until, bool is_known) {
   } else {
     tally_.skip(states(), until);
   }
-  sums_.add(tally_);
 }
+
+bool UsageWalk::hand_over() { return sums_.add(tally_, tally_.month() + 1); }
 
 ReportSearch::ReportSearch(const PastSources& sources, const proto::topics::ReportRequest& request)
     : sources_(sources),
@@ -137,6 +136,7 @@ std::optional<RolledUp> ReportSearch::end_of_roll_ups() {
 void ReportSearch::begin() {
   sums_.clear();
   walk_.reset();
+  is_walked_ = false;
   known_from_ = request_.since;
   known_until_ = until_;
   next_month_ = 0;
@@ -186,6 +186,7 @@ void ReportSearch::add_month() {
 }
 
 bool ReportSearch::walk() {
+  if (is_walked_) return walk_->hand_over();
   try {
     if (!walk_->advance()) return false;
     walk_->finish(until_);
@@ -194,7 +195,8 @@ bool ReportSearch::walk() {
     // Nothing is known of the time after the damage.
     walk_->finish(until_, false);
   }
-  return true;
+  is_walked_ = true;
+  return false;
 }
 
 RollUpSearch::RollUpSearch(const PastSources& sources, Sequence last) : sources_(sources) {
@@ -215,15 +217,17 @@ bool RollUpSearch::advance() {
     if (!walk_->advance()) return false;
     walk_->finish(sources_.log.time_of(result_.end.sequence));
     result_.end.until = module::to_micros(walk_->now());
-    months_ = sums_.months();
     is_walked_ = true;
+  } else if (!has_months_) {
+    has_months_ = walk_->hand_over();
+    if (has_months_) months_ = sums_.months();
   } else if (!months_.empty()) {
     const Month month = months_.back();
     months_.pop_back();
     add_before(month);
     result_.texts.emplace_back(month, sums_.month_text(month));
   }
-  return is_walked_ && months_.empty();
+  return has_months_ && months_.empty();
 }
 
 void RollUpSearch::add_before(Month month) {

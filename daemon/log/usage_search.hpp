@@ -36,6 +36,8 @@ class UsageWalk {
   [[nodiscard]] bool advance();
   /// Counts the time from the last event to this one. If it is not known, it is missing.
   void finish(WallTime until, bool is_known = true);
+  /// Adds the sums to those of the report, in steps after finish(); true at the end.
+  [[nodiscard]] bool hand_over();
   [[nodiscard]] const module::State& states() const noexcept { return search_.states; }
   /// The time up to which it has counted.
   [[nodiscard]] WallTime now() const noexcept { return tally_.now(); }
@@ -85,6 +87,7 @@ class ReportSearch {
   module::Month next_month_ = 0;
   module::Month last_month_ = -1;
   std::optional<UsageWalk> walk_;
+  bool is_walked_ = false;
 };
 
 /// Makes an extension of the roll-ups, in steps.
@@ -107,6 +110,7 @@ class RollUpSearch {
   UsageSums sums_{std::nullopt};
   std::optional<UsageWalk> walk_;
   bool is_walked_ = false;
+  bool has_months_ = false;
   std::vector<module::Month> months_;
 };
 

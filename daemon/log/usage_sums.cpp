@@ -53,7 +53,8 @@ std::string add_rows(std::string_view rows) {
 Database prepared() {
   Database database("");
   database.execute(
-      fmt::format(table_of_sums, UsageSums::most_reasons, UsageSums::most_reasons_of_part).c_str());
+      fmt::format(table_of_sums, module::UsageTally::most_reasons, module::UsageTally::most_reasons_of_part)
+          .c_str());
   return database;
 }
 
@@ -103,10 +104,14 @@ void UsageSums::put(Month month, std::string_view kind, std::string_view name, c
   put_.run();
 }
 
-void UsageSums::add(module::UsageTally& tally) {
+bool UsageSums::add(module::UsageTally& tally, Month before) {
+  // Bounds a step to some tens of milliseconds.
+  constexpr std::size_t sums_per_step = 20'000;
   const ReadTransaction transaction(database_);
-  tally.take([this](Month month, std::string_view kind, const std::string& name, const module::Cause& cause,
-                    const module::Usage& usage) { put(month, kind, name, cause, usage); });
+  return tally.take(
+      before, sums_per_step,
+      [this](Month month, std::string_view kind, const std::string& name, const module::Cause& cause,
+             const module::Usage& usage) { put(month, kind, name, cause, usage); });
 }
 
 void UsageSums::add(Month month, const std::string& text) {

@@ -17,10 +17,6 @@ namespace resourced::daemon::log {
 
 class UsageSums {
  public:
-  /// Maximum numbers of distinct reasons: of all targets, and of one host or property, of which there may be
-  /// many thousands. The drains with others, those with the least time, have the cause `other`.
-  static constexpr int most_reasons = 1000;
-  static constexpr int most_reasons_of_part = 16;
   /// Maximum number of properties in a text, which leaves out the times of others.
   static constexpr int most_properties = 4096;
 
@@ -29,7 +25,8 @@ class UsageSums {
   explicit UsageSums(std::optional<proto::topics::ReportBy> by);
 
   void clear() { database_.execute("DELETE FROM sums"); }
-  void add(module::UsageTally& tally);
+  /// Adds some of the sums that a tally has of the months before this one. Returns true if those were all.
+  [[nodiscard]] bool add(module::UsageTally& tally, module::Month before);
   /// Adds the sums that the roll-ups have of a month, a text that month_text() returned.
   void add(module::Month month, const std::string& text);
   /// Adds to the time of which nothing is known.

@@ -3,6 +3,7 @@
 #include "core/module/usage.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "world.hpp"
 
@@ -43,11 +45,13 @@ class Counted {
   }
   void finish(double time) {
     tally_.finish(state_, wall_time(time));
-    tally_.take([this](Month month, std::string_view kind, const std::string& name, const Cause& cause,
-                       const Usage& usage) {
-      Usage& sum = sums_[{month, std::string(kind), name, std::string(cause.kind), cause.reason}];
-      for (std::size_t i = 0; i < usage.size(); ++i) sum.at(i) += usage.at(i);
-    });
+    (void)tally_.take(
+        std::numeric_limits<Month>::max(), 1'000'000,
+        [this](Month month, std::string_view kind, const std::string& name, const Cause& cause,
+               const Usage& usage) {
+          Usage& sum = sums_[{month, std::string(kind), name, std::string(cause.kind), cause.reason}];
+          for (std::size_t i = 0; i < usage.size(); ++i) sum.at(i) += usage.at(i);
+        });
   }
   // The sum of a group, over all causes and months, or of one
   Usage of(const std::string& kind, const std::string& name = "", const std::optional<Cause>& cause = {},
@@ -213,6 +217,22 @@ TEST_CASE("months are those of the calendar, and a time of years without events 
   CHECK(counted.of("total", "", Cause{"drain", "later"})[drained] == 5 * second);
   CHECK(counted.of("missing")[known] == 100'000'000 * second);
   CHECK(counted.of("total")[known] == 2 * (13 + 5) * second);
+}
+
+TEST_CASE("a host keeps fewer reasons apart than all hosts together") {
+  Counted counted;
+  constexpr int reasons = 40;
+  for (int i = 0; i < reasons; ++i) {
+    counted.add(drain(110 + 2 * i, {1}, fmt::format("run {}", i)));
+    counted.add(undrain(111 + 2 * i, {1}));
+  }
+  counted.finish(300);
+  CHECK(counted.count("total") == reasons + 1);
+  CHECK(counted.count("host") == 2 + UsageTally::most_reasons_of_part + 1);
+  CHECK(counted.of("host", "n1")[outages] == reasons);
+  const Usage other = counted.of("host", "n1", Cause{"other"});
+  CHECK(other[outages] == reasons - 16);
+  CHECK(other[drained] == other[outages] * second);
 }
 
 TEST_CASE("long reasons are cut") {
