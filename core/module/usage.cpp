@@ -186,10 +186,12 @@ void UsageTally::count(const State& states, const IdSet& ranks, int sign) {
       auto& causes = sums->months[month_];
       // Without room for a reason when a target gets it, there is none when the target loses it either:
       // nothing is removed from the present month.
-      const bool has_room = cause.kind != "drain" || causes.contains(cause) ||
-                            causes.size() < sums->most_reasons + causes.count({});
-      Usage& sum = causes[has_room ? cause : Cause{"other"}];
-      for (std::size_t i = 0; i < usage.size(); ++i) sum.at(i) += usage.at(i);
+      auto sum = causes.find(cause);
+      if (sum == causes.end()) {
+        const bool has_room = cause.kind != "drain" || causes.size() < sums->most_reasons + causes.count({});
+        sum = causes.try_emplace(has_room ? cause : Cause{"other"}).first;
+      }
+      for (std::size_t i = 0; i < usage.size(); ++i) sum->second.at(i) += usage.at(i);
     }
   });
 }

@@ -38,7 +38,8 @@ bool UsageWalk::advance() {
   } catch (const Error& error) {
     if (error.errnum() == ENODATA || !pass_damage()) throw;
   }
-  (void)sums_.add(tally_, tally_.month());
+  const Month month = tally_.month();
+  if (month != complete_until_ && sums_.add(tally_, month)) complete_until_ = month;
   return stage_ == Stage::counts && search_.is_done();
 }
 

@@ -53,6 +53,8 @@ class UsageWalk {
   Sequence after_;
   Sequence last_;
   PastReader::Search search_;
+  /// The sums have all that was counted of the months before this one.
+  module::Month complete_until_ = 0;
   enum class Stage { begins, finds_states, counts } stage_ = Stage::begins;
 };
 
