@@ -175,6 +175,7 @@ void Daemon::on_ended(const std::string& why) {
 }
 
 void Daemon::on_restored(log::Sequence last) {
+  if (stopping_) return flush_.begin();
   restored_ = last;
   follows_on_ = true;
   loop_.stop();

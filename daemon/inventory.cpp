@@ -42,6 +42,7 @@ config::Inventory bare_inventory(config::Config config) {
 
 config::Inventory starting_inventory(const config::Config& config, const std::string& state,
                                      std::optional<Error>& fault) {
+  fault.reset();
   try {
     return configured_inventory(config);
   } catch (const Error& error) {

@@ -27,8 +27,8 @@ namespace resourced::daemon {
 [[nodiscard]] config::Inventory bare_inventory(config::Config config);
 
 /// Returns the configured inventory. If exclusions or queues do not fit it and a store exists, sets `fault`
-/// to the error and returns bare_inventory(): they may refer to an R that was loaded. Without a store throws
-/// the error.
+/// (else unset) to the error and returns bare_inventory(): they may refer to an R that was loaded. Without a
+/// store throws the error.
 [[nodiscard]] config::Inventory starting_inventory(const config::Config& config, const std::string& state,
                                                    std::optional<Error>& fault);
 

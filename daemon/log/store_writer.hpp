@@ -45,8 +45,7 @@ class StoreWriter {
   void commit(const std::vector<Record>& records);
 
   /// Writes a snapshot of a state that the log leads to and, unless it is null, an extension of the roll-ups,
-  /// in one transaction. Returns false, and writes neither, if the roll-ups are not those that it extends.
-  /// The object stays usable after an Error ENOSPC.
+  /// in one transaction. The object stays usable after an Error ENOSPC.
   void write_past(const SnapshotRow& snapshot, const RollUp* usage);
 
   /// Moves the write-ahead log into the file when it has grown. Waits for readers, by `without_readers`, only

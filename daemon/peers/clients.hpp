@@ -28,7 +28,8 @@ class Clients {
     transport::TokenBucket requests;
     /// Responses and requests that wait for the store.
     std::size_t waiting = 0;
-    /// The last event that a request of this client has caused; 0 for none.
+    /// The last event that a request of this client has caused, or that an answer to it may tell of; 0 for
+    /// none.
     std::uint64_t last_change = 0;
     std::deque<proto::Message> backlog;
   };

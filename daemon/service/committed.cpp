@@ -30,6 +30,11 @@ bool changes_inventory(const module::EventBody& event) {
 
 }  // namespace
 
+void Committed::add(Event event) {
+  if (changes_inventory(event.record.event.body)) inventory_change_ = event.record.sequence;
+  waiting_.push_back(std::move(event));
+}
+
 text::IdSet Committed::follow(const log::Record& record, SteadyTime now) {
   Event next;
   next.record.sequence = record.sequence;

@@ -19,7 +19,7 @@ namespace resourced::daemon::service {
 
 class Committed {
  public:
-  /// An event that is not on the disk of this daemon yet.
+  /// An event that the log has not committed yet.
   struct Event {
     engine::Record record;
     /// Whether a scheduler has caused it by an allocation or a free.
@@ -37,7 +37,7 @@ class Committed {
   /// Sets the state after event last(), with which the engine begins.
   void begin(module::State state) { state_ = std::move(state); }
   /// Adds the next event.
-  void add(Event event) { waiting_.push_back(std::move(event)); }
+  void add(Event event);
   /// Adds the next event of the leader, and returns the targets that it concerns. After an event that cannot
   /// be read or applied the state is not known, until a later event comes with all of it.
   text::IdSet follow(const log::Record& record, SteadyTime now);
@@ -64,6 +64,8 @@ class Committed {
   [[nodiscard]] const module::State& state() const noexcept { return state_; }
   /// Returns the last committed event.
   [[nodiscard]] log::Sequence last() const noexcept { return last_; }
+  /// Returns the last event, committed or not, that changes the inventory or the exclusions; 0 for none.
+  [[nodiscard]] log::Sequence inventory_change() const noexcept { return inventory_change_; }
   /// Returns a number that grows with each change of the inventory or the exclusions.
   [[nodiscard]] std::uint64_t inventory_version() const noexcept { return inventory_version_; }
 
@@ -75,6 +77,7 @@ class Committed {
   /// Why the state is not known.
   std::optional<Error> failure_;
   std::uint64_t inventory_version_ = 1;
+  log::Sequence inventory_change_ = 0;
   std::deque<Event> waiting_;
 };
 

@@ -31,9 +31,13 @@ void Requests::turn_away(proto::ClientId client, const Message& request, const E
 
 void Requests::push(proto::ClientId client, Message response) {
   const Topic* const topic = Topics::find(response.topic);
-  if (topic != nullptr && topic->shows == Shows::all_events)
+  if (topic != nullptr && topic->shows == Shows::all_events) {
+    // A later read of the client shows what this answer may tell of.
+    if (peers::Clients::Client* known = clients_.find(client))
+      known->last_change = executor_.engine().applied();
     return outbox_.push(executor_.engine().applied(), streams::Response{client, std::move(response)},
                         executor_.now().steady);
+  }
   if (!outbox_.answer_at_once(client, std::move(response))) forget(client);
 }
 

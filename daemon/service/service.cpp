@@ -65,7 +65,9 @@ void Service::step(const engine::Input& input, std::optional<module::Actor> by) 
   if (const auto* begin = std::get_if<engine::Begin>(&input); begin != nullptr && !engine().has_state())
     before = &begin->state;
   executor_.step(input, std::move(by));
-  if (before != nullptr) committed_.begin(*before);
+  if (before == nullptr) return;
+  committed_.begin(*before);
+  started_ = engine().applied();
 }
 
 void Service::lead(Leadership& leadership, const std::optional<nodes::Settings>& agents) {
@@ -186,9 +188,12 @@ void Service::serve(const Call& call, const Position* position) {
 std::optional<log::Sequence> Service::awaited_by(const Topic& topic, proto::ClientId client) {
   if (topic.shows != Shows::committed) return std::nullopt;
   const peers::Clients::Client* const known = clients_.find(client);
-  log::Sequence event = known == nullptr ? 0 : known->last_change;
-  // Before the first definition is committed there is nothing to show.
+  // The state before the events of a start tells nothing of the present.
+  log::Sequence event = std::max(started_, known == nullptr ? 0 : known->last_change);
+  // Without an inventory there is nothing to show but its first definition.
   if (!committed_.state().defined) event = engine().applied();
+  // The division into partitions is that of the present inventory.
+  if (!engine().acquisition().partitions().empty()) event = std::max(event, committed_.inventory_change());
   return event > outbox_.committed() ? std::optional(event) : std::nullopt;
 }
 
@@ -479,6 +484,8 @@ void Service::set_agents(const nodes::Settings& settings) {
 
 void Service::discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded) {
   step(engine::Discover{settings, std::move(recorded)});
+  // Until the agents have reported, the inventory is not known, although the log may lead to an earlier one.
+  committed_.begin({});
   schedule();
   tell_discovery_later();
 }

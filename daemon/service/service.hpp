@@ -129,7 +129,8 @@ class Service final : public transport::Listener,
 
   /// Takes the next event of the leader on a standby. Call it before the store gets the event.
   void follow(const log::Record& record);
-  /// Called when the store has this event and all before it on disk.
+  /// Called when the log has committed this event and all before it; on a standby, when the store has them on
+  /// disk.
   void on_committed(log::Sequence last);
   /// Called at the time of the last Program::wake_at().
   void on_time();
@@ -224,6 +225,8 @@ class Service final : public transport::Listener,
   streams::Outbox outbox_;
   Executor executor_;
   Committed committed_;
+  /// The last event of the start.
+  log::Sequence started_ = 0;
   Requests requests_;
   streams::Subscribers subscribers_;
   ClusterTopics cluster_;

@@ -103,7 +103,6 @@ constexpr auto topics = std::to_array<Topic>({
      .handle = call<&Groups::acquire, &AcquireTopics::peers>,
      .right = Right::read,
      .bound = named_hosts,
-     .shows = Shows::committed,
      .in_instance = false},
     {.name = "resource.journal",
      .handle = call<&Groups::journal, &JournalTopics::journal>,

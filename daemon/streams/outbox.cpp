@@ -77,7 +77,8 @@ void Outbox::abandon(const Error& error) {
   for (const Waiting& entry : std::exchange(waiting_, {})) {
     if (const auto* response = std::get_if<Response>(&entry.outgoing))
       clients_.send(response->to, proto::make_error(response->message, error));
-    if (const auto* read = std::get_if<Read>(&entry.outgoing))
+    const auto* read = std::get_if<Read>(&entry.outgoing);
+    if (read != nullptr && !read->request.has(proto::flag::noresponse))
       clients_.send(read->from, proto::make_error(read->request, error));
   }
 }

@@ -89,9 +89,7 @@ void Simulation::receive(const Asked& asked, const proto::Message& message) {
                                 message.errnum(), *asked.errnum, message.text()));
   }
   // The operator reads at once, so the answer shows the state that is committed now.
-  const std::uint64_t shown = service_->committed().last();
-  // Until all events of a start are on disk, the state is that of the former process, or in between.
-  if (asked.is_status && shown >= started_) check_status(json::parse(message.text()), state_after(shown));
+  if (asked.is_status) check_status(json::parse(message.text()), state_after(service_->committed().last()));
 }
 
 // With all time that has passed taken by the daemon.

@@ -122,8 +122,8 @@ void Simulation::start() {
   service_->step(input);
   service_->on_defined();
   operator_ = connect();
-  operator_change_ = 0;
-  started_ = service_->engine().applied();
+  // A status waits for the events of the start.
+  operator_change_ = service_->engine().applied();
   passed_.clear();
   failing_.clear();
   checked_.clear();

@@ -243,8 +243,6 @@ class Simulation final : public daemon::service::Program {
   std::map<std::uint32_t, std::uint64_t> roller_asked_;
   /// The last event before the status that rolling work has last asked for, and before the answer that it
   /// takes.
-  /// The last event of the start.
-  std::uint64_t started_ = 0;
   /// The last event that a request of the operator has caused.
   std::uint64_t operator_change_ = 0;
   std::uint64_t roller_looked_ = 0;

@@ -110,8 +110,8 @@ class Reader final : public Client {
   struct Question {
     bool is_status = true;
     std::uint64_t floor = 0;
-    /// The last committed event when the question was handled. A client that makes no changes sees this
-    /// state, unless there was no inventory yet.
+    /// The last committed event when the question was handled (Node::Handled). A client that makes no changes
+    /// sees this state.
     std::uint64_t committed = 0;
   };
 

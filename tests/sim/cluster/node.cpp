@@ -103,6 +103,7 @@ void Node::lead() {
                       next_ = Next::follow;
                     }});
     service_->step(start_of_leader());
+    started_ = service_->engine().applied();
     service_->on_defined();
   });
 }
@@ -119,6 +120,7 @@ engine::Start Node::start_of_leader() {
 }
 
 void Node::drop() {
+  started_ = 0;
   service_.reset();
   leader_.reset();
   coordinator_.reset();
@@ -284,7 +286,8 @@ void Node::deliver(ClientId client, proto::Message message, std::function<void(c
               run([&] {
                 if (clients_.insert(client).second) service_->on_client(*transport_, client, {0, 0, {}, {}});
                 service_->on_message(client, message);
-                handled({service_->engine().applied(), service_->committed().last()});
+                const std::uint64_t committed = service_->committed().last();
+                handled({service_->engine().applied(), committed < started_ ? 0 : committed});
               });
             });
 }

@@ -45,7 +45,8 @@ class Node final : public daemon::service::Program {
     std::function<void(Node&, bool fails)> exited;
   };
 
-  /// The last event of the engine, and the last committed one, after a message was handled.
+  /// The last event of the engine, and the last committed one, after a message was handled; 0 for the latter
+  /// while reads wait for the events of the start.
   struct Handled {
     std::uint64_t applied = 0;
     std::uint64_t committed = 0;
@@ -165,6 +166,8 @@ class Node final : public daemon::service::Program {
   std::unique_ptr<daemon::log::etcd::LeaderLog> leader_;
   std::unique_ptr<daemon::service::Service> service_;
   World::Life alarm_;
+  /// The last event of the start of a leader.
+  std::uint64_t started_ = 0;
   bool uses_disk_ = false;
   bool is_finishing_ = false;
   Next after_finish_ = Next::exit;

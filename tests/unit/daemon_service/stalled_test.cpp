@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/constraint/query.hpp"
 #include "core/rset/resource_set.hpp"
 #include "service_stand.hpp"
 
@@ -136,7 +137,6 @@ TEST_CASE_FIXTURE(StalledStand, "a read shows the committed state at once") {
   CHECK(rset::ResourceSet::from_json(ask_now("resource.get")["R"]).ranks() == IdSet::range(0, 7));
   CHECK(ask_now("attr.get", {{"name", "hostlist"}})["value"] == "n[0-7]");
   CHECK(ask_now("resource.allocations")["allocations"].empty());
-  CHECK(ask_now("resource.peers")["holders"].empty());
   CHECK(ask_now("resource.metrics")["text"].get<std::string>().find(
             "resourced_nodes_state{state=\"drained\",partition=\"\"} 1\n") != std::string::npos);
   CHECK(ask_now("resource.ping", {{"seq", 1}}).at("seq") == 1);
@@ -158,6 +158,34 @@ TEST_CASE_FIXTURE(StalledStand, "a read waits for the changes that its own clien
   CHECK(receive(operator_).errnum() == 0);
   CHECK(receive_json(operator_)["drain"].size() == 2);
   CHECK(receive_json(operator_).contains("R"));
+}
+
+TEST_CASE_FIXTURE(StalledStand, "a status with partitions waits for changes of the inventory") {
+  go_on();
+  partitions.push_back({"fast", std::nullopt, constraint::parse_query("fast")});
+  restart();
+  held->hold();
+  const auto changer = connect();
+  const auto reader = connect();
+  request(changer, "resource.drain", {{"targets", "4"}, {"reason", "x"}});
+  request(reader, "resource.status");
+  CHECK(receive_json(reader)["drain"].size() == 2);
+  request(changer, "resource.property", {{"op", "add"}, {"name", "fast"}, {"targets", "3"}});
+  request(reader, "resource.status");
+  CHECK(silent(reader));
+  go_on();
+  CHECK(receive_json(reader)["partitions"]["fast"]["targets"] == "3");
+}
+
+TEST_CASE_FIXTURE(StalledStand, "a read shows what an earlier answer to its client may tell of") {
+  const auto client = connect();
+  // Another client has drained this target, and the refusal tells of it.
+  request(client, "resource.drain", {{"targets", "2"}, {"reason", "again"}});
+  request(client, "resource.status");
+  CHECK(silent(client));
+  go_on();
+  CHECK(receive(client).errnum() != 0);
+  CHECK(receive_json(client)["drain"].size() == 2);
 }
 
 TEST_CASE_FIXTURE(StalledStand, "reads that wait are forgotten with their client, and end with the store") {
