@@ -35,6 +35,9 @@ Effects Member::answer(RequestId id, const Outcome& outcome, BootTime now) {
     } else if (holders_pending_ && holders_pending_->id == id) {
       holders_pending_.reset();
       on_holders(outcome, now);
+    } else if (suspect_pending_ && suspect_pending_->id == id) {
+      suspect_pending_.reset();
+      on_lease_found(outcome, now);
     } else if (pending_ && pending_->id == id) {
       pending_.reset();
       on_step(step_, outcome, now, effects);
@@ -78,6 +81,7 @@ void Member::disconnect(BootTime now) {
   watch_due_ = {};
   snapshots_.withdraw();
   holders_pending_.reset();
+  suspect_pending_.reset();
   entry_is_free_ = false;
   lease_due_ = std::min(lease_due_, now);
   due_ = std::min(due_, now);
@@ -108,6 +112,7 @@ void Member::proceed(BootTime now, Effects& effects) {
   if (role_ == Role::ended) return;
   tend_lease(now, effects);
   tend_holders(now, effects);
+  tend_suspects(now, effects);
   if (pending_) return;
   if (leads()) return send_lead(now, effects);
   if (resigns_) {
@@ -122,7 +127,6 @@ void Member::proceed(BootTime now, Effects& effects) {
     const std::string after = part_key(batch.last, incomplete_->epoch, incomplete_->parts);
     return send(Step::part, Transaction{{}, {Read{first, after, settings_.page}}, {}}, now, effects);
   }
-  if (!suspects_.empty()) return send(Step::find_lease, FindLease{suspects_.back()}, now, effects);
   if (restoring_) return send(Step::restore, restoring_->next(), now, effects);
   send(Step::look, look(now), now, effects);
 }
@@ -192,7 +196,6 @@ void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& e
   if (role_ == Role::ended) return;
   if (step == Step::revoke) return end(effects, "resigned");
   const auto* done = std::get_if<TransactionDone>(&outcome);
-  if (step == Step::find_lease) return on_lease_found(outcome);
   if (step == Step::compact && !std::holds_alternative<Unknown>(outcome)) {
     // Refused: another user of this etcd has compacted further.
     compact_.reset();
@@ -266,7 +269,6 @@ void Member::on_step(Step step, const Outcome& outcome, BootTime now, Effects& e
       snapshots_.on_clean();
       compact_ = done->revision;
       return;
-    case Step::find_lease:
     case Step::compact:
     case Step::revoke:
       return;

@@ -201,7 +201,6 @@ class Member {
     look,
     part,
     restore,
-    find_lease,
     report_ahead,
     evict,
     campaign,
@@ -255,7 +254,8 @@ class Member {
   void note_refusal(const std::string& why, bool is_put);
   void on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effects& effects);
   void suspect_leases(const std::vector<KeyValue>& leader, const std::vector<KeyValue>& own, BootTime now);
-  void on_lease_found(const Outcome& outcome);
+  void tend_suspects(BootTime now, Effects& effects);
+  void on_lease_found(const Outcome& outcome, BootTime now);
   /// Whether no lease deletes the key, so that it says nothing about a running member.
   [[nodiscard]] bool is_void(const KeyValue& key) const;
   void report_ahead(const std::vector<KeyValue>& head, const std::vector<KeyValue>& ahead, BootTime now,
@@ -411,6 +411,7 @@ class Member {
   /// Leases that are not there, though keys name them, and leases to ask for.
   std::set<LeaseId> gone_leases_;
   std::vector<LeaseId> suspects_;
+  std::optional<Pending> suspect_pending_;
   BootTime suspect_due_{};
   /// As of the last look.
   std::optional<Ahead> ahead_;

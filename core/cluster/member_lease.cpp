@@ -34,7 +34,7 @@ void Member::on_lease(const Outcome& outcome, BootTime sent, BootTime now, Effec
   lease_due_ = now + settings_.retry;
   if (refused != nullptr && !has_ended) {
     note_refusal(refused->why, !lease_);
-    // Often enough to keep a lease alive whose keepalive is accepted again.
+    // The lease may stay alive if a keepalive is accepted again, so it is asked for several times.
     constexpr double tries_per_ttl = 6;
     lease_due_ = now + std::min(settings_.retry_refused, settings_.lease_ttl / tries_per_ttl);
   }
@@ -67,12 +67,22 @@ void Member::suspect_leases(const std::vector<KeyValue>& leader, const std::vect
   }
 }
 
-void Member::on_lease_found(const Outcome& outcome) {
+// The question goes beside other requests, as it must not delay a look after a commit.
+void Member::tend_suspects(BootTime now, Effects& effects) {
+  if (suspects_.empty() || suspect_pending_ || leads()) return;
+  suspect_pending_ = Pending{++last_id_, now};
+  effects.requests.emplace_back(last_id_, FindLease{suspects_.back()});
+}
+
+void Member::on_lease_found(const Outcome& outcome, BootTime now) {
   const auto* done = std::get_if<LeaseDone>(&outcome);
   const auto* refused = std::get_if<Refused>(&outcome);
   const bool is_gone =
       (done != nullptr && done->ttl <= Seconds(0)) || (refused != nullptr && refused->lease_has_ended);
-  if (is_gone) gone_leases_.insert(suspects_.back());
+  if (is_gone) {
+    gone_leases_.insert(suspects_.back());
+    due_ = now;
+  }
   suspects_.pop_back();
 }
 

@@ -266,7 +266,7 @@ class Cluster {
   }
 
   // Checks that a follower learns of a commit by its watch, well before its next regular look; reading the
-  // parts of a text takes longer, and a question about the lease of a key may be under way.
+  // parts of a text takes longer.
   void check_delay(Node& node, const Batch& batch) {
     const auto commit = commits_.find(batch.last);
     if (!settled_ || now_ < *settled_ || commit == commits_.end() || commit->second < *settled_) return;
@@ -276,7 +276,7 @@ class Cluster {
     ++noticed_;
     constexpr std::size_t bytes_of_page = 32;
     const Seconds reading = Seconds(0.03) * static_cast<double>(batch.text.size() / bytes_of_page);
-    if (now_ - commit->second > Seconds(0.2) + reading) fault("a follower has noticed a commit late");
+    if (now_ - commit->second > Seconds(0.1) + reading) fault("a follower has noticed a commit late");
   }
 
   // A snapshot has the present state or a slightly earlier one, as a thread of its own writes a daemon's
