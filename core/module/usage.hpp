@@ -73,7 +73,7 @@ class UsageTally {
 
   UsageTally(WallTime from, By by);
 
-  /// To be called for each event, with the states before it. Returns the number of targets that it concerns.
+  /// Counts an event, with the states before it, and returns the number of targets that the event concerns.
   /// Events at one time count as one change: a target that goes down and comes up again at the same time had
   /// no outage.
   std::size_t add(const State& states, const Event& event);

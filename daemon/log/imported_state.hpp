@@ -88,7 +88,7 @@ class ImportedState {
   // The translations of AllocEvent and FreeEvent change `allocations_`.
   Translated translate(const module::AllocEvent& event);
   Translated translate(const module::FreeEvent& event);
-  // Of events without hosts the ranks are left out, as a start does not restore online and torpid states.
+  // An event that has no hosts gets no ranks, as a start does not restore online and torpid states.
   template <class OfRanks>
   Translated translate(const OfRanks& event);
 

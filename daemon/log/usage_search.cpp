@@ -193,7 +193,7 @@ bool ReportSearch::walk() {
     walk_->finish(until_);
   } catch (const Error& error) {
     if (error.errnum() == ENODATA) throw;
-    // Nothing is known of the time after the damage.
+    // The log tells nothing of the time after the damage.
     walk_->finish(until_, false);
   }
   is_walked_ = true;

@@ -88,7 +88,8 @@ void Simulation::reconfigure() {
 
 void Simulation::ask_status() {
   note("status");
-  // A status shows what was on disk when it was asked for, and the operator's own changes.
+  // The answer shows the events that were on disk at the time of the question, and the operator's own
+  // changes.
   const std::uint64_t shown = std::max(notified_, operator_change_);
   const std::uint32_t matchtag = request(operator_, "resource.status", nullptr);
   asked_.emplace(matchtag, Asked{"status", true, shown});

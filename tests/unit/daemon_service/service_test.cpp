@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-TEST_CASE("nothing is told before it is on disk, and a status shows what is") {
+TEST_CASE("no message tells of a change that is not on disk, and a status shows the state on disk") {
   Stand stand;
   const proto::ClientId scheduler = stand.connect();
   const proto::ClientId admin = stand.connect();

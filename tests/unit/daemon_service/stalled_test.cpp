@@ -200,7 +200,7 @@ TEST_CASE_FIXTURE(StalledStand, "reads that wait are forgotten with their client
   CHECK(silent(gone));
 }
 
-TEST_CASE_FIXTURE(StalledStand, "what is refused for no state is refused at once") {
+TEST_CASE_FIXTURE(StalledStand, "a refusal that does not depend on the state leaves at once") {
   const auto client = connect();
   CHECK(ask(client, "no.such").errnum() == ENOSYS);
   CHECK(ask(client, "resource.status-at", {{"at", "noon"}}).errnum() == EPROTO);

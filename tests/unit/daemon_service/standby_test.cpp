@@ -80,6 +80,18 @@ struct StandbyStand : Stand, private service::Following {
   log::Sequence sequence = at_first;
 };
 
+/// The membership of a standby that was elected.
+struct Elected final : service::Leadership {
+  [[nodiscard]] std::string name() const override { return "b"; }
+  [[nodiscard]] proto::topics::Term term() const override { return {8, "cluster"}; }
+  [[nodiscard]] bool may_serve() const override { return true; }
+  void ask_roster(TakeRoster take) override { questions.push_back(std::move(take)); }
+  void hand_over(const std::string& /*successor*/) override {}
+  [[nodiscard]] std::optional<std::string> stalled() const override { return std::nullopt; }
+
+  std::deque<TakeRoster> questions;
+};
+
 DrainEvent drain(IdSet::Id rank, const std::string& host, const std::string& reason) {
   return {{reason}, IdSet::range(rank, rank), Hostlist::parse(host)};
 }
@@ -365,6 +377,48 @@ TEST_CASE("a standby with an empty log knows no inventory, and serves the first 
     CHECK(stand.call(client, topic).errnum() == EAGAIN);
   CHECK(stand.call(client, "attr.get", {{"name", "hostlist"}}).errnum() == EAGAIN);
   CHECK(stand.call(client, "feasibility.check", {{"jobspec", json::object()}}).errnum() == EAGAIN);
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "a standby that is elected serves its clients as a leader") {
+  const auto client = connect();
+  CHECK(json::parse(call(client, "resource.status").text())["sequence"] == at_first);
+  CHECK(call(client, "resource.drain", {{"targets", "3"}, {"reason", "new"}}).errnum() == EHOSTUNREACH);
+  request(client, "resource.cluster");
+  CHECK(silent(client));
+  REQUIRE(questions.size() == 1);
+
+  Elected elected;
+  service->lead(elected, std::nullopt);
+  // The former membership gives no answer any more.
+  REQUIRE(elected.questions.size() == 1);
+  elected.questions.front()(Roster{});
+  settle();
+  CHECK(receive_json(client)["name"] == "b");
+  engine::Start start;
+  start.state = service->committed().state();
+  start.command.inventory = std::make_shared<const ResourceSet>(start.state.inventory);
+  start.command.online = start.command.inventory->ranks();
+  service->step(start);
+  service->on_defined();
+  // A read waits for the events of the start.
+  request(client, "resource.status");
+  CHECK(silent(client));
+  settle();
+  CHECK(receive_json(client) == led);
+  CHECK(json::parse(call(client, "resource.sched-status").text()) == led_view);
+  CHECK(call(client, "resource.drain", {{"targets", "3"}, {"reason", "new"}}).errnum() == 0);
+  CHECK(json::parse(call(client, "resource.status").text())["drain"].size() == 2);
+  CHECK(json::parse(call(client, "resource.leader").text())["epoch"] == 8);
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "a leader that waits for its agents does not show the recorded inventory") {
+  const auto client = connect();
+  CHECK(call(client, "resource.status").errnum() == 0);
+  Elected elected;
+  service->lead(elected, nodes::Settings{});
+  service->discover({.size = 3}, {});
+  for (const char* topic : {"resource.status", "resource.get", "resource.sched-status"})
+    CHECK(call(client, topic).errnum() == EAGAIN);
 }
 
 TEST_SUITE_END();

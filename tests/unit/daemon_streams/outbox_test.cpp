@@ -208,11 +208,14 @@ TEST_CASE("outbox: a request waits for its event like a response, and gets the e
   };
   read(1);
   read(2);
-  CHECK(box.waiting(reader) == 2);
+  proto::Message unanswered = proto::make_request("resource.status", 2);
+  unanswered.flags |= proto::flag::noresponse;
+  box.outbox.push(2, streams::Read{reader, unanswered}, steady_time(1));
+  CHECK(box.waiting(reader) == 3);
   CHECK(box.reads.empty());
   box.outbox.committed(1, steady_time(3));
   CHECK(box.reads == std::vector{reader});
-  CHECK(box.waiting(reader) == 1);
+  CHECK(box.waiting(reader) == 2);
   CHECK(box.outbox.waits().longest().time == Seconds(2));
   box.outbox.abandon(Error(EIO, "the disk is gone"));
   CHECK(box.reads.size() == 1);
