@@ -105,8 +105,8 @@ MetricsTopics::MetricsTopics(const Executor& executor, Requests& requests, const
       commits_taken_(commit_bounds),
       events_of_commits_(batch_bounds) {}
 
-void MetricsTopics::on_commit(std::size_t events, SteadyTime since) {
-  commits_taken_.add(uptime() - since);
+void MetricsTopics::on_commit(std::size_t events, Seconds time) {
+  commits_taken_.add(time);
   events_of_commits_.add(static_cast<double>(events));
 }
 

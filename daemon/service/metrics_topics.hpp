@@ -30,8 +30,8 @@ class MetricsTopics {
 
   /// Called when an event has just been applied to the committed state.
   void on_committed(const Committed::Event& event) { nodes_.add(event.record); }
-  /// Called when the log has committed this number of events, the first of which it was given at `since`.
-  void on_commit(std::size_t events, SteadyTime since);
+  /// Called when the log has committed this number of events, this time after it was given the first of them.
+  void on_commit(std::size_t events, Seconds time);
   /// Counts the time that the loop took to serve a request.
   void on_request(Seconds time) { requests_taken_.add(time); }
 

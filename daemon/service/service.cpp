@@ -157,6 +157,7 @@ void Service::dispatch(proto::ClientId client, const Message& request, const Pos
 }
 
 void Service::on_read(const streams::Read& read) {
+  follow_commits(program_.steady_now());
   const peers::Clients::Client* const known = clients_.find(read.from);
   if (known == nullptr) return;
   const peers::Principal sender = known->principal;
@@ -329,22 +330,28 @@ void Service::follow(const log::Record& record) {
                          std::move(ranks));
 }
 
+// Answers leave first: while this daemon follows the events, their clients send the next requests, and the
+// log can commit these.
 void Service::on_committed(log::Sequence last) {
   const transport::LoopHold hold(&holds_, "commit");
   const SteadyTime now = program_.steady_now();
+  outbox_.committed(last, now);
+  groups_.journal.on_committed(last);
+  flush();
+  follow_commits(now);
+  groups_.journal.flush();
+}
+
+void Service::follow_commits(SteadyTime now) {
   const std::optional<SteadyTime> since = committed_.waits_since();
   std::size_t events = 0;
-  committed_.commit(last, [&](const Committed::Event& event) {
+  committed_.commit(outbox_.committed(), [&](const Committed::Event& event) {
     if (cluster_.follows()) return;
     ++events;
     groups_.metrics.on_committed(event);
     if (!event.is_of_scheduler) changes_.add(event.record, now);
   });
-  if (events > 0) groups_.metrics.on_commit(events, *since);
-  outbox_.committed(last, now);
-  groups_.journal.on_committed(last);
-  flush();
-  groups_.journal.flush();
+  if (events > 0) groups_.metrics.on_commit(events, now - *since);
 }
 
 void Service::on_time() {

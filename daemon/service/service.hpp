@@ -198,6 +198,8 @@ class Service final : public transport::Listener,
   /// Returns the event that has to be committed before this client gets an answer of the topic; nothing if
   /// the answer can leave at once.
   [[nodiscard]] std::optional<log::Sequence> awaited_by(const Topic& topic, proto::ClientId client);
+  /// Applies the events that the log has committed, as of `now`, to the state that reads show.
+  void follow_commits(SteadyTime now);
   /// Tells the program about a client if it is a user of this machine.
   void tell_user(const transport::Credentials& credentials) const;
   /// Refuses a request beyond a limit.
