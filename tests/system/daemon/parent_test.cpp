@@ -161,14 +161,12 @@ TEST_CASE(
     child.daemon.configure(
         child.config(parent.daemon.uri(), "4-6", "test[4-6]", watches ? "" : "no-update-watch = true"));
   };
+  // A read waits for the changes of its own connection, and so for what the parent said before them; the line
+  // "following" comes before the commit.
   const auto expiration = [&] {
-    return RawClient(child.daemon.uri())
-        .call("resource.status")
-        .json()
-        .at("R")
-        .at("execution")
-        .at("expiration")
-        .get<double>();
+    RawClient client(child.daemon.uri());
+    REQUIRE(client.call("resource.drain", {{"targets", "2"}, {"mode", "overwrite"}}).errnum == 0);
+    return client.call("resource.status").json().at("R").at("execution").at("expiration").get<double>();
   };
   until_following(child.daemon, 1);
   child.ctl.done({"expiration", "set", "3900000000"});
