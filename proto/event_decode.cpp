@@ -19,7 +19,6 @@
 namespace resourced::proto {
 
 using module::EventBody;
-using module::UpdateEvent;
 using text::Hostlist;
 using text::IdSet;
 
@@ -171,34 +170,33 @@ EventBody read_restart(const Context& context) {
   return event;
 }
 
+module::PropertyEvent read_property_update(const Context& context, Hostlist hosts) {
+  module::PropertyEvent event{context.properties("property-add"), context.properties("property-remove"),
+                              std::move(hosts)};
+  check_hosts(event.nodelist, property_targets(event));
+  return event;
+}
+
+// Earlier daemons named the targets that left by another key.
+template <class OfTargets>
+EventBody read_left(const Context& context, const char* ranks = "idset") {
+  OfTargets event{context.idset(ranks), context.hosts("nodelist")};
+  check_hosts(event.nodelist, event.ranks);
+  return event;
+}
+
+// RFC 44 has the expiration alone. Earlier daemons wrote all changes of the inventory under this name, one at
+// a time.
 EventBody read_update(const Context& context) {
-  UpdateEvent event;
-  if (const auto time = context.number("expiration")) event.expiration = wall_time(*time);
-  event.property_add = context.properties("property-add");
-  event.property_remove = context.properties("property-remove");
-  if (context.text("shrink")) {
-    event.shrink = context.idset("shrink");
-    event.shrink_nodelist = context.hosts("nodelist");
-    check_hosts(event.shrink_nodelist, event.shrink);
-  }
-  return event;
-}
-
-EventBody read_property_update(const Context& context) {
-  UpdateEvent event;
-  event.property_add = context.properties("property-add");
-  event.property_remove = context.properties("property-remove");
-  event.property_nodelist = context.hosts("nodelist");
-  check_hosts(event.property_nodelist, property_targets(event));
-  return event;
-}
-
-EventBody read_shrink(const Context& context) {
-  UpdateEvent event;
-  event.shrink = context.idset("idset");
-  event.shrink_nodelist = context.hosts("nodelist");
-  check_hosts(event.shrink_nodelist, event.shrink);
-  return event;
+  const auto expiration = context.number("expiration");
+  const bool shrinks = context.text("shrink").has_value();
+  const auto properties = read_property_update(context, shrinks ? Hostlist() : context.hosts("nodelist"));
+  const bool has_properties = !properties.added.empty() || !properties.removed.empty();
+  if (int{expiration.has_value()} + int{shrinks} + int{has_properties} > 1)
+    throw Error(EINVAL, "context: has several changes of the inventory");
+  if (expiration) return module::ExpirationEvent{wall_time(*expiration)};
+  if (shrinks) return read_left<module::ShrinkEvent>(context, "shrink");
+  return properties;
 }
 
 EventBody read_unshrink(const Context& context) {
@@ -254,8 +252,12 @@ const std::map<std::string_view, Reader>& readers() {
   static const std::map<std::string_view, Reader> known{
       {"restart", read_restart},
       {"resource-update", read_update},
-      {"property-update", read_property_update},
-      {"shrink", read_shrink},
+      {"property-update",
+       [](const Context& context) {
+         return EventBody(read_property_update(context, context.hosts("nodelist")));
+       }},
+      {"shrink", [](const Context& context) { return read_left<module::ShrinkEvent>(context); }},
+      {"loss", [](const Context& context) { return read_left<module::LossEvent>(context); }},
       {"unshrink", read_unshrink},
       {"drain", read_drain_event},
       {"undrain", read_undrain},
@@ -348,7 +350,6 @@ module::Event decode_complete(const json& entry, std::string_view rest, const Fi
     if (object && object->contains("drains"))
       for (const json& drain : more.array("drains")) restart->drains.push_back(read_drain_group(drain));
   }
-  if (auto* update = std::get_if<module::UpdateEvent>(&decoded->body)) update->lost = more.flag("lost");
   return *std::move(decoded);
 }
 

@@ -11,41 +11,21 @@
 namespace resourced::proto {
 
 using module::DefineMethod;
-using module::UpdateEvent;
 
 namespace {
 
 // The text that ends the context and the entry.
 constexpr std::string_view event_end = "}}";
 
-enum class UpdateKind { expiration, property, shrink, several };
-
-UpdateKind kind_of(const UpdateEvent& event) noexcept {
-  const bool changes_properties = !event.property_add.empty() || !event.property_remove.empty();
-  const bool shrinks = !event.shrink.empty();
-  if (int{event.expiration.has_value()} + int{changes_properties} + int{shrinks} > 1)
-    return UpdateKind::several;
-  if (changes_properties) return UpdateKind::property;
-  return shrinks ? UpdateKind::shrink : UpdateKind::expiration;
-}
-
 // One overload for each type of event. Name gives its name, ContextWriter writes its context as the members
 // of an object.
 struct Name {
   std::string_view operator()(const module::RestartEvent&) const noexcept { return "restart"; }
   std::string_view operator()(const module::DefineEvent&) const noexcept { return define_name; }
-  std::string_view operator()(const UpdateEvent& event) const noexcept {
-    switch (kind_of(event)) {
-      case UpdateKind::property:
-        return "property-update";
-      case UpdateKind::shrink:
-        return "shrink";
-      case UpdateKind::expiration:
-      case UpdateKind::several:
-        break;
-    }
-    return "resource-update";
-  }
+  std::string_view operator()(const module::ExpirationEvent&) const noexcept { return "resource-update"; }
+  std::string_view operator()(const module::PropertyEvent&) const noexcept { return "property-update"; }
+  std::string_view operator()(const module::ShrinkEvent&) const noexcept { return "shrink"; }
+  std::string_view operator()(const module::LossEvent&) const noexcept { return "loss"; }
   std::string_view operator()(const module::UnshrinkEvent&) const noexcept { return "unshrink"; }
   std::string_view operator()(const module::DrainEvent&) const noexcept { return "drain"; }
   std::string_view operator()(const module::UndrainEvent&) const noexcept { return "undrain"; }
@@ -69,47 +49,35 @@ class ContextWriter {
     text("nodelist", event.nodelist.encode());
   }
   void operator()(const module::DefineEvent& event) { text("method", method_name(event.method)); }
-  void operator()(const UpdateEvent& event) {
-    if (event.expiration) time("expiration", *event.expiration);
-    properties("property-add", event.property_add);
-    properties("property-remove", event.property_remove);
-    const UpdateKind kind = kind_of(event);
-    if (kind == UpdateKind::property) text("nodelist", event.property_nodelist.encode());
-    if (!event.shrink.empty()) {
-      idset(kind == UpdateKind::shrink ? "idset" : "shrink", event.shrink);
-      text("nodelist", event.shrink_nodelist.encode());
-    }
-  }
-  void operator()(const module::UnshrinkEvent& event) {
-    idset("idset", event.ranks);
+  void operator()(const module::ExpirationEvent& event) { time("expiration", event.expiration); }
+  void operator()(const module::PropertyEvent& event) {
+    properties("property-add", event.added);
+    properties("property-remove", event.removed);
     text("nodelist", event.nodelist.encode());
   }
+  void operator()(const module::ShrinkEvent& event) { targets(event); }
+  void operator()(const module::LossEvent& event) { targets(event); }
+  void operator()(const module::UnshrinkEvent& event) { targets(event); }
   void operator()(const module::DrainEvent& event) {
-    idset("idset", event.ranks);
-    text("nodelist", event.nodelist.encode());
+    targets(event);
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
     append_terms(out_, event);
     flag("scheduled", event.scheduled);
   }
   void operator()(const module::UndrainEvent& event) {
-    idset("idset", event.ranks);
-    text("nodelist", event.nodelist.encode());
+    targets(event);
     if (event.reason) text("reason", *event.reason);
     overwrite(event.overwrite);
     flag("keeps-scheduled", event.keeps_scheduled);
   }
   void operator()(const module::ScheduleEvent& event) {
-    idset("idset", event.ranks);
-    text("nodelist", event.nodelist.encode());
+    targets(event);
     time("from", event.from);
     append_terms(out_, event);
     if (event.reason) text("reason", *event.reason);
   }
-  void operator()(const module::CancelEvent& event) {
-    idset("idset", event.ranks);
-    text("nodelist", event.nodelist.encode());
-  }
+  void operator()(const module::CancelEvent& event) { targets(event); }
   void operator()(const module::OnlineEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::OfflineEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::TorpidEvent& event) { idset("idset", event.ranks); }
@@ -136,6 +104,12 @@ class ContextWriter {
   }
 
  private:
+  /// Writes the targets of an event, and their hosts.
+  template <class Event>
+  void targets(const Event& event) {
+    idset("idset", event.ranks);
+    text("nodelist", event.nodelist.encode());
+  }
   void overwrite(module::Overwrite mode) {
     append_key(out_, "overwrite");
     append_integer(out_, static_cast<int>(mode));
@@ -231,7 +205,6 @@ class RestWriter {
     }
     out_ += ']';
   }
-  void operator()(const module::UpdateEvent& event) { flag("lost", event.lost); }
   void operator()(const module::DefineEvent& event) {
     text("R", documents_.add(resources_));
     if (event.configured && *event.configured != *event.inventory)

@@ -34,9 +34,7 @@ inline constexpr std::string_view free_name = "free";
   return name == alloc_name || name == free_name;
 }
 
-/// Returns the name of an event: `drain`, `resource-define`, ... The name of an update depends on what it
-/// changes; an update with several changes, which only older logs of other programs have, is a
-/// resource-update with the keys of all of them.
+/// Returns the name of an event: `drain`, `resource-define`, ...
 [[nodiscard]] std::string_view event_name(const module::EventBody& body) noexcept;
 
 /// Returns the name of a method: `configuration`, `dynamic-discovery`, `reload`, `job-info`, `kvs`.
@@ -46,8 +44,8 @@ inline constexpr std::string_view free_name = "free";
 
 /// Returns an event as one line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const module::Event& event);
-/// What apply() needs of an event and its line does not have: a JSON object, empty for nothing. `lost` of an
-/// update; of a restart `brokers`; of a definition `R`, `configured` and `replaced`, which are documents,
+/// What apply() needs of an event and its line does not have: a JSON object, empty for nothing. Of a
+/// restart `brokers`; of a definition `R`, `configured` and `replaced`, which are documents,
 /// with `exclude`, `properties` and `loaded`. `resources` is the R of a definition as text.
 [[nodiscard]] std::string encode_rest(const module::Event& event, const DocumentText& resources,
                                       Documents& documents);
@@ -71,8 +69,8 @@ struct EventEntry {
 
 /// Decodes one entry of an event log. Returns nothing for a name that is neither in RFC 44 nor of this
 /// project, and for events whose state is not in the log (a definition, a truncation). Earlier daemons wrote
-/// property changes and shrink inside resource-update. Throws Error EINVAL that names the key which is
-/// missing or wrong.
+/// property changes and shrink inside resource-update, which are read as the events of today. Throws Error
+/// EINVAL that names the key which is missing or wrong.
 [[nodiscard]] std::optional<module::Event> decode_event(const nlohmann::json& entry);
 /// Reads `overwrite` in the context of a recorded drain. Earlier versions of Flux wrote drains without this
 /// key, whose reason replaces the former one. Throws Error EINVAL.

@@ -33,12 +33,8 @@ std::vector<module::EventBody> event_bodies(std::index_sequence<index...> /*type
 
 std::vector<std::string> event_names() {
   auto bodies = event_bodies(std::make_index_sequence<std::variant_size_v<module::EventBody>>());
-  // The name of an update depends on what it changes.
-  module::UpdateEvent property;
-  property.property_add["name"];
-  module::UpdateEvent shrink;
-  shrink.shrink.insert(0);
-  bodies.insert(bodies.end(), {property, shrink});
+  // No journal shows a loss.
+  std::erase_if(bodies, [](const auto& body) { return std::holds_alternative<module::LossEvent>(body); });
   std::vector<std::string> names{std::string(proto::truncate_name)};
   for (const module::EventBody& body : bodies) names.emplace_back(proto::event_name(body));
   return names;

@@ -26,10 +26,7 @@ bool is_of_nothing(const Event& event) {
   return undrain != nullptr && undrain->ranks.empty();
 }
 
-bool loses_targets(const Event& event) {
-  const auto* update = std::get_if<module::UpdateEvent>(&event.body);
-  return update != nullptr && update->lost;
-}
+bool loses_targets(const Event& event) { return std::holds_alternative<module::LossEvent>(event.body); }
 
 using Properties = rset::ResourceSet::Properties;
 
@@ -117,15 +114,13 @@ std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) c
 }
 
 module::Acquisition::PartitionChanges Engine::changes_of_partitions(const std::vector<Event>& events) const {
-  const auto is_update = [](const Event& event) {
-    return std::holds_alternative<module::UpdateEvent>(event.body);
-  };
+  const auto is_update = [](const Event& event) { return updates_inventory(event.body); };
   const auto update = std::ranges::find_if(events, is_update);
   if (update == events.end()) return {};
   // A command makes one update at most.
   RESOURCED_INVARIANT(std::find_if(std::next(update), events.end(), is_update) == events.end());
   return module::partition_changes(partitions_, rules_by_property_, acquisition_, module_.inventory(),
-                                   std::get<module::UpdateEvent>(update->body));
+                                   update->body);
 }
 
 void Engine::take(const Load& input, const Occasion& now, Effects& effects) {

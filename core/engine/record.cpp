@@ -7,7 +7,6 @@ namespace resourced::engine {
 
 using module::DefineEvent;
 using module::Module;
-using module::UpdateEvent;
 using text::Hostlist;
 using text::IdSet;
 
@@ -21,7 +20,8 @@ struct Concerned {
       ranks |= allocation->resources.ranks();
     return ranks;
   }
-  IdSet operator()(const UpdateEvent& event) const { return event.shrink | property_targets(event); }
+  IdSet operator()(const module::ExpirationEvent& /*event*/) const { return {}; }
+  IdSet operator()(const module::PropertyEvent& event) const { return property_targets(event); }
   template <class OfRanks>
   IdSet operator()(const OfRanks& event) const {
     return event.ranks;
@@ -42,11 +42,8 @@ struct ConcernedHosts {
   Hostlist operator()(const module::UnshrinkEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::ScheduleEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::CancelEvent& event) const { return event.nodelist; }
-  Hostlist operator()(const UpdateEvent& event) const {
-    Hostlist hosts = targets.hosts(property_targets(event));
-    hosts.append(event.shrink_nodelist);
-    return hosts;
-  }
+  Hostlist operator()(const module::ShrinkEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::LossEvent& event) const { return event.nodelist; }
   template <class OfRanks>
   Hostlist operator()(const OfRanks& event) const {
     return targets.hosts(Concerned{}(event));
@@ -67,7 +64,7 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   record.hosts = std::visit(ConcernedHosts{module.addressable()}, event.body);
   record.of_ledger = is_of_ledger(event.body);
   record.released = outcome.ledger.released;
-  if (const auto* update = std::get_if<UpdateEvent>(&event.body)) record.hidden = update->lost;
+  record.hidden = std::holds_alternative<module::LossEvent>(event.body);
   if (std::holds_alternative<DefineEvent>(event.body))
     record.resources = std::make_shared<const std::string>(module.inventory().encode());
   record.event = std::move(event);

@@ -24,7 +24,7 @@ struct Record {
   text::Hostlist hosts;
   /// The R of a resource-define, which RFC 44 has beside the event; null for other events.
   std::shared_ptr<const std::string> resources;
-  /// Set for UpdateEvent::lost. A store has the event under the name `hidden`, the log of an instance has
+  /// Set for a LossEvent. A store has the event under the name `hidden`, the log of an instance has
   /// nothing of it, and no journal shows it. Only schedulers and the present state show it.
   bool hidden = false;
   /// A record of the ledger (module::is_of_ledger): a journal shows it only to consumers that ask for these.

@@ -94,22 +94,31 @@ struct DefineEvent {
   std::optional<Loaded> loaded = std::nullopt;
 };
 
-/// The inventory has changed in place. Each key has only differences. A decision changes one of three: the
-/// expiration (resource-update of RFC 44), properties, or the set of targets (events of this project). The
-/// log of another program may have all of them under one name.
-struct UpdateEvent {
-  std::optional<WallTime> expiration;
-  rset::ResourceSet::Properties property_add;
-  rset::ResourceSet::Properties property_remove;
+/// The inventory expires at another time, or with 0 never (resource-update of RFC 44).
+struct ExpirationEvent {
+  WallTime expiration{};
+};
+
+/// Properties of targets have changed. Both maps have only differences.
+struct PropertyEvent {
+  rset::ResourceSet::Properties added;
+  rset::ResourceSet::Properties removed;
   /// The hosts of all targets whose properties change, in rank order; the log of another program may lack
   /// them.
-  text::Hostlist property_nodelist;
-  /// Targets that left for good, and their hosts.
-  text::IdSet shrink;
-  text::Hostlist shrink_nodelist;
-  /// Set if `shrink` has ranks whose brokers are lost: they leave this inventory only, their drains and other
-  /// states stay, and the next definition may have them again. No journal shows such an event.
-  bool lost = false;
+  text::Hostlist nodelist;
+};
+
+/// Targets have left for good.
+struct ShrinkEvent {
+  text::IdSet ranks;
+  text::Hostlist nodelist;
+};
+
+/// The brokers of these ranks are lost. The ranks leave this inventory only: their drains and other states
+/// stay, and the next definition may have them again. No journal shows such an event.
+struct LossEvent {
+  text::IdSet ranks;
+  text::Hostlist nodelist;
 };
 
 /// Targets that left for good will be in the inventory again from the next start, or from a reload of the
@@ -120,11 +129,11 @@ struct UnshrinkEvent {
   text::Hostlist nodelist;
 };
 
-/// Returns all targets whose properties an update changes.
-[[nodiscard]] inline text::IdSet property_targets(const UpdateEvent& event) {
+/// Returns all targets whose properties change.
+[[nodiscard]] inline text::IdSet property_targets(const PropertyEvent& event) {
   text::IdSet targets;
-  for (const auto& [name, ranks] : event.property_add) targets |= ranks;
-  for (const auto& [name, ranks] : event.property_remove) targets |= ranks;
+  for (const auto& [name, ranks] : event.added) targets |= ranks;
+  for (const auto& [name, ranks] : event.removed) targets |= ranks;
   return targets;
 }
 
@@ -176,9 +185,15 @@ struct LivelyEvent {
   text::IdSet ranks;
 };
 
-using EventBody = std::variant<RestartEvent, DefineEvent, UpdateEvent, UnshrinkEvent, DrainEvent,
-                               UndrainEvent, ScheduleEvent, CancelEvent, OnlineEvent, OfflineEvent,
-                               TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
+using EventBody = std::variant<RestartEvent, DefineEvent, ExpirationEvent, PropertyEvent, ShrinkEvent,
+                               LossEvent, UnshrinkEvent, DrainEvent, UndrainEvent, ScheduleEvent, CancelEvent,
+                               OnlineEvent, OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
+
+/// Whether an event changes the inventory in place. A restart and a definition replace it.
+[[nodiscard]] inline bool updates_inventory(const EventBody& body) noexcept {
+  return std::holds_alternative<ExpirationEvent>(body) || std::holds_alternative<PropertyEvent>(body) ||
+         std::holds_alternative<ShrinkEvent>(body) || std::holds_alternative<LossEvent>(body);
+}
 
 /// Whether an event is a record of the ledger, which is in the log and not among the events of RFC 44.
 [[nodiscard]] inline bool is_of_ledger(const EventBody& body) noexcept {

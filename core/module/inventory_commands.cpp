@@ -26,18 +26,18 @@ std::vector<Event> Module::decide_on(const PropertyCommand& command, WallTime no
   IdSet targets = parse_targets(command.targets, inventory());
   const auto present = inventory().properties().find(command.name);
   const bool known = present != inventory().properties().end();
-  UpdateEvent update;
+  PropertyEvent change;
   if (command.op == PropertyCommand::Op::add) {
     if (known) targets -= present->second;
-    if (!targets.empty()) update.property_add.emplace(command.name, targets);
+    if (!targets.empty()) change.added.emplace(command.name, targets);
   } else {
     if (!known) throw Error(ENOENT, fmt::format("no target has the property {}", command.name));
     targets &= present->second;
-    if (!targets.empty()) update.property_remove.emplace(command.name, targets);
+    if (!targets.empty()) change.removed.emplace(command.name, targets);
   }
   if (targets.empty()) return {};
-  update.property_nodelist = addressable().hosts(targets);
-  return {{now, std::move(update)}};
+  change.nodelist = addressable().hosts(targets);
+  return {{now, std::move(change)}};
 }
 
 std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime now) const {
@@ -55,20 +55,17 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
                 fmt::format("expiration {} is not after starttime {}", to_number(time), to_number(start)));
   }
   if (time == inventory().expiration() && !has_brokers()) return {};
-  UpdateEvent update;
-  update.expiration = time;
-  return {{now, std::move(update)}};
+  return {{now, ExpirationEvent{time}}};
 }
 
 std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
   if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
-  UpdateEvent update;
   // The shrink of a target that will return cancels its return.
-  update.shrink = parse_targets(
+  IdSet targets = parse_targets(
       command.targets,
       returning().empty() ? inventory() : configured().copy_ranks(inventory().ranks() | returning()));
-  update.shrink_nodelist = configured().hosts(update.shrink);
-  return {{now, std::move(update)}};
+  Hostlist hosts = configured().hosts(targets);
+  return {{now, ShrinkEvent{std::move(targets), std::move(hosts)}}};
 }
 
 std::vector<Event> Module::decide_on(const UnshrinkCommand& command, WallTime now) const {

@@ -26,12 +26,10 @@ std::vector<Event> Module::decide(const Command& command, WallTime now) const {
 }
 
 std::vector<Event> Module::lose(const IdSet& targets, WallTime now) const {
-  UpdateEvent update;
-  update.shrink = targets & inventory().ranks();
-  if (!loses_targets() || update.shrink.empty()) return {};
-  update.shrink_nodelist = addressable().hosts(update.shrink);
-  update.lost = true;
-  return {{now, std::move(update)}};
+  IdSet lost = targets & inventory().ranks();
+  if (!loses_targets() || lost.empty()) return {};
+  Hostlist hosts = addressable().hosts(lost);
+  return {{now, LossEvent{std::move(lost), std::move(hosts)}}};
 }
 
 std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now) const {
@@ -51,26 +49,6 @@ std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now
   return events;
 }
 
-std::vector<PropertyState> Module::property_states(const std::string& name, const IdSet& ranks) const {
-  const auto of = [&](const ResourceSet::Properties& properties) {
-    const auto found = properties.find(name);
-    return found == properties.end() ? IdSet{} : found->second & ranks;
-  };
-  const IdSet now = of(state_.inventory.properties());
-  const IdSet configured = of(state_.configured.properties());
-  using Difference = PropertyState::Difference;
-  std::vector<PropertyState> states;
-  const auto add = [&](IdSet some, Difference difference) {
-    if (!some.empty()) states.push_back({name, std::move(some), difference});
-  };
-  const auto found = state_.kept_properties.find(name);
-  const IdSet kept = found == state_.kept_properties.end() ? IdSet{} : found->second & now;
-  add(((now & configured) - kept) | (ranks - now - configured), Difference::same);
-  add((now - configured) | kept, Difference::added);
-  add(configured - now, Difference::removed);
-  return states;
-}
-
 Module::Module(State state) : state_(std::move(state)) { look_again(state_.targets.scheduled.ranks()); }
 
 Outcome Module::apply(const Event& event) {
@@ -85,7 +63,7 @@ Outcome Module::apply(const Event& event) {
   }
   const bool changes_inventory = std::holds_alternative<RestartEvent>(event.body) ||
                                  std::holds_alternative<DefineEvent>(event.body) ||
-                                 std::holds_alternative<UpdateEvent>(event.body);
+                                 updates_inventory(event.body);
   if (changes_inventory) ++inventory_version_;
   if (!is_of_ledger(event.body)) ++state_version_;
   return outcome;

@@ -19,15 +19,6 @@
 
 namespace resourced::module {
 
-/// A property of targets, compared with the configuration. A property that was added at run time stays
-/// `added` when the configuration has it as well.
-struct PropertyState {
-  enum class Difference { same, added, removed };
-  std::string name;
-  text::IdSet ranks;
-  Difference difference = Difference::same;
-};
-
 /// Drains that end now, and scheduled drains that begin now.
 struct DueDrains {
   std::vector<Event> events;
@@ -104,9 +95,6 @@ class Module {
   /// Returns the hosts of the targets that a command names, including those that left for good. Throws Error
   /// EINVAL as the command does for unknown targets.
   [[nodiscard]] text::Hostlist hosts_named(std::string_view targets) const;
-  /// Compares a property of these targets with the configuration.
-  [[nodiscard]] std::vector<PropertyState> property_states(const std::string& name,
-                                                           const text::IdSet& ranks) const;
 
   /// Numbers that grow with each change of the inventory (R or exclusion), and of any state but the ledger,
   /// which has a number of its own: a value derived from the state is valid as long as the number is the

@@ -122,34 +122,40 @@ RulesByProperty rules_by_property(const std::vector<PartitionRule>& rules) {
 Acquisition::PartitionChanges partition_changes(const std::vector<PartitionRule>& rules,
                                                 const RulesByProperty& by_property,
                                                 const Acquisition& present, const ResourceSet& inventory,
-                                                const UpdateEvent& update) {
+                                                const EventBody& update) {
   Acquisition::PartitionChanges changes;
   const auto changed = [&](std::size_t index) -> IdSet& {
     return changes.try_emplace(index, present.partitions()[index].targets).first->second;
   };
-  IdSet touched;
-  std::set<std::size_t> applied;
-  for (const auto* properties : {&update.property_add, &update.property_remove}) {
-    for (const auto& [name, ranks] : *properties) {
-      const auto found = by_property.find(name);
-      if (found == by_property.end()) continue;
-      touched |= ranks;
-      applied.insert(found->second.begin(), found->second.end());
+  if (const auto* properties = std::get_if<PropertyEvent>(&update)) {
+    IdSet touched;
+    std::set<std::size_t> applied;
+    for (const auto* some : {&properties->added, &properties->removed}) {
+      for (const auto& [name, ranks] : *some) {
+        const auto found = by_property.find(name);
+        if (found == by_property.end()) continue;
+        touched |= ranks;
+        applied.insert(found->second.begin(), found->second.end());
+      }
+    }
+    if (!applied.empty()) {
+      ResourceSet part = inventory.copy_ranks(touched);
+      for (const auto& [name, ranks] : properties->added) part.add_property(name, ranks & touched);
+      for (const auto& [name, ranks] : properties->removed) part.remove_property(name, ranks & touched);
+      for (const std::size_t index : applied) {
+        IdSet& targets = changed(index);
+        targets -= touched;
+        targets |= rules[index].constraint.match(part);
+      }
     }
   }
-  if (!applied.empty()) {
-    ResourceSet part = inventory.copy_ranks(touched);
-    for (const auto& [name, ranks] : update.property_add) part.add_property(name, ranks & touched);
-    for (const auto& [name, ranks] : update.property_remove) part.remove_property(name, ranks & touched);
-    for (const std::size_t index : applied) {
-      IdSet& targets = changed(index);
-      targets -= touched;
-      targets |= rules[index].constraint.match(part);
-    }
-  }
-  update.shrink.for_each([&](IdSet::Id target) {
-    if (const auto index = present.partition_of(target)) changed(*index).erase(target);
-  });
+  const auto leave = [&](const IdSet& targets) {
+    targets.for_each([&](IdSet::Id target) {
+      if (const auto index = present.partition_of(target)) changed(*index).erase(target);
+    });
+  };
+  if (const auto* shrink = std::get_if<ShrinkEvent>(&update)) leave(shrink->ranks);
+  if (const auto* loss = std::get_if<LossEvent>(&update)) leave(loss->ranks);
   if (overlap(changes, present)) {
     // divide_inventory() throws here, and names the two partitions.
     ResourceSet next = inventory;

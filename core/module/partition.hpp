@@ -31,14 +31,14 @@ struct PartitionRule {
 using RulesByProperty = std::map<std::string, std::vector<std::size_t>, std::less<>>;
 [[nodiscard]] RulesByProperty rules_by_property(const std::vector<PartitionRule>& rules);
 
-/// Returns the partitions of `present` whose targets an update of the inventory changes, with their new
-/// targets. Applies only rules that name one of the update's properties, and only to its targets. Throws
-/// Error EINVAL as divide_inventory() does.
+/// Returns the partitions of `present` whose targets a change of the inventory in place changes, with their
+/// new targets. Applies only rules that name one of the properties that change, and only to its targets.
+/// Throws Error EINVAL as divide_inventory() does.
 [[nodiscard]] Acquisition::PartitionChanges partition_changes(const std::vector<PartitionRule>& rules,
                                                               const RulesByProperty& by_property,
                                                               const Acquisition& present,
                                                               const rset::ResourceSet& inventory,
-                                                              const UpdateEvent& update);
+                                                              const EventBody& update);
 
 /// Returns the partitions at a start, where recorded properties may divide the inventory as well as
 /// configured ones. Throws Error EINVAL as divide_inventory() does; if the configuration alone would not

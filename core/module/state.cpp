@@ -33,13 +33,15 @@ struct FoldStates {
     states.torpid.clear();
   }
   void operator()(const DefineEvent& /*event*/) const {}
-  void operator()(const UpdateEvent& event) const {
-    if (event.shrink.empty() || event.lost) return;
-    changes.undrained = states.drains.undrain(event.shrink);
-    changes.unscheduled = states.scheduled.undrain(event.shrink);
-    states.online -= event.shrink;
-    states.torpid -= event.shrink;
+  void operator()(const ExpirationEvent& /*event*/) const {}
+  void operator()(const PropertyEvent& /*event*/) const {}
+  void operator()(const ShrinkEvent& event) const {
+    changes.undrained = states.drains.undrain(event.ranks);
+    changes.unscheduled = states.scheduled.undrain(event.ranks);
+    states.online -= event.ranks;
+    states.torpid -= event.ranks;
   }
+  void operator()(const LossEvent& /*event*/) const {}
   void operator()(const UnshrinkEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
     if (event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
@@ -73,6 +75,21 @@ struct FoldStates {
   DrainChanges& changes;
 };
 
+struct FoldInventory {
+  void operator()(const DefineEvent& event) const { inventory = *event.inventory; }
+  void operator()(const ExpirationEvent& event) const { inventory.set_expiration(event.expiration); }
+  void operator()(const PropertyEvent& event) const {
+    for (const auto& [name, ranks] : event.added) inventory.add_property(name, ranks);
+    for (const auto& [name, ranks] : event.removed) inventory.remove_property(name, ranks);
+  }
+  void operator()(const ShrinkEvent& event) const { inventory.remove_ranks(event.ranks); }
+  void operator()(const LossEvent& event) const { inventory.remove_ranks(event.ranks); }
+  template <class Other>
+  void operator()(const Other& /*event*/) const {}
+
+  ResourceSet& inventory;
+};
+
 // Set operations that look up a single rank; IdSet::includes() and intersects() go through the whole set.
 bool all_in(const IdSet& ranks, const IdSet& set) { return (ranks - set).empty(); }
 bool none_in(const IdSet& ranks, const IdSet& set) { return (ranks & set).empty(); }
@@ -89,9 +106,10 @@ struct CanFollow {
   bool operator()(const TorpidEvent& event) const { return none_in(event.ranks, state.targets.torpid); }
   bool operator()(const LivelyEvent& event) const { return all_in(event.ranks, state.targets.torpid); }
   // A target that will return may be removed again before it is there.
-  bool operator()(const UpdateEvent& event) const {
-    return all_in(event.shrink - state.returning, state.inventory.ranks());
+  bool operator()(const ShrinkEvent& event) const {
+    return all_in(event.ranks - state.returning, state.inventory.ranks());
   }
+  bool operator()(const LossEvent& event) const { return all_in(event.ranks, state.inventory.ranks()); }
   bool operator()(const UnshrinkEvent& event) const { return all_in(event.ranks, state.configured.ranks()); }
   bool operator()(const AllocEvent& event) const {
     Ledger others;
@@ -232,7 +250,10 @@ class Application {
 
   void operator()(const RestartEvent& event);
   void operator()(const DefineEvent& event);
-  void operator()(const UpdateEvent& event);
+  void operator()(const ExpirationEvent& event);
+  void operator()(const PropertyEvent& event);
+  void operator()(const ShrinkEvent& event);
+  void operator()(const LossEvent& event);
   void operator()(const UnshrinkEvent& event) { state_.returning |= event.ranks; }
   // Schedules and cancellations change no state of targets yet.
   void operator()(const ScheduleEvent& /*event*/) {}
@@ -254,6 +275,11 @@ class Application {
   void remember(const DefineEvent& event, const ResourceSet& configured);
   /// Drops the states of ranks that are not targets of the instance.
   void drop_states_of_others();
+  /// Applies a change to the inventory, and to the one with lost targets if there is one.
+  template <class Change>
+  void change_inventory(const Change& event);
+  /// Removes targets that have left the inventory from what schedulers may have.
+  void leave_inventory(const IdSet& targets);
   /// Updates `available` for targets whose state has changed, and adds the differences to the outcome.
   void settle(const IdSet& touched);
   /// Asserts that each target that is up can be acquired. Goes through the whole inventory, so only events
@@ -383,7 +409,7 @@ void Application::operator()(const DefineEvent& event) {
     lacking = move_states(event, configured);
   }
   remember(event, configured);
-  fold_inventory(event, state_.inventory);
+  FoldInventory{state_.inventory}(event);
   state_.with_lost.reset();
   if (state_.has_brokers()) {
     state_.of_brokers = targets_of_brokers(state_.brokers, state_.inventory);
@@ -418,36 +444,53 @@ void Application::remember(const DefineEvent& event, const ResourceSet& configur
   }
 }
 
-void Application::operator()(const UpdateEvent& event) {
-  Delta& delta = outcome_.delta;
-  if (event.lost) {
-    if (!state_.with_lost) state_.with_lost = state_.inventory;
-  } else if (state_.with_lost) {
-    fold_inventory(event, *state_.with_lost);
-  }
-  fold_inventory(event, state_.inventory);
+void Application::operator()(const ExpirationEvent& event) {
+  change_inventory(event);
+  state_.expiration = {event.expiration, state_.configured.expiration(), timestamp_};
+  outcome_.delta.expiration = event.expiration;
+}
+
+void Application::operator()(const PropertyEvent& event) {
+  change_inventory(event);
   ResourceSet::Properties& kept = state_.kept_properties;
-  for (const auto& [name, ranks] : event.property_add)
-    kept[name] |= ranks - with_property(state_.configured, name);
-  if (!event.lost)
-    for (auto& [name, ranks] : kept) ranks -= event.shrink;
-  for (const auto& [name, ranks] : event.property_remove) kept[name] -= ranks;
+  for (const auto& [name, ranks] : event.added) kept[name] |= ranks - with_property(state_.configured, name);
+  for (const auto& [name, ranks] : event.removed) kept[name] -= ranks;
   std::erase_if(kept, [](const auto& property) { return property.second.empty(); });
-  if (event.expiration) state_.expiration = {*event.expiration, state_.configured.expiration(), timestamp_};
-  delta.property_add = event.property_add;
-  delta.property_remove = event.property_remove;
-  delta.expiration = event.expiration;
-  // Includes excluded targets: a scheduler may have acquired them before they were excluded.
-  delta.shrink = event.shrink;
-  delta.down = event.shrink;
-  if (!event.lost) state_.exclude -= event.shrink;
-  state_.available -= event.shrink;
-  state_.returning -= event.shrink;
-  // A lost target may be there again after the next definition, and its drain can be ended before that.
-  if (const IdSet gone = event.shrink - broker_ranks(state_.brokers);
-      state_.has_brokers() && !event.lost && !gone.empty())
+  outcome_.delta.property_add = event.added;
+  outcome_.delta.property_remove = event.removed;
+}
+
+void Application::operator()(const ShrinkEvent& event) {
+  change_inventory(event);
+  ResourceSet::Properties& kept = state_.kept_properties;
+  for (auto& [name, ranks] : kept) ranks -= event.ranks;
+  std::erase_if(kept, [](const auto& property) { return property.second.empty(); });
+  state_.exclude -= event.ranks;
+  state_.returning -= event.ranks;
+  if (const IdSet gone = event.ranks - broker_ranks(state_.brokers); state_.has_brokers() && !gone.empty())
     state_.of_brokers.remove_ranks(gone);
-  if (!event.shrink.empty()) check_available();
+  leave_inventory(event.ranks);
+}
+
+// A lost target may be there again after the next definition, and its drain can be ended before that.
+void Application::operator()(const LossEvent& event) {
+  if (!state_.with_lost) state_.with_lost = state_.inventory;
+  FoldInventory{state_.inventory}(event);
+  leave_inventory(event.ranks);
+}
+
+template <class Change>
+void Application::change_inventory(const Change& event) {
+  if (state_.with_lost) FoldInventory{*state_.with_lost}(event);
+  FoldInventory{state_.inventory}(event);
+}
+
+// Schedulers are told of excluded targets too: one may have acquired them before they were excluded.
+void Application::leave_inventory(const IdSet& targets) {
+  outcome_.delta.shrink = targets;
+  outcome_.delta.down = targets;
+  state_.available -= targets;
+  check_available();
 }
 
 }  // namespace
@@ -485,18 +528,8 @@ PropertyChanges State::run_time_properties() const {
   return changes;
 }
 
-void fold_inventory(const DefineEvent& event, ResourceSet& inventory) { inventory = *event.inventory; }
-
-void fold_inventory(const UpdateEvent& event, ResourceSet& inventory) {
-  for (const auto& [name, ranks] : event.property_add) inventory.add_property(name, ranks);
-  for (const auto& [name, ranks] : event.property_remove) inventory.remove_property(name, ranks);
-  if (event.expiration) inventory.set_expiration(*event.expiration);
-  if (!event.shrink.empty()) inventory.remove_ranks(event.shrink);
-}
-
 void fold_inventory(const EventBody& event, ResourceSet& inventory) {
-  if (const auto* define = std::get_if<DefineEvent>(&event)) fold_inventory(*define, inventory);
-  if (const auto* update = std::get_if<UpdateEvent>(&event)) fold_inventory(*update, inventory);
+  std::visit(FoldInventory{inventory}, event);
 }
 
 DrainChanges fold_states(const Event& event, TargetStates& states) {

@@ -174,10 +174,8 @@ void require_next(const State& state, const EventBody& event);
 /// Applies the next event of the log. An event is complete: nothing else changes a State.
 Outcome apply(State& state, const Event& event);
 
-/// Applies an event to an inventory. Only definitions and updates change it.
+/// Applies an event to an inventory. Only a definition changes it, and what updates_inventory() says.
 void fold_inventory(const EventBody& event, rset::ResourceSet& inventory);
-void fold_inventory(const DefineEvent& event, rset::ResourceSet& inventory);
-void fold_inventory(const UpdateEvent& event, rset::ResourceSet& inventory);
 
 /// Applies an event to states of targets. A restart drops the drains of targets that it does not name. A
 /// target that leaves for good has no state any more; one whose broker is lost keeps it. A definition changes

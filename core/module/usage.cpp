@@ -18,7 +18,8 @@ using CalendarTime = std::chrono::sys_time<std::chrono::microseconds>;
 
 // The targets whose states an event changes, except a restart and a definition, which may change all.
 struct Concerned {
-  IdSet operator()(const UpdateEvent& event) const { return event.shrink | property_targets(event); }
+  IdSet operator()(const ExpirationEvent& /*event*/) const { return {}; }
+  IdSet operator()(const PropertyEvent& event) const { return property_targets(event); }
   IdSet operator()(const AllocEvent& event) const {
     IdSet ranks;
     for (const SharedAllocation& allocation : event.allocations) {
@@ -93,7 +94,7 @@ std::size_t UsageTally::add(const State& states, const Event& event) {
   const IdSet ranks = is_start ? states.inventory.ranks() : std::visit(Concerned{states}, event.body);
   leave(states, ranks);
   begins_anew_ = begins_anew_ || is_start;
-  has_new_properties_ = has_new_properties_ || std::holds_alternative<UpdateEvent>(event.body);
+  has_new_properties_ = has_new_properties_ || std::holds_alternative<PropertyEvent>(event.body);
   return ranks.count() + 1;
 }
 

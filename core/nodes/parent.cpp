@@ -221,20 +221,34 @@ EventBody ParentMirror::translate(const module::DefineEvent& event, WallTime /*t
   return module::DefineEvent{};
 }
 
-EventBody ParentMirror::translate(const module::UpdateEvent& event, WallTime timestamp) {
-  if (event.expiration && timestamp > expirations_after_) {
+EventBody ParentMirror::translate(const module::ExpirationEvent& event, WallTime timestamp) {
+  if (timestamp > expirations_after_) {
     expiration_ = event.expiration;
     expiration_set_ = timestamp;
   }
-  module::UpdateEvent own;
+  return event;
+}
+
+// The inventory of the child has properties of its own.
+EventBody ParentMirror::translate(const module::PropertyEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::PropertyEvent{};
+}
+
+EventBody ParentMirror::translate(const module::ShrinkEvent& event, WallTime timestamp) {
+  module::ShrinkEvent own;
   // Ignore earlier removals: a target that left before the R was handed down, and is in it, had been loaded
   // again.
-  if (timestamp > handed_down_.starttime()) own.shrink = targets_of(event.shrink, event.shrink_nodelist);
-  shrunk_ |= own.shrink;
-  (event.shrink & parent_.present().ranks()).for_each([&](IdSet::Id rank) {
+  if (timestamp > handed_down_.starttime()) own.ranks = targets_of(event.ranks, event.nodelist);
+  shrunk_ |= own.ranks;
+  (event.ranks & parent_.present().ranks()).for_each([&](IdSet::Id rank) {
     if (const auto name = parent_.name_of(rank)) parent_.shrink(*name);
   });
   return own;
+}
+
+// The journal of a parent does not show losses.
+EventBody ParentMirror::translate(const module::LossEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::LossEvent{};
 }
 
 EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*timestamp*/) {

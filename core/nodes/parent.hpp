@@ -85,7 +85,10 @@ class ParentMirror {
   /// links on the way.
   module::EventBody translate(const module::RestartEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DefineEvent& event, WallTime timestamp);
-  module::EventBody translate(const module::UpdateEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::ExpirationEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::PropertyEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::ShrinkEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::LossEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UnshrinkEvent& event, WallTime timestamp);
   module::EventBody translate(const module::ScheduleEvent& event, WallTime timestamp);
   module::EventBody translate(const module::CancelEvent& event, WallTime timestamp);

@@ -19,7 +19,6 @@ namespace resourced::daemon::log {
 
 using module::RestartEvent;
 using module::TargetName;
-using module::UpdateEvent;
 using rset::ResourceSet;
 using text::Hostlist;
 using text::IdSet;
@@ -38,9 +37,7 @@ Hostlist ImportedState::apply(const module::Event& event) {
   Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
   const module::Event own{event.timestamp, std::move(translated.body), event.by};
   (void)fold_states(own, states_);
-  if (const auto* update = std::get_if<UpdateEvent>(&own.body)) {
-    fold_update(*update, event.timestamp);
-  }
+  if (std::holds_alternative<module::ExpirationEvent>(own.body)) expiration_timestamp_ = event.timestamp;
   return std::move(translated.hosts);
 }
 
@@ -58,20 +55,33 @@ ImportedState::Translated ImportedState::translate(const module::DefineEvent& ev
   return {module::DefineEvent{}, {}};
 }
 
-ImportedState::Translated ImportedState::translate(const UpdateEvent& event) {
-  UpdateEvent own;
-  const double expiration = to_number(event.expiration.value_or(WallTime{}));
+ImportedState::Translated ImportedState::translate(const module::ExpirationEvent& event) {
+  const double expiration = to_number(event.expiration);
   if (!std::isfinite(expiration) || expiration < 0)
     throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", expiration));
-  own.expiration = event.expiration;
+  expiration_ = event.expiration;
+  is_expiration_since_load_ = true;
+  return {event, {}};
+}
+
+ImportedState::Translated ImportedState::translate(const module::PropertyEvent& event) {
   ResourceSet named;
-  if (!event.property_nodelist.empty()) {
-    named = ResourceSet({{property_targets(event), IdSet{0}, {}}}, event.property_nodelist);
-  }
-  own.property_add = translate_properties("property-add", event.property_add, named);
-  own.property_remove = translate_properties("property-remove", event.property_remove, named);
-  if (!event.shrink.empty()) own.shrink = numbers_of(event.shrink, event.shrink_nodelist);
-  Hostlist hosts = hosts_of(property_targets(own) | own.shrink);
+  if (!event.nodelist.empty()) named = ResourceSet({{property_targets(event), IdSet{0}, {}}}, event.nodelist);
+  module::PropertyEvent own;
+  own.added = translate_properties("property-add", event.added, named);
+  own.removed = translate_properties("property-remove", event.removed, named);
+  change_properties(own.added, true);
+  change_properties(own.removed, false);
+  Hostlist hosts = hosts_of(property_targets(own));
+  return {std::move(own), std::move(hosts)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::ShrinkEvent& event) {
+  module::ShrinkEvent own{numbers_of(event.ranks, event.nodelist), {}};
+  Hostlist hosts = hosts_of(own.ranks);
+  for (auto& [name, overlay] : properties_) overlay.forget(own.ranks);
+  shrunk_ |= own.ranks;
+  own.ranks.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
   return {std::move(own), std::move(hosts)};
 }
 
@@ -171,20 +181,6 @@ void ImportedState::Overlay::keep(const Numbers& numbers) {
   added &= numbers;
   removed &= numbers;
   fresh &= numbers;
-}
-
-void ImportedState::fold_update(const UpdateEvent& event, WallTime timestamp) {
-  if (event.expiration) {
-    expiration_ = event.expiration;
-    expiration_timestamp_ = timestamp;
-    is_expiration_since_load_ = true;
-  }
-  change_properties(event.property_add, true);
-  change_properties(event.property_remove, false);
-  if (event.shrink.empty()) return;
-  for (auto& [name, overlay] : properties_) overlay.forget(event.shrink);
-  shrunk_ |= event.shrink;
-  event.shrink.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
 }
 
 // The configuration may have changed with the definition. So from here on, a change back to an earlier value

@@ -83,7 +83,11 @@ class ImportedState {
   };
   Translated translate(const module::RestartEvent& event);
   Translated translate(const module::DefineEvent& event);
-  Translated translate(const module::UpdateEvent& event);
+  // The translations of changes of the inventory carry out what is not in `states_`: properties, expiration
+  // and shrink.
+  Translated translate(const module::ExpirationEvent& event);
+  Translated translate(const module::PropertyEvent& event);
+  Translated translate(const module::ShrinkEvent& event);
   Translated translate(const module::UnshrinkEvent& event);
   // The translations of AllocEvent and FreeEvent change `allocations_`.
   Translated translate(const module::AllocEvent& event);
@@ -96,8 +100,6 @@ class ImportedState {
   rset::ResourceSet::Properties translate_properties(const char* key,
                                                      const rset::ResourceSet::Properties& properties,
                                                      const rset::ResourceSet& named);
-  // Applies the changes that are not in `states_`: properties, expiration and shrink.
-  void fold_update(const module::UpdateEvent& event, WallTime timestamp);
   void change_properties(const rset::ResourceSet::Properties& properties, bool present);
   // Takes targets back that had left, as a loaded R has their hosts again. `hosts` is sorted.
   void take_back(const std::vector<std::string>& hosts);

@@ -40,8 +40,7 @@ bool is_seen(const module::EventBody& body) {
 /// Returns whether the daemon causes such events by itself while it runs, not only at its start.
 bool is_of_daemon(const module::EventBody& body) {
   return std::holds_alternative<module::DrainEvent>(body) ||
-         std::holds_alternative<module::UndrainEvent>(body) ||
-         std::holds_alternative<module::UpdateEvent>(body);
+         std::holds_alternative<module::UndrainEvent>(body) || module::updates_inventory(body);
 }
 
 /// Returns ` from 2026-01-01T00:00:00Z until ...`, with the terms that are set but the reason.

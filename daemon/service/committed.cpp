@@ -24,8 +24,7 @@ module::Event event_of(const log::Record& record) {
 
 bool changes_inventory(const module::EventBody& event) {
   return std::holds_alternative<module::DefineEvent>(event) ||
-         std::holds_alternative<module::RestartEvent>(event) ||
-         std::holds_alternative<module::UpdateEvent>(event);
+         std::holds_alternative<module::RestartEvent>(event) || module::updates_inventory(event);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ void NodeCounts::add(const engine::Record& record) {
     inventory_version_ = ~std::uint64_t{0};
   }
   if (restarts) return;
-  if (const auto* update = std::get_if<module::UpdateEvent>(&record.event.body)) return follow(*update);
+  if (updates_inventory(record.event.body)) return follow_update(record);
   if (committed_.inventory_version() != inventory_version_) return recount(last_);
   if (const auto* alloc = std::get_if<module::AllocEvent>(&record.event.body)) {
     for (const module::SharedAllocation& allocation : alloc->allocations) hold(allocation->resources, true);
@@ -85,18 +85,18 @@ void NodeCounts::hold(const rset::ResourceSet& resources, bool adds) {
   }
 }
 
-void NodeCounts::follow(const module::UpdateEvent& update) {
+void NodeCounts::follow_update(const engine::Record& record) {
   ++inventory_version_;
-  update.shrink.for_each([&](text::IdSet::Id rank) {
+  if (std::holds_alternative<module::PropertyEvent>(record.event.body)) {
+    if (acquisition_.partitions().empty()) return;
+    record.ranks.for_each([&](text::IdSet::Id rank) { place(rank, part_of(rank)); });
+    return;
+  }
+  record.ranks.for_each([&](text::IdSet::Id rank) {
     Node& node = nodes_[rank];
     if (node.is_known) count(node, false);
     node = {};
   });
-  if (acquisition_.partitions().empty()) return;
-  text::IdSet moved;
-  for (const auto& [name, ranks] : update.property_add) moved |= ranks;
-  for (const auto& [name, ranks] : update.property_remove) moved |= ranks;
-  moved.for_each([&](text::IdSet::Id rank) { place(rank, part_of(rank)); });
 }
 
 std::uint32_t NodeCounts::part_of(text::IdSet::Id rank) const {

@@ -65,7 +65,7 @@ struct Watching {
       log.push_back((std::holds_alternative<module::OnlineEvent>(body)    ? "online "
                      : std::holds_alternative<module::OfflineEvent>(body) ? "offline "
                      : std::holds_alternative<module::DrainEvent>(body)   ? "drain "
-                     : std::holds_alternative<module::UpdateEvent>(body)  ? "update "
+                     : updates_inventory(body)                            ? "update "
                                                                           : "other ") +
                     record.ranks.encode());
     }

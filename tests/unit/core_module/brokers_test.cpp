@@ -139,7 +139,7 @@ TEST_CASE("the hosts of an event are those of the brokers, and the hosts of a co
   const auto drained = it.execute(DrainCommand{{}, "0,2", DrainMode::none});
   CHECK(std::get<DrainEvent>(drained[0].body).nodelist.encode() == "a,z");
   const auto updated = it.execute(PropertyCommand{PropertyCommand::Op::add, "big", "1"});
-  CHECK(std::get<UpdateEvent>(updated[0].body).property_nodelist.encode() == "b");
+  CHECK(std::get<PropertyEvent>(updated[0].body).nodelist.encode() == "b");
   CHECK_THROWS_WITH_AS(it.execute(UndrainCommand{"a,y,b", {}, DrainMode::none}),
                        "invalid targets: invalid hosts: a,b", Error);
   const auto undrained = it.execute(UndrainCommand{"x,z", {}, DrainMode::none});
@@ -169,7 +169,7 @@ TEST_CASE("an expiration that is the present one is an event") {
   it.execute(ExpirationCommand{wall_time(5000)});
   const auto again = it.execute(ExpirationCommand{wall_time(5000)});
   REQUIRE(again.size() == 1);
-  CHECK(std::get<UpdateEvent>(again[0].body).expiration == wall_time(5000));
+  CHECK(std::get<ExpirationEvent>(again[0].body).expiration == wall_time(5000));
 }
 
 TEST_CASE("a lost rank leaves the inventory, before it is offline, if R is not configured") {
@@ -178,10 +178,9 @@ TEST_CASE("a lost rank leaves the inventory, before it is offline, if R is not c
   it.execute(DrainCommand{{"fan"}, "1", DrainMode::none});
   const auto events = it.lose("0-1");
   REQUIRE(events.size() == 2);
-  const auto& update = std::get<UpdateEvent>(events[0].body);
-  CHECK(update.lost);
-  CHECK(update.shrink == ids("0-1"));
-  CHECK(update.shrink_nodelist.encode() == "a,b");
+  const auto& loss = std::get<LossEvent>(events[0].body);
+  CHECK(loss.ranks == ids("0-1"));
+  CHECK(loss.nodelist.encode() == "a,b");
   CHECK(std::get<OfflineEvent>(events[1].body).ranks == ids("0-1"));
   CHECK(it.module.inventory().ranks() == ids("2"));
   CHECK(it.module.online() == ids("2"));
@@ -322,16 +321,11 @@ TEST_CASE("changes of run time are applied to the R that is defined, and counted
   CHECK(it.module.inventory().properties().at("big") == ids("1"));
   CHECK(it.module.inventory().properties().at("fast") == ids("1"));
   CHECK(it.module.configured() == configured);
-  using Difference = PropertyState::Difference;
-  const auto fast = it.module.property_states("fast", ids("0-1"));
-  REQUIRE(fast.size() == 2);
-  CHECK(fast[1].difference == Difference::added);
-  CHECK(fast[1].ranks == ids("1"));
+  const ResourceSet::Properties added = it.module.state().run_time_properties().added;
+  CHECK(added.at("fast") == ids("1"));
   // The property was added at run time before it was configured, so it would stay if it were not configured
   // any more.
-  const auto wide = it.module.property_states("wide", ids("0"));
-  REQUIRE(wide.size() == 1);
-  CHECK(wide[0].difference == Difference::added);
+  CHECK(added.at("wide") == ids("0"));
 
   // An R that is loaded has none of the changes of run time.
   it.define(DefineMethod::reload, "0-1", "a,b");

@@ -154,15 +154,14 @@ class Family {
       CHECK(child_.available().contains(rank) == expected);
     });
     const bool set = std::ranges::any_of(parent_.log(), [](const Event& event) {
-      const auto* update = std::get_if<UpdateEvent>(&event.body);
-      return update != nullptr && update->expiration;
+      return std::holds_alternative<ExpirationEvent>(event.body);
     });
     if (set) CHECK(child_.inventory().expiration() == parent.inventory().expiration());
     // A log that begins with a restart lacks the earlier shrinks: such hosts are only down.
     for (const Event& event : parent_.log()) {
-      const auto* update = std::get_if<UpdateEvent>(&event.body);
-      if (update == nullptr) continue;
-      update->shrink_nodelist.for_each(
+      const auto* shrink = std::get_if<ShrinkEvent>(&event.body);
+      if (shrink == nullptr) continue;
+      shrink->nodelist.for_each(
           [&](std::string_view host) { CHECK_FALSE(child_.inventory().rank_of(host)); });
     }
   }

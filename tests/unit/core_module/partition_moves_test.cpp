@@ -77,7 +77,7 @@ struct Pair {
   }
 
   /// Updates both, and returns the refusal; empty if there is none.
-  std::string update(const UpdateEvent& event) {
+  std::string update(const EventBody& event) {
     ResourceSet next = inventory;
     fold_inventory(event, next);
     std::vector<Partition> anew;
@@ -96,7 +96,7 @@ struct Pair {
     if (!refusal.empty()) return refusal;
     inventory = next;
     Delta delta;
-    delta.shrink = delta.down = event.shrink;
+    if (const auto* shrink = std::get_if<ShrinkEvent>(&event)) delta.shrink = delta.down = shrink->ranks;
     divided.announce(delta, {}, tell(told_of_divided));
     moved.announce(delta, {}, tell(told_of_moved));
     divided.divide(std::move(anew), inventory.ranks(), tell(told_of_divided));
@@ -126,19 +126,18 @@ TEST_CASE("over random updates, moved targets and a division anew have one resul
     for (int step = 0; step < 40; ++step) {
       const std::size_t what = below(10);
       if (what < 5) {
-        UpdateEvent event;
+        PropertyEvent event;
         IdSet ranks;
         for (std::size_t i = below(3); i < 3; ++i) ranks.insert(static_cast<IdSet::Id>(below(targets)));
         ranks &= pair.inventory.ranks();
         if (ranks.empty()) continue;
-        (below(2) == 0 ? event.property_add : event.property_remove)[names[below(names.size())]] = ranks;
+        (below(2) == 0 ? event.added : event.removed)[names[below(names.size())]] = ranks;
         const std::string refusal = pair.update(event);
         refused += refusal.empty() ? 0 : 1;
         moves += refusal.empty() ? 1 : 0;
       } else if (what == 5) {
-        UpdateEvent event;
-        event.shrink = IdSet{static_cast<IdSet::Id>(below(targets))} & pair.inventory.ranks();
-        if (!event.shrink.empty() && pair.inventory.ranks().count() > 4) CHECK(pair.update(event).empty());
+        const ShrinkEvent event{IdSet{static_cast<IdSet::Id>(below(targets))} & pair.inventory.ranks(), {}};
+        if (!event.ranks.empty() && pair.inventory.ranks().count() > 4) CHECK(pair.update(event).empty());
       } else if (what < 9) {
         const std::size_t part = below(5);
         const auto name = part == 4 ? std::nullopt : std::optional(pair.by[part].name);
@@ -162,8 +161,8 @@ TEST_CASE("over random updates, moved targets and a division anew have one resul
 
 TEST_CASE("an update that no rule names moves nothing") {
   Pair pair;
-  UpdateEvent event;
-  event.property_add["other"] = IdSet::range(0, targets - 1);
+  PropertyEvent event;
+  event.added["other"] = IdSet::range(0, targets - 1);
   CHECK(partition_changes(pair.by, pair.by_property, pair.moved, pair.inventory, event).empty());
 }
 

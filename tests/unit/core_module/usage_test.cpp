@@ -154,8 +154,8 @@ TEST_CASE("changes at one time are one change") {
   CHECK(counted.of("total", "", Cause{"drain", "e"})[outages] == 1);
   // A property that is removed at the time of the drain does not get the outage.
   Counted other;
-  UpdateEvent update;
-  update.property_remove = {{"big", {1}}};
+  PropertyEvent update;
+  update.removed = {{"big", {1}}};
   other.add(drain(110, {1}, "a"));
   other.add(at(110, update));
   other.finish(120);

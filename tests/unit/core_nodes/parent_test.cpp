@@ -50,10 +50,7 @@ Event online(const char* ranks) { return {wall_time(2), module::OnlineEvent{IdSe
 Event torpid(const char* ranks) { return {wall_time(2), module::TorpidEvent{IdSet::parse(ranks)}}; }
 Event lively(const char* ranks) { return {wall_time(2), module::LivelyEvent{IdSet::parse(ranks)}}; }
 Event shrink(const char* ranks, const char* hosts, double time = 2) {
-  module::UpdateEvent update;
-  update.shrink = IdSet::parse(ranks);
-  update.shrink_nodelist = Hostlist::parse(hosts);
-  return {wall_time(time), std::move(update)};
+  return {wall_time(time), module::ShrinkEvent{IdSet::parse(ranks), Hostlist::parse(hosts)}};
 }
 Event define(const char* ranks, const char* hosts) {
   return {{},
@@ -62,11 +59,7 @@ Event define(const char* ranks, const char* hosts) {
                               {},
                               {}}};
 }
-Event expiration(double time, double at) {
-  module::UpdateEvent update;
-  update.expiration = wall_time(time);
-  return {wall_time(at), std::move(update)};
-}
+Event expiration(double time, double at) { return {wall_time(at), module::ExpirationEvent{wall_time(time)}}; }
 
 TEST_CASE("the inventory handed down is numbered from 0") {
   ResourceSet handed = nodes("4-6,9", "n[4-6,9]");

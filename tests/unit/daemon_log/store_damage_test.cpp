@@ -70,22 +70,16 @@ class Events {
         return definition;
       }
       case 2: {
-        module::UpdateEvent update;
-        update.property_add["fast"] = {rank};
-        update.property_nodelist = list;
-        if (is_there) return update;
+        if (is_there) return module::PropertyEvent{{{"fast", {rank}}}, {}, list};
         break;
       }
       case 3:
         if (state_.targets.drains.ranks().contains(rank)) return module::UndrainEvent{{rank}, list, {}};
         break;
       case 4:
-        return module::UpdateEvent{wall_time(static_cast<double>(10000 + sequence_)), {}, {}, {}, {}, {}};
+        return module::ExpirationEvent{wall_time(static_cast<double>(10000 + sequence_))};
       case 5: {
-        module::UpdateEvent update;
-        update.shrink = {rank};
-        update.shrink_nodelist = list;
-        if (is_there && random() % 8 == 0) return update;
+        if (is_there && random() % 8 == 0) return module::ShrinkEvent{{rank}, list};
         break;
       }
       default:

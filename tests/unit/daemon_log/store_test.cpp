@@ -277,21 +277,16 @@ TEST_CASE("an event that does not follow from those before it refuses the start,
       return std::string(error.what());
     }
   };
-  module::UpdateEvent shrink;
-  shrink.shrink = {7};
-  shrink.shrink_nodelist = host;
-  module::UpdateEvent property;
-  property.property_add["p"] = {7};
-  property.property_nodelist = host;
   module::Allocation allocation;
   allocation.id = "j";
   allocation.resources = rset::ResourceSet({{{0}, {0}, {}}}, host);
   allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
   const auto shared = std::make_shared<const module::Allocation>(allocation);
   for (const module::EventBody& body : std::vector<module::EventBody>{
-           module::UndrainEvent{{0}, host, {}}, module::OfflineEvent{{0}}, module::LivelyEvent{{0}}, shrink,
-           property, module::UnshrinkEvent{{9}, host}, module::FreeEvent{{"j"}, {0}, host},
-           module::AllocEvent{{shared, shared}}}) {
+           module::UndrainEvent{{0}, host, {}}, module::OfflineEvent{{0}}, module::LivelyEvent{{0}},
+           module::ShrinkEvent{{7}, host}, module::LossEvent{{7}, host},
+           module::PropertyEvent{{{"p", {7}}}, {}, host}, module::UnshrinkEvent{{9}, host},
+           module::FreeEvent{{"j"}, {0}, host}, module::AllocEvent{{shared, shared}}}) {
     CAPTURE(body.index());
     CHECK(refusal(body).find("event 2 of the log cannot be applied") != std::string::npos);
   }

@@ -148,17 +148,14 @@ TEST_CASE_FIXTURE(StandbyStand, "the inventory and its hosts are those of the le
   CHECK(call(connect(), "attr.get", {{"name", "rank"}}).errnum() == ENOENT);
 
   sequence = at_first;
-  module::UpdateEvent update;
-  update.property_add = {{"fast", IdSet{2}}};
+  module::PropertyEvent update;
+  update.added = {{"fast", IdSet{2}}};
   follow(update);
   const json after = json::parse(call(connect(), "resource.get").text());
   CHECK(after["sequence"] == at_first + 1);
   CHECK(after["R"]["execution"]["properties"] == json{{"fast", "2"}});
   CHECK(hosts() == led_hosts);
-  module::UpdateEvent shrink;
-  shrink.shrink = IdSet{7};
-  shrink.shrink_nodelist = Hostlist::parse("n7");
-  follow(shrink);
+  follow(module::ShrinkEvent{IdSet{7}, Hostlist::parse("n7")});
   CHECK(hosts()["value"] == "n[0-7]");
 }
 
@@ -180,8 +177,8 @@ TEST_CASE_FIXTURE(StandbyStand, "a jobspec is checked against the inventory of t
   CHECK(call(client, "feasibility.check", jobspec(5, "")).errnum() == EINVAL);
   CHECK(call(client, "feasibility.check", jobspec(1, "fast")).errnum() == EINVAL);
   sequence = at_first;
-  module::UpdateEvent update;
-  update.property_add = {{"fast", IdSet{2}}};
+  module::PropertyEvent update;
+  update.added = {{"fast", IdSet{2}}};
   follow(update);
   CHECK(call(client, "feasibility.check", jobspec(1, "fast")).errnum() == 0);
 }

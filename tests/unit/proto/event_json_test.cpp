@@ -17,7 +17,6 @@ using module::DefineMethod;
 using module::DrainEvent;
 using module::Overwrite;
 using module::UndrainEvent;
-using module::UpdateEvent;
 using text::Hostlist;
 using text::IdSet;
 
@@ -31,25 +30,10 @@ struct Row {
   const char* context;
 };
 
-UpdateEvent expires(double time) {
-  UpdateEvent event;
-  event.expiration = wall_time(time);
-  return event;
-}
+module::ExpirationEvent expires(double time) { return {wall_time(time)}; }
 
-UpdateEvent properties() {
-  UpdateEvent event;
-  event.property_add["fast"] = IdSet::parse("0-1");
-  event.property_remove["slow"] = IdSet{3};
-  event.property_nodelist = Hostlist::parse("n[0-1,3]");
-  return event;
-}
-
-UpdateEvent shrinks() {
-  UpdateEvent event;
-  event.shrink = IdSet::parse("1-2");
-  event.shrink_nodelist = Hostlist::parse("n[1-2]");
-  return event;
+module::PropertyEvent properties() {
+  return {{{"fast", IdSet::parse("0-1")}}, {{"slow", IdSet{3}}}, Hostlist::parse("n[0-1,3]")};
 }
 
 DefineEvent define(DefineMethod method) {
@@ -73,7 +57,8 @@ const std::vector<Row>& rows() {
       {expires(0), "resource-update", R"({"expiration":0.0})"},
       {properties(), "property-update",
        R"({"property-add":{"fast":"0-1"},"property-remove":{"slow":"3"},"nodelist":"n[0-1,3]"})"},
-      {shrinks(), "shrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
+      {module::ShrinkEvent{two, hosts}, "shrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
+      {module::LossEvent{two, hosts}, "loss", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
       {module::UnshrinkEvent{two, hosts}, "unshrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
       {DrainEvent{{"dimm"}, two, hosts, Overwrite::nothing}, "drain",
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"dimm","overwrite":0})"},
@@ -202,7 +187,7 @@ TEST_CASE("times have a decimal point whatever their value, and integers are rea
       decode_event(json::parse(R"({"timestamp":7,"name":"resource-update","context":{"expiration":9}})"));
   REQUIRE(event);
   CHECK(event->timestamp == wall_time(7));
-  CHECK(std::get<UpdateEvent>(event->body).expiration == wall_time(9));
+  CHECK(std::get<module::ExpirationEvent>(event->body).expiration == wall_time(9));
 }
 
 TEST_CASE("the one form that earlier daemons had for all changes of the inventory is read") {
@@ -210,18 +195,22 @@ TEST_CASE("the one form that earlier daemons had for all changes of the inventor
     const auto event =
         decode_event({{"timestamp", 7}, {"name", "resource-update"}, {"context", json::parse(context)}});
     REQUIRE(event);
-    return std::get<UpdateEvent>(event->body);
+    return event->body;
   };
-  const UpdateEvent properties = read(R"({"property-add":{"fast":"0-1"},"property-remove":{"slow":"3"}})");
-  CHECK(properties.property_add.at("fast").encode() == "0-1");
-  CHECK(properties.property_remove.at("slow").encode() == "3");
-  const UpdateEvent shrink = read(R"({"shrink":"1-2","nodelist":"n[1-2]"})");
-  CHECK(shrink.shrink.encode() == "1-2");
-  CHECK(shrink.shrink_nodelist.encode() == "n[1-2]");
-  // No version wrote several keys at once, but such a line is preserved.
-  constexpr const char* all =
-      R"({"expiration":5.0,"property-add":{"fast":"0-1"},"shrink":"1-2","nodelist":"n[1-2]"})";
-  CHECK(json::parse(encode_event({wall_time(7), read(all)}))["context"] == json::parse(all));
+  const auto properties = std::get<module::PropertyEvent>(
+      read(R"({"property-add":{"fast":"0-1"},"property-remove":{"slow":"3"}})"));
+  CHECK(properties.added.at("fast").encode() == "0-1");
+  CHECK(properties.removed.at("slow").encode() == "3");
+  const auto shrink = std::get<module::ShrinkEvent>(read(R"({"shrink":"1-2","nodelist":"n[1-2]"})"));
+  CHECK(shrink.ranks.encode() == "1-2");
+  CHECK(shrink.nodelist.encode() == "n[1-2]");
+  // A key that is not known changes nothing.
+  CHECK(std::get<module::PropertyEvent>(read(R"({"later":1})")).added.empty());
+  // No version wrote several changes at once.
+  for (const char* several : {R"({"expiration":5.0,"property-add":{"fast":"0-1"}})",
+                              R"({"expiration":5.0,"shrink":"1-2","nodelist":"n[1-2]"})",
+                              R"({"property-remove":{"fast":"0"},"shrink":"1-2","nodelist":"n[1-2]"})"})
+    CHECK_THROWS_WITH_AS(read(several), "context: has several changes of the inventory", Error);
 }
 
 TEST_CASE("a recorded drain without overwrite replaces the reason, as Flux reads it") {

@@ -184,18 +184,6 @@ std::vector<std::pair<State, module::EventBody>> full_events() {
   define.kept_properties = {{"fast", IdSet{1}}};
   define.loaded.emplace().replaced = "{R}";
   events.emplace_back(State{}, define);
-  State brokers;
-  module::RestartEvent begin = restart;
-  begin.drains.clear();
-  (void)module::apply(brokers, {wall_time(1), begin});
-  module::DefineEvent known;
-  known.inventory = known.configured = define.inventory;
-  (void)module::apply(brokers, {wall_time(2), known});
-  module::UpdateEvent lost;
-  lost.shrink = IdSet{1};
-  lost.shrink_nodelist = Hostlist::parse("b");
-  lost.lost = true;
-  events.emplace_back(brokers, lost);
   return events;
 }
 
