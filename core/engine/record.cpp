@@ -63,7 +63,7 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   record.ranks = concerned(event.body);
   record.hosts = std::visit(ConcernedHosts{module.addressable()}, event.body);
   record.of_ledger = is_of_ledger(event.body);
-  record.released = outcome.ledger.released;
+  record.released = outcome.released;
   record.hidden = std::holds_alternative<module::LossEvent>(event.body);
   if (std::holds_alternative<DefineEvent>(event.body))
     record.resources = std::make_shared<const std::string>(module.inventory().encode());

@@ -388,7 +388,7 @@ SharedAllocation Ledger::take(std::string_view id) {
   return allocation;
 }
 
-const SharedAllocation& Ledger::take_part(std::string_view id, const ResourceSet& part) {
+void Ledger::take_part(std::string_view id, const ResourceSet& part) {
   const auto found = allocations_.find(id);
   RESOURCED_INVARIANT(found != allocations_.end());
   SharedAllocation& place = found->second;
@@ -402,16 +402,14 @@ const SharedAllocation& Ledger::take_part(std::string_view id, const ResourceSet
   place = with(rest, std::move(resources), absent_without(part.ranks(), *place));
   work_of_held_ += runs_held(place->resources);
   ++version_;
-  return place;
 }
 
-LedgerChanges Ledger::apply(const AllocEvent& event) {
+void Ledger::apply(const AllocEvent& event) {
   for (const SharedAllocation& allocation : event.allocations) put(allocation);
-  return {event.allocations, {}, {}};
 }
 
-LedgerChanges Ledger::apply(const FreeEvent& event) {
-  LedgerChanges changes;
+std::vector<std::shared_ptr<const ResourceSet>> Ledger::apply(const FreeEvent& event) {
+  std::vector<std::shared_ptr<const ResourceSet>> released;
   for (const std::string& id : event.ids) {
     const Allocation* allocation = find(id);
     RESOURCED_INVARIANT(allocation != nullptr);
@@ -419,15 +417,14 @@ LedgerChanges Ledger::apply(const FreeEvent& event) {
                           !event.ranks.includes(allocation->resources.ranks());
     if (event.partial && has_more) {
       auto part = std::make_shared<const ResourceSet>(allocation->resources.copy_ranks(event.ranks));
-      changes.allocated.push_back(take_part(id, *part));
-      changes.released.push_back(std::move(part));
+      take_part(id, *part);
+      released.push_back(std::move(part));
     } else {
       const SharedAllocation taken = take(id);
-      changes.released.emplace_back(taken, &taken->resources);
-      changes.freed.push_back(id);
+      released.emplace_back(taken, &taken->resources);
     }
   }
-  return changes;
+  return released;
 }
 
 void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap& map) {

@@ -26,16 +26,6 @@
 
 namespace resourced::module {
 
-/// Changes of an event in the ledger.
-struct LedgerChanges {
-  /// Allocations that are new or have changed.
-  std::vector<SharedAllocation> allocated;
-  std::vector<std::string> freed;
-  /// The resources that are held no longer: those of freed allocations, and of targets that were freed of
-  /// others.
-  std::vector<std::shared_ptr<const rset::ResourceSet>> released;
-};
-
 /// The allocated cores and gpus, without their holders. The cost of a copy grows with the number of different
 /// core and gpu numbers, and with the runs of ranks that hold each.
 struct HeldResources {
@@ -107,9 +97,10 @@ class Ledger {
   [[nodiscard]] static std::size_t work_of(const rset::ResourceSet& resources);
 
   /// Requires ids that are new, and resources that no allocation holds.
-  LedgerChanges apply(const AllocEvent& event);
-  /// Requires known ids.
-  LedgerChanges apply(const FreeEvent& event);
+  void apply(const AllocEvent& event);
+  /// Requires known ids. Returns the resources that are held no longer: those of freed allocations, and of
+  /// targets that were freed of others.
+  std::vector<std::shared_ptr<const rset::ResourceSet>> apply(const FreeEvent& event);
 
   /// Follows a replaced inventory: the allocations move with their targets from one set to the other by
   /// `map`. Targets that it lacks become absent, absent ones that are in `to` come back.
@@ -137,7 +128,7 @@ class Ledger {
   SharedAllocation take(std::string_view id);
   /// Takes targets out of an allocation that keeps others. The cost grows with the resources of these
   /// targets, and with the runs of the others.
-  const SharedAllocation& take_part(std::string_view id, const rset::ResourceSet& part);
+  void take_part(std::string_view id, const rset::ResourceSet& part);
   [[nodiscard]] static std::size_t runs_held(const rset::ResourceSet& resources);
   void index(const SharedAllocation& place);
   void unindex(const rset::ResourceSet& resources, const SharedAllocation& place);

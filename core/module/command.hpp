@@ -147,19 +147,6 @@ struct DefineCommand {
   rset::ResourceSet::Properties property_remove;
 };
 
-/// The state with which a module with brokers begins if an earlier process on the same store has ended.
-struct RecalledInstance {
-  std::vector<DrainGroup> drains;
-  /// The drains of targets that the instance does not have now.
-  std::vector<RecordedDrain> absent;
-  /// The definition of the inventory, if it was known.
-  std::optional<DefineCommand> definition;
-};
-/// Finds the targets of `states` by name among these brokers and the ranks of `kept`.
-[[nodiscard]] RecalledInstance recall_instance(const text::Hostlist& brokers, const AbsentStates& states,
-                                               const KeptInventory& kept,
-                                               const std::optional<RunTimeExpiration>& expiration);
-
 /// Starts the module: the inventory becomes known, and the state of its targets with it.
 struct StartCommand {
   DefineMethod method = DefineMethod::configuration;

@@ -194,7 +194,7 @@ std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) 
     check_free(wanted.resources, ledger(), inventory());
     check_free(wanted.resources, together, inventory());
     event.allocations.push_back(make_allocation(wanted, command.holdings));
-    if (command.allocations.size() > 1) (void)together.apply(AllocEvent{{event.allocations.back()}});
+    if (command.allocations.size() > 1) together.apply(AllocEvent{{event.allocations.back()}});
   }
   if (event.allocations.empty()) return {};
   return {{now, std::move(event)}};

@@ -171,4 +171,8 @@ class Module {
   std::uint64_t state_version_ = 0;
 };
 
+/// Returns the definition that a module with brokers had when an earlier process ended; nothing if none is
+/// kept. Ranks and run-time properties follow their hosts to the brokers of `state`.
+[[nodiscard]] std::optional<DefineCommand> recall_definition(const State& state);
+
 }  // namespace resourced::module

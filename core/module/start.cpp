@@ -78,34 +78,29 @@ std::vector<Event> Module::start(const StartCommand& command, WallTime now) cons
   return events;
 }
 
-RecalledInstance recall_instance(const Hostlist& hosts, const AbsentStates& states, const KeptInventory& kept,
-                                 const std::optional<RunTimeExpiration>& expiration) {
-  RecalledInstance recalled;
+std::optional<DefineCommand> recall_definition(const State& state) {
+  const KeptInventory& kept = state.kept_inventory;
   ResourceSet inventory = kept.resources ? *kept.resources : ResourceSet();
-  const ResourceSet brokers = targets_of_brokers(hosts, {});
+  const ResourceSet brokers = targets_of_brokers(state.brokers, {});
   // The store may have the brokers in their present order and R in the former one, if a process ended in
   // between.
   const IdSet common = inventory.ranks() & brokers.ranks();
   if (inventory.hosts(common) != brokers.hosts(common))
     inventory = renumbered(inventory, RankMap(inventory, brokers), brokers);
-  const ResourceSet targets = targets_of_brokers(hosts, inventory);
-  for (const auto& [key, ranks] : present_drains(targets.ranks(), targets, states.drains))
-    recalled.drains.push_back({key, ranks});
-  std::ranges::copy_if(states.drains, std::back_inserter(recalled.absent),
-                       [&](const RecordedDrain& drain) { return !rank_of(drain.target, targets); });
-  if (inventory.empty()) return recalled;
-  DefineCommand& definition = recalled.definition.emplace();
+  if (inventory.empty()) return std::nullopt;
+  const ResourceSet targets = targets_of_brokers(state.brokers, inventory);
+  DefineCommand definition;
   definition.method = kept.method;
-  if (expiration && expiration->configured == inventory.expiration())
-    inventory.set_expiration(expiration->value);
-  for (const RecordedProperty& property : states.properties) {
+  if (state.expiration && state.expiration->configured == inventory.expiration())
+    inventory.set_expiration(state.expiration->value);
+  for (const RecordedProperty& property : state.by_name().properties) {
     const auto rank = rank_of(property.target, targets);
     if (!rank || !inventory.ranks().contains(*rank)) continue;
     auto& changes = property.present ? definition.property_add : definition.property_remove;
     changes[property.name].insert(*rank);
   }
   definition.inventory = std::make_shared<const ResourceSet>(std::move(inventory));
-  return recalled;
+  return definition;
 }
 
 std::vector<Event> Module::define(const DefineCommand& command, WallTime now) const {

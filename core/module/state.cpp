@@ -117,7 +117,7 @@ struct CanFollow {
       for (const Ledger* ledger : {&state.ledger, static_cast<const Ledger*>(&others)})
         if (ledger->find(allocation->id) != nullptr || ledger->first_held(allocation->resources))
           return false;
-      if (event.allocations.size() > 1) (void)others.apply(AllocEvent{{allocation}});
+      if (event.allocations.size() > 1) others.apply(AllocEvent{{allocation}});
     }
     return true;
   }
@@ -258,8 +258,8 @@ class Application {
   // Schedules and cancellations change no state of targets yet.
   void operator()(const ScheduleEvent& /*event*/) {}
   void operator()(const CancelEvent& /*event*/) {}
-  void operator()(const AllocEvent& event) { outcome_.ledger = state_.ledger.apply(event); }
-  void operator()(const FreeEvent& event) { outcome_.ledger = state_.ledger.apply(event); }
+  void operator()(const AllocEvent& event) { state_.ledger.apply(event); }
+  void operator()(const FreeEvent& event) { outcome_.released = state_.ledger.apply(event); }
   /// Applies events that only change states of targets.
   template <class OfRanks>
   void operator()(const OfRanks& event) {

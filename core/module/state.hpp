@@ -100,7 +100,8 @@ struct PropertyChanges {
 /// Changes that one event caused, for schedulers, consumers and counts.
 struct Outcome : DrainChanges {
   Delta delta;
-  LedgerChanges ledger;
+  /// The resources that no allocation holds any longer.
+  std::vector<std::shared_ptr<const rset::ResourceSet>> released;
 };
 
 struct State {

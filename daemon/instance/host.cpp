@@ -138,14 +138,12 @@ Host::~Host() {
 }
 
 void Host::begin(module::State state) {
-  const module::AbsentStates named = state.by_name();
-  warn_of_times(named);
+  warn_of_times(state.by_name());
   if (!state.has_brokers()) {
     earlier_ = std::move(state);
     return;
   }
-  auto definition =
-      module::recall_instance(state.brokers, named, state.kept_inventory, state.expiration).definition;
+  auto definition = module::recall_definition(state);
   text::Hostlist brokers = state.brokers;
   service_.step(engine::Begin{std::move(brokers), {}, {}, {}, std::move(state)});
   if (definition) service_.step(*std::move(definition));
@@ -191,7 +189,9 @@ void Host::refuse(Guest& guest, const Error& error) {
 }
 
 void Host::serve(Guest& guest) {
-  keep_earlier_drains(guest);
+  // The drains from before the daemon served an instance are kept by this state, and take precedence over
+  // those of the instance.
+  guest.beginning->state = earlier_;
   // Make the log before the attachment takes the answers to its commits.
   guest.kvs.emplace(std::vector<KeptState::Line>{}, no_history, KvsLog::Predecessor{});
   guest.attachment.emplace(
@@ -218,18 +218,6 @@ void Host::serve(Guest& guest) {
   guest.attachment->copy_state();
   os::log_info("serving the Flux instance of {} brokers", guest.welcome.size);
   changed_();
-}
-
-// Keeps drains from before the daemon served an instance: they count like those of the instance, and take
-// precedence if both have one.
-void Host::keep_earlier_drains(Guest& guest) {
-  std::vector<module::DrainGroup>& drains = guest.beginning->kept.drains;
-  const auto recalled = module::recall_instance(guest.welcome.hosts, earlier_.by_name(), {}, {});
-  for (const module::DrainGroup& drain : recalled.drains) {
-    for (module::DrainGroup& other : drains) other.ranks -= drain.ranks;
-  }
-  guest.beginning->state = earlier_;
-  std::erase_if(drains, [](const module::DrainGroup& drain) { return drain.ranks.empty(); });
 }
 
 void Host::copy(const log::Record& record) {

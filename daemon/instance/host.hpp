@@ -57,7 +57,6 @@ class Host {
   [[nodiscard]] std::string take(::resourced::flux::link::Attachment attachment);
   void settle(const std::shared_ptr<Guest>& guest);
   void serve(Guest& guest);
-  void keep_earlier_drains(Guest& guest);
   void refuse(Guest& guest, const Error& error);
   void fail(const Error& error);
   /// Handles the end of the instance.

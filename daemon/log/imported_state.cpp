@@ -279,7 +279,7 @@ module::State ImportedState::finish() const {
   const ResourceSet none;
   const module::AllocatedPlaces places(none);
   for (const auto& [id, allocated] : allocations_)
-    (void)state.ledger.apply(module::AllocEvent{{state.ledger.restore(row_of(allocated), places)}});
+    state.ledger.apply(module::AllocEvent{{state.ledger.restore(row_of(allocated), places)}});
   shrunk_.for_each([&](IdSet::Id number) { state.absent.shrunk.push_back(names_[number]); });
   if (expiration_) state.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
   return state;

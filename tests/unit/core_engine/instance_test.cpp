@@ -374,18 +374,20 @@ TEST_CASE("the resources of an instance are not shrunk by others") {
 }
 
 TEST_CASE("R in the order of earlier brokers is found again by its hosts") {
-  const Hostlist brokers = Hostlist::parse("b,a");
-  module::KeptInventory kept{DefineMethod::kvs, definition(DefineMethod::kvs, "0-1", "a,b").inventory, {}};
-  module::AbsentStates states;
-  states.properties = {{"gold", {"a", 0}, true}};
-  const module::RecalledInstance recalled = module::recall_instance(brokers, states, kept, {});
-  REQUIRE(recalled.definition);
-  CHECK(recalled.definition->inventory->nodelist().encode() == "b,a");
-  CHECK(recalled.definition->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
+  module::State state;
+  state.brokers = Hostlist::parse("b,a");
+  state.kept_inventory = {DefineMethod::kvs, definition(DefineMethod::kvs, "0-1", "a,b").inventory, {}};
+  state.absent.properties = {{"gold", {"a", 0}, true}};
+  const auto recalled = module::recall_definition(state);
+  REQUIRE(recalled);
+  CHECK(recalled->inventory->nodelist().encode() == "b,a");
+  CHECK(recalled->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
 
   // An R of other hosts is not used.
-  kept.resources = definition(DefineMethod::kvs, "0-1", "x,y").inventory;
-  CHECK(!module::recall_instance(brokers, states, kept, {}).definition);
+  state.kept_inventory.resources = definition(DefineMethod::kvs, "0-1", "x,y").inventory;
+  CHECK(!module::recall_definition(state));
+  state.kept_inventory = {};
+  CHECK(!module::recall_definition(state));
 }
 
 TEST_CASE("a definition is recorded with its brokers, so that a later process can begin without them") {
@@ -394,37 +396,29 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
   DefineInstance input = definition(DefineMethod::configuration, "0-1,5", "h,h,y");
   input.property_add = {{"gold", IdSet{1}}};
   (void)it.step(input);
-  const module::State& state = it.engine.module().state();
-  REQUIRE(state.kept_inventory.resources);
-  CHECK(state.kept_inventory.method == DefineMethod::configuration);
-
-  module::AbsentStates states;
-  states.drains = {
-      {{{"fan"}, wall_time(7)}, {"h", 1}}, {{{}, wall_time(8)}, {"y", 0}}, {{{}, wall_time(9)}, {"z", 0}}};
-  states.properties = {{"gold", {"h", 1}, true}, {"fast", {"x", 0}, false}, {"fast", {"y", 0}, false}};
-  const module::RecalledInstance recalled =
-      module::recall_instance(Hostlist::parse("h,h,x"), states, state.kept_inventory, {});
-  REQUIRE(recalled.absent.size() == 1);
-  CHECK(recalled.absent[0].target.host == "z");
-  REQUIRE(recalled.drains.size() == 2);
-  CHECK(recalled.drains[0].ranks == IdSet{1});
-  CHECK(recalled.drains[0].reason == "fan");
-  CHECK(recalled.drains[1].ranks == IdSet{5});
-  REQUIRE(recalled.definition);
-  CHECK(recalled.definition->method == DefineMethod::configuration);
-  CHECK(recalled.definition->inventory->encode() == input.inventory->encode());
-  CHECK(recalled.definition->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
+  module::State state = it.engine.module().state();
   // The property of the host without resources is removed.
-  CHECK(recalled.definition->property_remove == rset::ResourceSet::Properties{{"fast", IdSet{5}}});
+  state.absent.properties = {{"fast", {"x", 0}, false}, {"fast", {"y", 0}, false}};
+  const auto recalled = module::recall_definition(state);
+  REQUIRE(recalled);
+  CHECK(recalled->method == DefineMethod::configuration);
+  CHECK(recalled->inventory->encode() == input.inventory->encode());
+  CHECK(recalled->property_add == rset::ResourceSet::Properties{{"gold", IdSet{1}}});
+  CHECK(recalled->property_remove == rset::ResourceSet::Properties{{"fast", IdSet{5}}});
 }
 
-TEST_CASE("what is recorded of brokers without an inventory are their drains") {
-  module::AbsentStates states;
-  states.drains = {{{{"fan"}, wall_time(7)}, {"b", 0}}};
-  const module::RecalledInstance recalled = module::recall_instance(Hostlist::parse("a,b"), states, {}, {});
-  CHECK(!recalled.definition);
-  REQUIRE(recalled.drains.size() == 1);
-  CHECK(recalled.drains[0].ranks == IdSet{1});
+TEST_CASE("a drain from before the daemon served an instance counts before that of the instance") {
+  Stand it;
+  Begin first = begin("a,b,c", "0-2");
+  first.state.absent.drains = {{{{"fan"}, wall_time(7)}, {"b", 0}}, {{{"gone"}, wall_time(8)}, {"z", 0}}};
+  first.drains = {{{{"disk"}, wall_time(9)}, IdSet{1, 2}}};
+  (void)it.step(first);
+  const module::DrainTable& drains = it.engine.module().drains();
+  CHECK(drains.ranks() == IdSet{1, 2});
+  CHECK(drains.find(1)->reason == "fan");
+  CHECK(drains.find(2)->reason == "disk");
+  REQUIRE(it.engine.module().state().absent.drains.size() == 1);
+  CHECK(it.engine.module().state().absent.drains[0].target.host == "z");
 }
 
 }  // namespace resourced::engine

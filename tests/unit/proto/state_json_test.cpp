@@ -76,7 +76,7 @@ State full_state() {
   state.targets.online = IdSet{0, 1};
   state.targets.torpid = IdSet{1};
   state.available = IdSet{0};
-  (void)state.ledger.apply(module::AllocEvent{{allocation()}});
+  state.ledger.apply(module::AllocEvent{{allocation()}});
   state.absent.drains = {{{{"disk", wall_time(44), "HW-3"}, wall_time(4), module::ByUser{1}}, {"x", 1}}};
   state.absent.scheduled = {{{{"soon", wall_time(99), "HW-4"}, wall_time(90), module::ByUser{2}}, {"x", 0}}};
   state.absent.properties = {{"fast", {"x", 1}, true}, {"slow", {"x", 1}, false}};
