@@ -196,8 +196,9 @@ void Agent::on_accepted(const nlohmann::json& payload) {
       std::exchange(interval_, interval_of(answer).value_or(first ? options_.interval : interval_));
   if (answer.rank) rank_ = answer.rank;
   const auto beats = fmt::format("a beat every {:g} s", Seconds(interval_).count());
-  report_(Severity::info, rank_ ? fmt::format("online as rank {}, {}", *rank_, beats)
-                                : fmt::format("accepted, the rank is not known yet, {}", beats));
+  report_(Severity::info, rank_
+                              ? fmt::format("online as rank {}, {}", *rank_, beats)
+                              : fmt::format("accepted by the daemon, the rank is not known yet, {}", beats));
   if (first && answer.gated) {
     report_(Severity::warning,
             "the daemon keeps this node down until a health check passes, and this agent runs none: see "

@@ -85,8 +85,8 @@ void add_health_options(cli::usage::Command& app, Options& options, CheckTexts& 
   auto* program =
       app.add_option("--health-program", options.check.program,
                      "The path of a program that checks this node. The node is unhealthy, and the daemon "
-                     "drains it, if that exits with another status than 0; the first line that it prints is "
-                     "the reason")
+                     "drains it, if the program exits with another status than 0; the first line that it "
+                     "prints is the reason")
           ->type_name("PATH");
   app.add_option("--health-interval", texts.interval, "The time from check to check; default: 5m")
       ->type_name("DURATION")
@@ -99,7 +99,7 @@ void add_health_options(cli::usage::Command& app, Options& options, CheckTexts& 
       ->needs(program);
   app.add_option("--health-socket", options.health_socket,
                  "Take the results of checks from `resource-agent health` at this socket; default: "
-                 "$RESOURCED_HEALTH_SOCKET, or nowhere")
+                 "$RESOURCED_HEALTH_SOCKET, or none")
       ->type_name("PATH")
       ->envname("RESOURCED_HEALTH_SOCKET")
       ->excludes(program);
@@ -117,11 +117,13 @@ cli::usage::Command* add_health_command(cli::usage::Command& app, Options& optio
       "health", "Run one check of this node, and hand its result to the agent. Prints nothing.");
   health
       ->add_option("--program", options.check.program,
-                   "As --health-program; default: $RESOURCED_HEALTH_PROGRAM")
+                   "The path of a program that checks this node; default: $RESOURCED_HEALTH_PROGRAM")
       ->type_name("PATH")
       ->envname("RESOURCED_HEALTH_PROGRAM")
       ->required();
-  health->add_option("--timeout", texts.timeout, "As --health-timeout")
+  health
+      ->add_option("--timeout", texts.timeout,
+                   "A check that takes longer is killed, and has failed; default: 1m")
       ->type_name("DURATION")
       ->check(check([](const std::string& text) { read_timeout(text); }), "");
   auto* socket = health
@@ -130,7 +132,9 @@ cli::usage::Command* add_health_command(cli::usage::Command& app, Options& optio
                                               default_health_socket))
                      ->type_name("PATH")
                      ->envname("RESOURCED_HEALTH_SOCKET");
-  health->add_option("--report-fd", options.report_descriptor, "Write the result to this descriptor instead")
+  health
+      ->add_option("--report-fd", options.report_descriptor,
+                   "Write the result to this open file descriptor instead of the agent's socket")
       ->type_name("NUMBER")
       ->not_negative()
       ->excludes(socket);
@@ -148,7 +152,8 @@ ParsedOptions parse_options(int argc, const char* const* argv, std::ostream& out
   std::string probe_interval;
   std::string level;
   app.add_option("--uri", options.uri,
-                 "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
+                 "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host")
+      ->type_name("URI");
   app.add_option("--key", options.key_file, "The file with the keys for a tcp: bus; default: $RESOURCED_KEY")
       ->type_name("FILE");
   app.add_option("--hostname", options.hostname, "The name of this node; default: that of the host")

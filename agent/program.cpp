@@ -133,7 +133,8 @@ void serve(const Options& options, const Agent::Name& name, const Agent::Probe& 
   const auto logged_probe = [&](const std::string& hostname, bool norestrict) {
     rset::ResourceSet resources = probe(hostname, norestrict);
     const auto counts = resources.counts();
-    std::string line = fmt::format("{} with {} cores and {} gpus", hostname, counts.cores, counts.gpus);
+    std::string line =
+        fmt::format("the hardware of {}: {} cores and {} gpus", hostname, counts.cores, counts.gpus);
     if (line != last_line) os::log_info("{}", line);
     last_line = std::move(line);
     return resources;
@@ -141,7 +142,7 @@ void serve(const Options& options, const Agent::Name& name, const Agent::Probe& 
   AgentOptions agent_options = options.agent;
   agent_options.boot_id = read_boot_id();
   Agent agent(connection, name, logged_probe, std::move(agent_options), seeded(), report);
-  os::log_info("the daemon is at {}", connection.uri());
+  os::log_info("connecting to the daemon at {}", connection.uri());
   agent.start();
   HealthSource health;
   health.start(options, loop.context(), [&agent](const auto& result) { agent.on_health(result); });

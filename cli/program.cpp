@@ -51,17 +51,20 @@ void build(usage::Command& app, commands::Context& context) {
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", "resourcectl " RESOURCED_VERSION);
   app.add_option("--uri", context.uri,
-                 "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host");
+                 "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host")
+      ->type_name("URI");
   app.add_option("--key", context.key_file,
-                 "The file with the keys for a tcp: bus, made by keygen; default: $RESOURCED_KEY");
+                 "The file with the keys for a tcp: bus, made by keygen; default: $RESOURCED_KEY")
+      ->type_name("FILE");
   app.add_option("--color", context.color,
                  "Colours: auto (on a terminal, unless $NO_COLOR is set or $TERM is dumb), always or never")
       ->one_of({"auto", "always", "never"});
   app.add_option_function(
-      "--timeout",
-      [&context](const std::string& text) { context.set_timeout(commands::parse_timeout(text)); },
-      "The longest wait for an answer, or for a daemon that leads, like 5s; default: 30s, and 20s for a "
-      "leader");
+         "--timeout",
+         [&context](const std::string& text) { context.set_timeout(commands::parse_timeout(text)); },
+         "The longest wait for an answer, or for a daemon that leads, like 5s; default: 30s, and 20s for a "
+         "leader")
+      ->type_name("DURATION");
   // Options of the program may also follow the subcommand.
   app.falls_through = true;
 

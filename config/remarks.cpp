@@ -87,7 +87,8 @@ class Remarks {
     for (std::size_t i = 0; i < config_.access.rules.size(); ++i) {
       for (const std::string& account : config_.access.rules[i].unknown) {
         add(fmt::format("access.rule[{}]", i),
-            fmt::format("there is no {}: the rule applies to nobody of that name until there is", account));
+            fmt::format("unknown {}: the rule has no effect for this name until the account exists",
+                        account));
       }
     }
   }

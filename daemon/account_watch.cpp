@@ -41,10 +41,11 @@ std::vector<std::string> unknown_in(const AccountWatch::Rules& rules) {
 void log_unknown(const AccountWatch::Rules& rules) {
   const std::vector<std::string> unknown = unknown_in(rules);
   if (unknown.empty()) {
-    os::log_info("access.rule: all accounts that rules name are there");
+    os::log_info("access.rule: all users and groups that the rules name exist");
   } else {
-    os::log_warning("access.rule: there is no {}: rules apply to nobody of that name until there is",
-                    fmt::join(unknown, ", "));
+    os::log_warning(
+        "access.rule: unknown {}: the rules have no effect for these names until the accounts exist",
+        fmt::join(unknown, ", "));
   }
 }
 

@@ -169,7 +169,7 @@ void Daemon::on_elected() {
 
 void Daemon::on_ended(const std::string& why) {
   if (stopping_) return flush_.begin();
-  os::log_warning("has lost the lease before it could lead, and follows again: {}", why);
+  os::log_warning("this daemon lost its lease before it led, and follows the log again: {}", why);
   follows_on_ = true;
   loop_.stop();
 }
@@ -251,7 +251,7 @@ void Daemon::keep_holders(const std::vector<module::PartitionHolder>& holders) {
 
 void Daemon::hand_over(const std::string& successor) {
   if (stopping_) return;
-  os::log_info("hands over to {}", successor);
+  os::log_info("handing over leadership to {}", successor);
   follows_on_ = true;
   stop(successor);
 }
@@ -300,7 +300,7 @@ void Daemon::take_signal(int number) {
 }
 
 void Daemon::depose(const std::string& why) {
-  os::log_error("does not lead any more: {}", why);
+  os::log_error("lost leadership: {}", why);
   follows_on_ = true;
   loop_.stop();
 }

@@ -95,7 +95,8 @@ void Follower::later(void (Follower::*work)()) {
 void Follower::watch_store() {
   const Seconds hangs = os::boot_clock() - stored_at_;
   if (hangs < log::etcd::LogLimits().longest_hang) return later(&Follower::watch_store);
-  os::log_error("the store has not written an event for {:.0f} s: gives the lease up", hangs.count());
+  os::log_error("the store has not written an event for {:.0f} s: this daemon gives up its lease",
+                hangs.count());
   coordinator_.resign();
 }
 
@@ -114,7 +115,7 @@ void Follower::tell_files(FileDigests files) {
 }
 
 void Follower::restore(const SnapshotHeader& snapshot) {
-  os::log_info("takes the snapshot of event {} in place of this store, which ends with event {}",
+  os::log_info("this daemon takes the snapshot of event {} in place of its store, which ends with event {}",
                snapshot.sequence, stored_);
   try {
     incoming_.emplace(directory_);
@@ -179,7 +180,7 @@ service::Following::Standing Follower::standing() const {
   } else {
     text += ", no leader";
   }
-  if (member_.waits_for_snapshot()) text += ", waits for a snapshot of it";
+  if (member_.waits_for_snapshot()) text += ", waits for a snapshot in etcd";
   return {std::move(text),
           is_in_touch && member_.has_joined() && !member_.waits_for_snapshot() && member_.obstacle().empty(),
           ::resourced::cluster::differing_files(files_, leading_).value_or(std::vector<std::string>())};

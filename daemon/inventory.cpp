@@ -172,7 +172,7 @@ void check_size(const ResourceSet& resources, std::uint64_t size, const std::str
     throw Error(EINVAL,
                 fmt::format("resource object contains ranks execeeding size={} (override with -f))", size));
   }
-  os::log_warning("{}: has ranks of {} and above, beyond the size of this instance", path, size);
+  os::log_warning("{}: the R has ranks of {} and above, beyond the size of this instance", path, size);
 }
 
 void log_discovered(const config::Config& config, const ResourceSet& found) {
@@ -253,7 +253,8 @@ module::ReloadCommand reload_command(const config::Config& next, const config::I
 void log_returning(const module::Module& module) {
   if (module.returning().empty()) return;
   os::log_warning(
-      "{}: not back yet, as a scheduler has acquired resources: reload again when none has, or restart",
+      "{}: not returned to the inventory yet, as a scheduler has acquired resources: reload again when none "
+      "has, or restart the daemon",
       module.configured().hosts(module.returning()).encode());
 }
 

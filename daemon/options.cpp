@@ -27,7 +27,7 @@ ParsedOptions parse_options(int argc, char** argv) {
           ->type_name("URI")
           ->take_all();
   auto* const state =
-      app.add_option("--state", options.state, "The directory of the store")->type_name("DIR");
+      app.add_option("--state", options.state, "The state directory, which has the store")->type_name("DIR");
   auto* const check =
       app.add_flag("--check", options.check,
                    "Check the configuration and the store as a start would, print a summary, and exit");
@@ -39,11 +39,11 @@ ParsedOptions parse_options(int argc, char** argv) {
   auto* const import = app.add_option("--import", options.import,
                                       "Import a complete event log (RFC 18) into a new store, and exit")
                            ->type_name("FILE");
-  auto* const recover =
-      app.add_option("--recover-to", options.recover_to,
-                     "Give up the events of a damaged store after this one, list them, and exit")
-          ->type_name("EVENT")
-          ->positive();
+  auto* const recover = app.add_option("--recover-to", options.recover_to,
+                                       "Give up the events of a damaged store that come after the event with "
+                                       "this number, list them, and exit")
+                            ->type_name("EVENT")
+                            ->positive();
   auto* const cluster_init =
       app.add_flag("--cluster-init", options.cluster_init,
                    "Begin the cluster that the configuration names, with the events of the store, and exit");

@@ -88,9 +88,13 @@ void register_acquire(usage::Command& app, Context& context) {
   auto options = std::make_shared<AcquireOptions>();
   auto* command = app.add_subcommand(
       "acquire", "Hold the resources as a scheduler does, and print each response as one JSON object a line");
-  command->add_option("--partition", options->acquisition.partition, "The partition to hold");
+  command
+      ->add_option("--partition", options->acquisition.partition,
+                   "The partition to hold; default: the targets in no partition")
+      ->type_name("NAME");
   require_count(*command->add_option("--count", options->count, "End after this many responses"));
   command->add_option("--until", options->until, "End after the first response that has this key")
+      ->type_name("KEY")
       ->one_of({"resources", "up", "down", "shrink", "property-add", "property-remove", "expiration"});
   command->add_flag("--wait", options->acquisition.wait_for_daemon,
                     "Wait until the daemon runs, if it does not run yet");

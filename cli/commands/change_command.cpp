@@ -49,7 +49,7 @@ void add_expiration_command(usage::Command& group, Context& context) {
 
   auto as_json = std::make_shared<bool>(false);
   auto* show = group.add_subcommand("show", "Show the time when the resources expire");
-  show->add_flag("--json", *as_json, "One JSON object, with 0 for never");
+  show->add_flag("--json", *as_json, "Print one JSON object, with 0 for never");
   show->callback([as_json, &context] {
     Snapshot snapshot(context);
     const WallTime time = snapshot.status().inventory.expiration();

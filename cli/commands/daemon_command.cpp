@@ -136,7 +136,8 @@ void register_daemon(usage::Command& app, Context& context) {
   require_count(
       *ping_command->add_option("-c,--count", options->count,
                                 "The number of requests. Default: until Ctrl-C on a terminal, 1 elsewhere"));
-  ping_command->add_option("-i,--interval", options->interval, "The time between them, such as 0.2s")
+  ping_command->add_option("-i,--interval", options->interval, "The time between two requests, such as 0.2s")
+      ->type_name("DURATION")
       ->capture_default_str();
   ping_command->add_flag("--json", options->json, "One JSON object for each round trip");
   ping_command->callback([options, &context] { Pinger(context, *options).run(); });

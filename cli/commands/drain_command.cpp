@@ -353,8 +353,7 @@ void register_drain(usage::Command& app, Context& context) {
   undrain->get_option("TARGETS")->required();
   auto* undrain_force =
       undrain->add_flag("-f,--force", undrain_options->force, "Skip targets that are not drained");
-  undrain->add_flag("-u,--update", undrain_options->update, "Skip targets that are not drained")
-      ->excludes(undrain_force);
+  undrain->add_flag("-u,--update", undrain_options->update, "The same as --force")->excludes(undrain_force);
   add_report_options(*undrain, undrain_options->report);
   add_queue_option(*undrain, undrain_options->include.queue);
   add_undrain_choice(*undrain, undrain_options->choice);

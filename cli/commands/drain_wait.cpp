@@ -174,6 +174,7 @@ void add_drain_wait_options(usage::Command& drain, DrainWaitOptions& options) {
   drain
       .add_option("--timeout", options.timeout,
                   "Longest time to wait, such as 2h. The targets stay drained afterwards")
+      ->type_name("DURATION")
       ->needs(wait);
   drain
       .add_flag("--assume-idle", options.assume_idle,

@@ -338,23 +338,30 @@ void register_eventlog(usage::Command& app, Context& context) {
   command->add_flag("-F,--follow", options->follow,
                     "After the history, print new events as they happen, also after a restart of the daemon");
   command->add_option("-w,--wait", options->wait_for, "End after the first event of this name, past or new")
-      ->check(check_event_name, "EVENT");
-  command->add_option(
-      "-t,--timeout", options->timeout,
-      "End after this duration; this is a failure, except with -F alone. Default: the history "
-      "may pause for 30 seconds and take 10 minutes, new events have no limit");
-  command->add_option(
-      "--since", options->since,
-      "Only events at or after this time: seconds since the epoch, a date (ISO 8601), or a duration "
-      "such as 2h, back from now. A date in whole seconds has all events that are shown with it");
-  command->add_option("--until", options->until,
-                      "Only events at or before this time, in the forms of --since");
+      ->type_name("EVENT")
+      ->check(check_event_name, "");
+  command
+      ->add_option("-t,--timeout", options->timeout,
+                   "End after this duration; this is a failure, except with -F alone. Default: the history "
+                   "may pause for 30 seconds and take 10 minutes, new events have no limit")
+      ->type_name("DURATION");
+  command
+      ->add_option(
+          "--since", options->since,
+          "Only events at or after this time: seconds since the epoch, a date (ISO 8601), or a duration "
+          "such as 2h, back from now. A date in whole seconds has all events that are shown with it")
+      ->type_name("TIME");
+  command
+      ->add_option("--until", options->until, "Only events at or before this time, in the forms of --since")
+      ->type_name("TIME");
   auto* newest = command->add_option("-n,--last", options->newest,
                                      "Number of events to print, counted from the last one");
   require_count(*newest);
-  command->add_option("--cursor", options->cursor,
-                      "Keep the number of the last printed event in this file: the next run with it prints "
-                      "later ones alone");
+  command
+      ->add_option("--cursor", options->cursor,
+                   "Keep the number of the last printed event in this file: the next run with it prints "
+                   "later ones alone")
+      ->type_name("FILE");
   command
       ->add_option(
           "-T,--time-format", options->time_format,

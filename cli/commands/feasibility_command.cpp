@@ -76,11 +76,14 @@ void register_feasibility(usage::Command& app, Context& context) {
   auto options = std::make_shared<FeasibilityOptions>();
   auto* command = app.add_subcommand(
       "feasibility", "Check whether a request could be satisfied if all targets were up and free");
-  command->add_option("--constraint", options->constraint, "A query (RFC 35) that narrows the targets");
-  command->add_option("--R", options->r, "A file with an R, instead of the daemon's inventory");
+  command->add_option("--constraint", options->constraint, "A query (RFC 35) that narrows the targets")
+      ->type_name("QUERY");
+  command->add_option("--R", options->r, "A file with an R, instead of the daemon's inventory")
+      ->type_name("FILE");
   auto* shape = command->add_option("SHAPE", options->shape, "A shape like slot=4/core=2 (RFC 46)");
   auto* jobspec =
-      command->add_option("--jobspec", options->jobspec, "A file with a jobspec, or - for standard input");
+      command->add_option("--jobspec", options->jobspec, "A file with a jobspec, or - for standard input")
+          ->type_name("FILE");
   command->require_one("request", {shape, jobspec});
   command->callback([options, &context] { check(context, *options); });
 }

@@ -49,10 +49,15 @@ void register_keygen(usage::Command& app, Context& context) {
   auto* keygen = app.add_subcommand(
       "keygen", "Make a CURVE key pair in a new file, and print the lines for the daemon's configuration");
   keygen->add_option("FILE", options->file, "The new file; only its owner can read it")->required();
-  keygen->add_option("--name", options->name,
-                     "The name of the key in configuration and logs; default: the name of FILE");
-  keygen->add_option("--server-key", options->server_key,
-                     "The daemon to connect to with this key: its public key, or a key file with it");
+  keygen
+      ->add_option("--name", options->name,
+                   "The name of the key in configuration and logs; default: the name of FILE")
+      ->type_name("NAME");
+  keygen
+      ->add_option(
+          "--server-key", options->server_key,
+          "The public key of the daemon to which clients connect with this key, or a key file that has it")
+      ->type_name("KEY");
   keygen->callback([options, &context] {
     const std::string name = checked_name(
         options->name.empty() ? std::filesystem::path(options->file).stem().string() : options->name);

@@ -21,7 +21,8 @@ namespace resourced::cli::commands {
 void add_output_options(usage::Command& command, views::OutputOptions& options) {
   command.add_flag("-n,--no-header", options.no_header, "Leave out the header");
   auto* format =
-      command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'");
+      command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'")
+          ->type_name("FORMAT");
   command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
   command.add_flag("-w,--wide", options.wide, "Print the whole table, even if it is wider than the terminal");
 }
@@ -41,7 +42,8 @@ void fit_output(const Context& context, views::OutputOptions& options) {
 }
 
 void add_targets_option(usage::Command& command, NamedTargets& targets) {
-  command.add_option("-i,--include", targets.include, "Only these targets: ranks as an idset, or hosts");
+  command.add_option("-i,--include", targets.include, "Only these targets: ranks as an idset, or hosts")
+      ->type_name("TARGETS");
   add_queue_option(command, targets.queue);
 }
 

@@ -76,6 +76,7 @@ void add_property_command(usage::Command& group, Context& context, PropertyComma
   command->add_option("NAME", options->first, "The property. It may also follow TARGETS")->required();
   auto* second = command->add_option("TARGETS", options->second, targets_help);
   command->add_option("--name", options->name, "The property, if its name could be mistaken for targets")
+      ->type_name("NAME")
       ->excludes(second);
   add_report_options(*command, options->report);
   add_queue_option(*command, options->queue);

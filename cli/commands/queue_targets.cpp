@@ -56,7 +56,8 @@ IdSet targets_of_queue(const json& queues, const std::string& queue, const Resou
 }
 
 void add_queue_option(usage::Command& command, std::string& queue) {
-  command.add_option("-q,--queue", queue, "Only targets of this queue of the configuration (RFC 33)");
+  command.add_option("-q,--queue", queue, "Only targets of this queue of the configuration (RFC 33)")
+      ->type_name("QUEUE");
 }
 
 namespace {

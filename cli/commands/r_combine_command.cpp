@@ -41,7 +41,8 @@ void add_verify(usage::Command& r, Context& context) {
       "verify", "Compare two R on standard input: the expected resources, and the found ones");
   command
       ->add_option("--mode", options->mode,
-                   "strict, allow-extra, allow-missing; default: that of [resource.verify]")
+                   "How to compare the resources, as in [resource.verify]; default: as without that table")
+      ->type_name("MODE")
       ->one_of({"strict", "allow-extra", "allow-missing", "ignore"});
   command->callback([options, &context] {
     const auto sets = read_several_r(context, 2);

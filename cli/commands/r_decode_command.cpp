@@ -71,10 +71,12 @@ void register_r_decode(usage::Command& r, Context& context) {
       ->one_of({"node", "core", "gpu"})
       ->expected(1)
       ->take_all();
-  command->add_option("-i,--include", options->include, "Only these ranks or hosts");
-  command->add_option("-x,--exclude", options->exclude, "All but these ranks or hosts");
-  command->add_option("-p,--properties", options->properties,
-                      "Only ranks with all of P,^Q: property P, and not Q");
+  command->add_option("-i,--include", options->include, "Only these ranks or hosts")->type_name("TARGETS");
+  command->add_option("-x,--exclude", options->exclude, "All but these ranks or hosts")->type_name("TARGETS");
+  command
+      ->add_option("-p,--properties", options->properties,
+                   "Only ranks with all of P,^Q: property P, and not Q")
+      ->type_name("PROPERTIES");
   command->callback([options, &context] {
     std::vector<ResourceSet> sets = read_several_r(context, 1);
     ResourceSet all = std::move(sets.front());

@@ -38,9 +38,11 @@ void register_r_make(usage::Command& r, Context& context) {
   };
   auto options = std::make_shared<Options>();
   auto* encode = r.add_subcommand("encode", "Print an R made from options");
-  encode->add_option("-r,--ranks", options->ranks, "Ranks; default: one for each host");
-  auto* cores = encode->add_option("-c,--cores", options->cores, "Cores of each rank; default: 0");
-  auto* gpus = encode->add_option("-g,--gpus", options->gpus, "Gpus of each rank; default: none");
+  encode->add_option("-r,--ranks", options->ranks, "Ranks; default: one for each host")->type_name("RANKS");
+  auto* cores = encode->add_option("-c,--cores", options->cores, "Ids of the cores of each rank; default: 0")
+                    ->type_name("CORES");
+  auto* gpus = encode->add_option("-g,--gpus", options->gpus, "Ids of the gpus of each rank; default: none")
+                   ->type_name("GPUS");
   encode->add_flag("-l,--local", options->local, "Cores and gpus of each rank are those of this host")
       ->excludes(cores)
       ->excludes(gpus);
@@ -50,8 +52,11 @@ void register_r_make(usage::Command& r, Context& context) {
       ->type_name("FILE")
       ->excludes(cores)
       ->excludes(gpus);
-  encode->add_option("-H,--hosts", options->hosts, "Hosts; default: this host");
-  encode->add_option("-p,--property", options->properties, "NAME[:RANKS]; may be given several times")
+  encode->add_option("-H,--hosts", options->hosts, "Hosts; default: this host")->type_name("HOSTS");
+  encode
+      ->add_option("-p,--property", options->properties,
+                   "NAME[:RANKS], without ranks for all of them; may be given several times")
+      ->type_name("PROPERTY")
       ->expected(1)
       ->take_all();
   encode->callback([options, encode, &context] {

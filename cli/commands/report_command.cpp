@@ -73,10 +73,13 @@ void register_report(usage::Command& app, Context& context) {
           "--since", arguments->since,
           "From this time on: 2026-11-22T18:30, a duration such as 30d for that long ago, or seconds "
           "since the epoch")
+      ->type_name("TIME")
       ->required();
-  command->add_option("--until", arguments->until, "Until this time; default: now");
-  command->add_option("--by", arguments->by,
-                      "A row for each host, reason, property or month; default: one row");
+  command->add_option("--until", arguments->until, "Until this time, in the forms of --since; default: now")
+      ->type_name("TIME");
+  command
+      ->add_option("--by", arguments->by, "A row for each host, reason, property or month; default: one row")
+      ->type_name("GROUP");
   auto* limit = command->add_option("--limit", arguments->limit, "At most this many rows");
   require_count(*limit);
   add_output_options(*command, arguments->output);

@@ -40,7 +40,8 @@ void add_shape(usage::Command& app, Context& context) {
                                     "Read a resources list on standard input and print its shape");
   command->add_option("SHAPE", options->shape, "A shape like slot=4/node{x}/core=2")->excludes(reverse);
   command->add_flag("--yaml", options->yaml, "YAML instead of JSON on one line")->excludes(reverse);
-  command->add_option("--label", options->how.default_label, "The label of a slot without one");
+  command->add_option("--label", options->how.default_label, "The label of slots that have none in SHAPE")
+      ->type_name("LABEL");
   command
       ->add_flag("--compact-ranges", options->compact_ranges,
                  "Ranges as text (RFC 45) instead of dictionaries")
@@ -99,8 +100,8 @@ void add_jobspec_from_shape(usage::Command& jobspec, Context& context) {
   auto* from_shape =
       jobspec.add_subcommand("from-shape", "Print a jobspec that runs a command in each slot of a shape");
   from_shape->add_option("SHAPE", options->shape, "A shape like slot=4/core=2")->required();
-  from_shape->add_option("--duration", options->duration,
-                         "The time that the job may take; default: no limit");
+  from_shape->add_option("--duration", options->duration, "The time that the job may take; default: no limit")
+      ->type_name("DURATION");
   from_shape->add_option("COMMAND", options->command, "The command to run; after --")->required();
   from_shape->callback([options, &context] {
     jobspec::JobspecProgram program;
@@ -123,6 +124,7 @@ void add_constraint(usage::Command& app, Context& context) {
   command
       ->add_option("--match", options->match,
                    "A constraint as JSON: print the ranks of the R on standard input that match")
+      ->type_name("JSON")
       ->excludes(query);
   command->callback([options, command, &context] {
     if (command->count("--match") != 0) {

@@ -317,24 +317,30 @@ void register_rolling(usage::Command& app, Context& context) {
   command
       ->add_option("--max", options->most,
                    "Maximum number of unavailable nodes (drained or not online, for any reason): N or P%")
+      ->type_name("LIMIT")
       ->required();
   command
       ->add_option(
           "--by", options->by,
           "Shell pattern of properties: --max holds for the targets of each such property, and for the "
           "other TARGETS together. May be repeated")
+      ->type_name("PATTERN")
       ->one_at_a_time();
-  command->add_option(
-      "--timeout", options->timeout,
-      "Longest time for each wait: for the budget, until idle, the command, the reboot, until ready");
+  command
+      ->add_option("--timeout", options->timeout,
+                   "Longest time for each wait, such as 2h: for the budget, until idle, the command, the "
+                   "reboot, until ready")
+      ->type_name("DURATION");
   command->add_flag("--assume-idle", options->assume_idle,
                     "Wait for known allocations only, even if no scheduler reports those of a target");
   command->add_flag("--reboot", options->reboot,
                     "The node must have rebooted since the command began before it is ready");
   command->add_option("--reason", options->reason, "The reason of the drains; default: rolling: COMMAND");
-  command->add_option("--state", options->state,
-                      "The state file; default: below $XDG_STATE_HOME/resourced/rolling, by the "
-                      "daemon's URI, TARGETS and COMMAND");
+  command
+      ->add_option("--state", options->state,
+                   "The state file; default: below $XDG_STATE_HOME/resourced/rolling, by the "
+                   "daemon's URI, TARGETS and COMMAND")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Print one JSON object for each step of a node");
   command->callback([options, &context] { roll(context, *options); });
 }

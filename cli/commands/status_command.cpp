@@ -45,19 +45,24 @@ void register_status(usage::Command& app, Context& context) {
       "status", "Show the targets by state: available, draining, drained, excluded, torpid, offline");
   add_output_options(*command, options->output);
   add_targets_option(*command, options->targets);
-  command->add_option(
-      "-s,--states", options->states,
-      "Only these states, separated by commas: avail, draining (drained, with allocations), "
-      "drained, drain (both), exclude, "
-      "torpid, offline (all that are silent or not online, whatever else they are), shrunk (removed "
-      "from the inventory)");
-  const auto* at = command->add_option(
-      "--at", options->at,
-      "The states as they were at this time: 2026-11-22T18:30, a duration such as 2h for that long ago, or "
-      "seconds since the epoch");
   command
-      ->add_flag("--watch", options->watch,
-                 "Show it again after each change, until q or Ctrl-C, also over restarts of the daemon")
+      ->add_option(
+          "-s,--states", options->states,
+          "Only these states, separated by commas: avail, draining (drained, with allocations), "
+          "drained, drain (both), exclude, "
+          "torpid, offline (all that are silent or not online, whatever else they are), shrunk (removed "
+          "from the inventory)")
+      ->type_name("STATES");
+  const auto* at = command
+                       ->add_option("--at", options->at,
+                                    "The states as they were at this time: 2026-11-22T18:30, a duration such "
+                                    "as 2h for that long ago, or "
+                                    "seconds since the epoch")
+                       ->type_name("TIME");
+  command
+      ->add_flag(
+          "--watch", options->watch,
+          "Show the states again after each change, until q or Ctrl-C, also over restarts of the daemon")
       ->excludes(command->get_option("--json"))
       ->excludes(command->get_option("--at"));
   command->callback([options, at, &context] {
@@ -102,10 +107,12 @@ struct FilterOptions {
 std::shared_ptr<FilterOptions> add_filter_options(usage::Command& command) {
   auto options = std::make_shared<FilterOptions>();
   add_targets_option(command, options->targets);
-  command.add_option(
-      "-s,--states", options->states,
-      "Only these states, separated by commas: free, up (available where no scheduler reports what it "
-      "allocates), allocated, down, all");
+  command
+      .add_option(
+          "-s,--states", options->states,
+          "Only these states, separated by commas: free, up (available where no scheduler reports what it "
+          "allocates), allocated, down, all")
+      ->type_name("STATES");
   return options;
 }
 
@@ -129,7 +136,7 @@ void register_inventory(usage::Command& app, Context& context) {
 
   auto* info = app.add_subcommand("info", "Count nodes, cores and gpus");
   auto info_options = add_filter_options(*info);
-  info->add_flag("--json", info_options->output.json, "One JSON object");
+  info->add_flag("--json", info_options->output.json, "Print one JSON object with the numbers");
   info->callback([info_options, &context] {
     const auto filter = info_options->filter(context);
     const auto counts = views::sched_resources(context.call(topic), filter).counts();

@@ -99,6 +99,7 @@ void register_hostlist(usage::Command& app, Context& context) {
   command->add_flag("--sort", options->sort, "Sort by name and number");
   command->add_flag("--unique", options->unique, "Sort, and remove duplicates");
   command->add_option("--find", options->find, "Print the position of a host, counted from 0")
+      ->type_name("HOST")
       ->excludes(expand)
       ->excludes(count);
   command->callback([options, &context] { print_hostlist(context, *options); });

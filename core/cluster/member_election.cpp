@@ -40,8 +40,8 @@ void Member::stand_for_election(const TransactionDone& look, BootTime now, Effec
   if (!lease_ || now >= fence() || resigns_ || is_left_to_another) return;
   if (!leader.empty()) {
     effects.warning = fmt::format(
-        "etcd has the key leader without a lease, as a copy of its keys has it: the key would stay for ever, "
-        "and is deleted ({})",
+        "etcd has the key leader without a lease, as after a copy of its keys: this daemon deletes the key, "
+        "which would never expire ({})",
         json_text::printable_line(leader[0].value));
     return send(Step::evict, evict(leader[0]), now, effects);
   }

@@ -154,7 +154,7 @@ class Starter {
       kept.drains = std::move(actors.drains);
       kept.rewritten_actors = std::move(actors.rewritten);
     } catch (const Error& error) {
-      channel_.log(Severity::warning, fmt::format("ignored {}: {}", actors_key, error.what()));
+      channel_.log(Severity::warning, fmt::format("ignored {} in the KVS: {}", actors_key, error.what()));
       kept.rewritten_actors.emplace();
     }
   }
@@ -163,7 +163,7 @@ class Starter {
     try {
       beginning.properties = changes_from_json(read_object(text));
     } catch (const std::exception& error) {
-      channel_.log(Severity::warning, fmt::format("ignored {}: {}", properties_key, error.what()));
+      channel_.log(Severity::warning, fmt::format("ignored {} in the KVS: {}", properties_key, error.what()));
       beginning.properties = {};
     }
   }

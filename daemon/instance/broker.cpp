@@ -134,7 +134,7 @@ void Broker::read() {
     read_some();
   } catch (const Error& error) {
     // The bytes that follow cannot be read either.
-    os::log_error("the link of the keeper: {}", error.what());
+    os::log_error("the link to resourced-keeper is broken: {}", error.what());
     listeners_.over();
   }
 }

@@ -245,7 +245,7 @@ void Host::fail(const Error& error) {
 
 void Host::leave() {
   let_go();
-  os::log_info("the Flux instance has gone");
+  os::log_info("the Flux instance has detached from this daemon");
   module::MonitorCommand command;
   command.offline = service_.engine().module().online();
   command.instance_left = true;

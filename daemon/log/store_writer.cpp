@@ -174,7 +174,7 @@ void StoreWriter::wait_for_others() {
     // `waited` begins at 0 with each wait, and `ending` with it.
     ending = std::min(ending, waited);
     if (waited - ending < shortest_patience) return true;
-    os::log_error("{}: {} has still locked it: the last changes, which were not answered, are not recorded",
+    os::log_error("{}: {} still has it locked: the last changes, which were not answered, are not recorded",
                   database_.path(), user_of_store(database_.path(), StoreUse::writes));
     return false;
   });
@@ -187,8 +187,9 @@ std::uint64_t StoreWriter::log_bytes() const noexcept { return size_of(log_path(
 void StoreWriter::watch_log(std::size_t pages) {
   if (pages < large_log_) return;
   large_log_ = 2 * pages;
-  os::log_warning("{}-wal has {} MiB and grows, as {} reads the store without an end: end that",
-                  database_.path(), log_bytes() >> 20U, user_of_store(database_.path(), StoreUse::reads));
+  os::log_warning(
+      "{}-wal has {} MiB and grows, because {} keeps a read transaction of the store open: end that program",
+      database_.path(), log_bytes() >> 20U, user_of_store(database_.path(), StoreUse::reads));
 }
 
 // The last connection removes the write-ahead log by its name, which may be that of another store's log by

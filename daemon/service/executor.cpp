@@ -60,8 +60,8 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     const auto before = rivals_.admit();
     if (!before) continue;
     if (rivalry.origins.empty()) {
-      os::log_info("{}: one agent speaks for it again ({} more since the last such line)", rivalry.host,
-                   *before);
+      os::log_info("{}: a single agent reports for this host again ({} more since the last such line)",
+                   rivalry.host, *before);
     } else {
       os::log_warning(
           "{}: two agents say that they are this host and take turns, from {}: rename one of them; until "
@@ -72,7 +72,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
   if (const Seconds ahead = engine_.ahead_of(now.wall); !logged.empty() && ahead > tolerated_ahead) {
     if (const auto before = ahead_.admit()) {
       os::log_warning(
-          "the log is {} ahead of the clock, so events have the time of the last one before; check the clock "
+          "the log is {} ahead of the clock, so events get the time of the last one: check the clock "
           "({} more since the last such line)",
           text::format_duration(ahead), *before);
     }

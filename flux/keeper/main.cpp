@@ -17,7 +17,9 @@ int main(int argc, char** argv) {
       "Keeps the channel of a Flux broker for a service process that may be started again.");
   app.add_option("--channel", options.channel, "descriptor of the broker's channel")->required();
   app.add_option("--queued", options.queued, "descriptor of a file of frames that were read from it already");
-  app.add_option("--welcome", options.welcome, "descriptor of a file with what the broker told the module");
+  app.add_option(
+      "--welcome", options.welcome,
+      "descriptor of a file with the attributes and configuration that the broker gave to the module");
   app.add_option("--rank", options.rank, "rank of the broker");
   long stop_within = options.stop_within.count();
   app.add_option("--stop-within", stop_within, "milliseconds until a service that does not stop is killed")

@@ -502,7 +502,7 @@ class RpcConnection:
             # An acquisition and a journal continue at the next leader, as after a loss.
             if not leads_no_more(request, error):
                 return False
-            request.fail(ResourcedError(errno.ECONNRESET, f"the daemon at {self.uri} does not lead any more", local=True))
+            request.fail(ResourcedError(errno.ECONNRESET, f"the daemon at {self.uri} lost leadership", local=True))
             self.link_lost()
             return True
         if not self._repeats.survives_error(request, error):

@@ -144,8 +144,8 @@ struct EtcdClient::State : std::enable_shared_from_this<State> {
 
   void name_foreign(std::size_t endpoint) {
     if (!is_foreign(endpoint) || !named.insert({endpoint, ids[endpoint]}).second) return;
-    os::log_error("{} is passed over: it is of etcd cluster {}, and not of {}", names[endpoint],
-                  ids[endpoint], cluster);
+    os::log_error("the endpoint {} is not used: it belongs to etcd cluster {}, and not to {}",
+                  names[endpoint], ids[endpoint], cluster);
   }
 
   // Whether the answer, which has a header, is of another etcd than the one that is used.

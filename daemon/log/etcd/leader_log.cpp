@@ -172,7 +172,7 @@ void LeaderLog::on_snapshot(std::variant<log::CopiedStore, Error> made) {
   if (const auto* failure = std::get_if<Error>(&made)) {
     // The copy is tried again some seconds later, so each reason is logged once.
     if (std::exchange(snapshot_failure_, failure->what()) != failure->what())
-      os::log_warning("no snapshot for members that are far behind: {}", failure->what());
+      os::log_warning("cannot make a snapshot for members that are far behind: {}", failure->what());
     return coordinator_.decline();
   }
   snapshot_failure_.clear();
@@ -197,7 +197,7 @@ std::vector<module::PartitionHolder> LeaderLog::former_holders() const {
   try {
     return decode_holders(text);
   } catch (const Error& error) {
-    os::log_warning("the holders under the former leader are not known: {}", error.what());
+    os::log_warning("cannot read the previous leader's holders: {}", error.what());
     return {};
   }
 }

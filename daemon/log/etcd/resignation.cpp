@@ -25,9 +25,10 @@ void resign(const config::Cluster& settings, Member& member) {
     coordinator.start(std::move(callbacks));
     coordinator.resign();
     loop.run_for(patience);
-    if (!member.has_ended()) os::log_error("cannot resign: {}", coordinator.trouble());
+    if (!member.has_ended())
+      os::log_error("cannot give up the lease, which ends by itself: {}", coordinator.trouble());
   } catch (const Error& error) {
-    os::log_error("cannot resign: {}", error.what());
+    os::log_error("cannot give up the lease, which ends by itself: {}", error.what());
   }
 }
 

@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(Held, "a standby that has won gives the lease up if its disk d
   for (const Deadline deadline(std::chrono::seconds(60)); !deadline.passed() && won(etcd, "b") == revision;)
     continue;
   REQUIRE(won(etcd, "b") != revision);
-  CHECK(second.log().find("s: gives the lease up") != std::string::npos);
+  CHECK(second.log().find("s: this daemon gives up its lease") != std::string::npos);
   // It follows again once the disk writes, and leads.
   let_go();
   second.until_leading();

@@ -153,7 +153,7 @@ TEST_CASE("a daemon that was off for longer than etcd keeps events begins with a
     }
     CHECK(found == states(leader.call("resource.status", json::object(), patience)));
   }
-  CHECK(second.log().find("in place of this store, which ends with event") != std::string::npos);
+  CHECK(second.log().find("in place of its store, which ends with event") != std::string::npos);
   first.kill(etcd);
   second.until_leading();
   client::Connection next(second.uri());

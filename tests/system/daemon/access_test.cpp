@@ -75,10 +75,9 @@ TEST_CASE("a rule for an account that is gone refuses no start, and is told in t
   const std::string log = open.daemon.log();
   for (const char* account : {R"(user "nosuchuser")", R"(group "nosuchgroup")"}) {
     CAPTURE(account);
-    CHECK(
-        log.find(fmt::format("access.rule[0]: there is no {}: the rule applies to nobody of that name until "
-                             "there is\n",
-                             account)) != std::string::npos);
+    CHECK(log.find(fmt::format("access.rule[0]: unknown {}: the rule has no effect for this name until the "
+                               "account exists\n",
+                               account)) != std::string::npos);
   }
   RawClient client(open.daemon.uri());
   const std::string metrics = client.call("resource.metrics").json()["text"];

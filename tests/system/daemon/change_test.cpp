@@ -268,7 +268,7 @@ TEST_CASE("a target that shrink removed returns by unshrink and a restart, or a 
     cluster.ctl.done({"unshrink", "--quiet", "test3"});
     cluster.ctl.done({"reload"});
     CHECK(cluster.ctl.output({"info"}) == "7 Nodes, 28 Cores, 0 GPUs\n");
-    until_logged(cluster.daemon, "test3: not back yet");
+    until_logged(cluster.daemon, "test3: not returned to the inventory yet");
   }
   cluster.ctl.done({"reload"});
   CHECK(cluster.ctl.output({"info"}) == "8 Nodes, 32 Cores, 0 GPUs\n");

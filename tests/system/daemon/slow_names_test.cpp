@@ -66,7 +66,7 @@ TEST_CASE_FIXTURE(SlowNames, "a time-out shorter than the wait for other daemons
 
 TEST_CASE_FIXTURE(SlowNames, "an agent ends when it is told to") {
   NodeAgent agent(held, "test0", {"--synthetic", four_cores}, environment());
-  agent.expect_log("the daemon is at");
+  agent.expect_log("connecting to the daemon at");
   CHECK(agent.terminate() == 0);
 }
 

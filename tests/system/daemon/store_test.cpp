@@ -143,8 +143,9 @@ TEST_CASE("a program that reads the store without an end is named before the dis
     cluster.undrain("2");
     log = cluster.daemon.log();
   }
-  CHECK(log.find(fmt::format("MiB and grows, as {} reads the store without an end: end that",
-                             other.name())) != std::string::npos);
+  CHECK(log.find(fmt::format(
+            "MiB and grows, because {} keeps a read transaction of the store open: end that program",
+            other.name())) != std::string::npos);
   const auto size = [&] {
     const std::string metrics = cluster.operator_client.call("resource.metrics").json()["text"];
     const std::string name = "\nresourced_store_wal_bytes ";

@@ -232,7 +232,7 @@ TEST_SUITE("agent") {
   TEST_CASE_FIXTURE(Fixture, "the daemon may not know the rank yet, and tell it later") {
     start(fast_options());
     const auto hello = accepted_hello("{}");
-    CHECK(wait_for("accepted") == "accepted, the rank is not known yet, a beat every 0.01 s");
+    CHECK(wait_for("accepted") == "accepted by the daemon, the rank is not known yet, a beat every 0.01 s");
     CHECK(bus.receive(connection).topic() == "resource.agent-beat");
     bus.respond(hello, R"({"rank":12})", true);
     CHECK(wait_for("online") == "online as rank 12, a beat every 0.01 s");

@@ -88,8 +88,8 @@ cores = "0-3"
   const std::vector<std::string> lines = remarks(config, load_inventory(config).resources);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].ends_with(
-      ":1: access.rule[0]: there is no user \"no such user\": the rule applies to nobody of that name "
-      "until there is"));
+      ":1: access.rule[0]: unknown user \"no such user\": the rule has no effect for this name until the "
+      "account exists"));
 }
 
 TEST_CASE("a remark says what hosts of a key bind besides its agents") {
