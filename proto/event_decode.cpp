@@ -158,7 +158,7 @@ EventBody read_schedule(const Context& context) {
 }
 
 EventBody read_cancel(const Context& context) {
-  module::CancelEvent event{context.idset("idset"), context.hosts("nodelist")};
+  module::CancelEvent event{context.idset("idset"), context.hosts("nodelist"), context.time("from")};
   check_hosts(event.nodelist, event.ranks);
   return event;
 }

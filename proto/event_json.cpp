@@ -77,7 +77,10 @@ class ContextWriter {
     append_terms(out_, event);
     if (event.reason) text("reason", *event.reason);
   }
-  void operator()(const module::CancelEvent& event) { targets(event); }
+  void operator()(const module::CancelEvent& event) {
+    targets(event);
+    if (event.from) time("from", *event.from);
+  }
   void operator()(const module::OnlineEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::OfflineEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::TorpidEvent& event) { idset("idset", event.ranks); }

@@ -22,7 +22,6 @@
 
 namespace resourced::proto {
 
-using module::DrainTable;
 using module::State;
 using nlohmann::json;
 using rset::ResourceSet;
@@ -48,8 +47,8 @@ class StateWriter {
     idset("returning", state.returning);
     idset("online", state.targets.online);
     idset("torpid", state.targets.torpid);
-    table("drains", state.targets.drains);
-    table("scheduled", state.targets.scheduled);
+    table("drains", state.targets.drains.groups());
+    table("scheduled", state.targets.scheduled.groups());
     kept_inventory(state.kept_inventory);
     if (state.expiration) expiration(*state.expiration);
     allocations(state);
@@ -93,10 +92,10 @@ class StateWriter {
     if (!(set == ResourceSet())) text(name, documents_.add(set.encode()));
   }
 
-  void table(std::string_view name, const DrainTable& drains) {
+  void table(std::string_view name, const std::map<module::Drain, IdSet>& groups) {
     key(name);
     begin('[');
-    for (const auto& [entry, ranks] : drains.groups()) {
+    for (const auto& [entry, ranks] : groups) {
       next();
       append_drain_group(out_, {entry, ranks});
     }
@@ -229,8 +228,10 @@ class StateReader {
     state.returning = idset(object_, "returning");
     state.targets.online = idset(object_, "online");
     state.targets.torpid = idset(object_, "torpid");
-    state.targets.drains = table("drains");
-    state.targets.scheduled = table("scheduled");
+    for (const module::DrainGroup& drain : groups("drains"))
+      (void)state.targets.drains.drain(drain.ranks, drain, module::Overwrite::nothing);
+    for (const module::DrainGroup& drain : groups("scheduled"))
+      state.targets.scheduled.add(drain.ranks, drain);
     if (state.defined)
       state.available = (state.inventory.ranks() & state.targets.online) - state.exclude -
                         state.targets.drains.ranks() - state.targets.torpid;
@@ -281,13 +282,10 @@ class StateReader {
     return *value;
   }
 
-  [[nodiscard]] DrainTable table(const char* key) const {
-    DrainTable drains;
-    for (const json& entry : array(key)) {
-      const module::DrainGroup drain = read_drain_group(entry);
-      (void)drains.drain(drain.ranks, drain, module::Overwrite::nothing);
-    }
-    return drains;
+  [[nodiscard]] std::vector<module::DrainGroup> groups(const char* key) const {
+    std::vector<module::DrainGroup> groups;
+    for (const json& entry : array(key)) groups.push_back(read_drain_group(entry));
+    return groups;
   }
 
   void read_allocations(State& state) const {

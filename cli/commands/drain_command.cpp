@@ -1,4 +1,4 @@
-// resourcectl drain, undrain.
+// resourcectl drain, undrain, also of scheduled drains.
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -166,6 +166,18 @@ IdSet left_by_choice(const DrainOptions& options, const proto::topics::Status& s
 constexpr DrainChange chosen_undrain_change{"undrain", "undrained", "drained otherwise", left_by_choice,
                                             true};
 
+/// Returns those of the targets that have another scheduled drain in the time of this one.
+IdSet overlapping(const IdSet& targets, const DrainTimes& times, const proto::topics::Status& status) {
+  IdSet found;
+  for (const auto& drain : status.scheduled) {
+    const bool is_before = drain.until && *drain.until <= *times.from;
+    const bool is_behind = times.until && *times.until <= drain.timestamp;
+    // A drain that begins at the same time is replaced.
+    if (!is_before && !is_behind && drain.timestamp != *times.from) found |= drain.ranks & targets;
+  }
+  return found;
+}
+
 void report_drain(Context& context, const DrainChange& change, const DrainOptions& options,
                   const DrainTimes& times, Targets targets, Snapshot& snapshot) {
   if (options.report.quiet) return;
@@ -174,9 +186,16 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
     skipped = *targets.ranks & change.unchanged(options, snapshot.status());
     *targets.ranks -= skipped;
   }
+  IdSet overlaps;
+  if (targets.ranks && times.begins_later) overlaps = overlapping(*targets.ranks, times, snapshot.status());
   IdSet cancelled;
+  std::size_t cancellations = 0;
   if (targets.ranks && change.returns) {
-    for (const auto& drain : snapshot.status().scheduled) cancelled |= drain.ranks & *targets.ranks;
+    for (const auto& drain : snapshot.status().scheduled) {
+      const IdSet of_drain = drain.ranks & *targets.ranks;
+      cancelled |= of_drain;
+      if (!of_drain.empty()) ++cancellations;
+    }
     IdSet drained;
     for (const auto& drain : snapshot.status().drains) drained |= drain.ranks;
     *targets.ranks -= cancelled - drained;
@@ -188,6 +207,7 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
   if (times.begins_later) object["from"] = to_number(*times.from);
   if (times.until) object["until"] = to_number(*times.until);
   if (!options.ticket.empty()) object["ticket"] = options.ticket;
+  if (!overlaps.empty()) object["overlaps"] = snapshot.status().inventory.hosts(overlaps).encode();
   if (!cancelled.empty()) object["cancelled"] = snapshot.status().inventory.hosts(cancelled).encode();
   std::vector<UnfitTargets> unfit;
   if (targets.ranks && change.returns) unfit = unfit_targets(context, *targets.ranks, snapshot);
@@ -201,8 +221,11 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
     if (times.until) text += " until " + views::format_time(*times.until);
     if (!options.ticket.empty()) text += ", ticket " + options.ticket;
   }
+  if (!overlaps.empty()) text += "; overlaps another scheduled drain of " + count_nodes(overlaps, snapshot);
   if (!cancelled.empty()) {
-    text += fmt::format("{}cancelled the scheduled drain of {}", text.empty() ? "" : "; ",
+    const auto drains =
+        cancellations == 1 ? "the scheduled drain" : fmt::format("{} scheduled drains", cancellations);
+    text += fmt::format("{}cancelled {} of {}", text.empty() ? "" : "; ", drains,
                         count_nodes(cancelled, snapshot));
   }
   if (!skipped.empty()) {
@@ -289,6 +312,25 @@ void undrain_chosen(Context& context, const DrainOptions& options) {
   }
 }
 
+/// Cancels the scheduled drains that begin at the time of --from.
+void cancel_scheduled(Context& context, const DrainOptions& options) {
+  if (!options.reason.empty()) throw UsageError("undrain: --from takes no REASON");
+  Snapshot snapshot(context);
+  const auto targets = read_targets(options.targets, snapshot, Excluded::kept, !options.report.quiet);
+  const DrainTimes times = read_times(context, options);
+  change_targets(context, "resource.drain-cancel",
+                 proto::topics::encode_drain_cancel({targets.request, times.from}), options.targets,
+                 snapshot);
+  if (options.report.quiet) return;
+  nlohmann::ordered_json object{{"change", "drain-cancel"}};
+  add_targets(object, targets, snapshot);
+  object["from"] = to_number(*times.from);
+  print_change(context, options.report,
+               fmt::format("cancelled the scheduled drain of {} from {}", describe(targets, snapshot),
+                           views::format_time(*times.from)),
+               object);
+}
+
 void list_drains(Context& context, DrainOptions& options) {
   if (options.force != 0 || options.update || options.report.quiet)
     throw UsageError("drain: TARGETS is required with --force, --update and --quiet");
@@ -357,9 +399,17 @@ void register_drain(usage::Command& app, Context& context) {
   add_report_options(*undrain, undrain_options->report);
   add_queue_option(*undrain, undrain_options->include.queue);
   add_undrain_choice(*undrain, undrain_options->choice);
+  undrain
+      ->add_option("--from", undrain_options->from,
+                   "Only cancel the scheduled drain that begins at this time (drain --scheduled)")
+      ->excludes(undrain_force)
+      ->excludes(undrain->get_option("--update"))
+      ->excludes(undrain->get_option("--by"))
+      ->excludes(undrain->get_option("--reason"));
   undrain->callback([undrain_options, &context] {
     undrain_options->targets =
         within_queue(context, undrain_options->include.queue, undrain_options->targets);
+    if (!undrain_options->from.empty()) return cancel_scheduled(context, *undrain_options);
     if (undrain_options->choice.is_made()) {
       undrain_chosen(context, *undrain_options);
       return;

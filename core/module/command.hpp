@@ -22,8 +22,9 @@ enum class DrainMode { none, update, overwrite, force_overwrite };
 struct DrainCommand : DrainTerms {
   std::string targets;
   DrainMode mode = DrainMode::none;
-  /// When the drain begins; a later time schedules it. For a target that an operator has drained by then, it
-  /// begins when that drain ends by itself or by an undrain that keeps scheduled drains.
+  /// When the drain begins; a later time schedules it, in place of one that begins at the same time. For a
+  /// target that an operator has drained by then, it begins when that drain ends by itself or by an undrain
+  /// that keeps scheduled drains.
   std::optional<WallTime> from = std::nullopt;
   /// Refuses the command unless all targets are drained for this reason, or without one if it is empty.
   std::optional<std::string> if_reason = std::nullopt;
@@ -41,6 +42,14 @@ struct UndrainCommand {
   bool keeps_scheduled = false;
   /// Refuses the command unless all targets are drained for this reason, or without one if it is empty.
   std::optional<std::string> if_reason = std::nullopt;
+};
+
+/// Cancels scheduled drains. Drains that have begun stay.
+struct CancelCommand {
+  std::string targets;
+  /// The time within a second before the begin of those to cancel, as times are shown in whole seconds; unset
+  /// for all.
+  std::optional<WallTime> from = std::nullopt;
 };
 
 struct PropertyCommand {
@@ -131,9 +140,9 @@ struct MonitorCommand {
   }
 };
 
-using Command =
-    std::variant<DrainCommand, UndrainCommand, PropertyCommand, ExpirationCommand, ShrinkCommand,
-                 UnshrinkCommand, ReloadCommand, LoadCommand, MonitorCommand, AllocCommand, FreeCommand>;
+using Command = std::variant<DrainCommand, UndrainCommand, CancelCommand, PropertyCommand, ExpirationCommand,
+                             ShrinkCommand, UnshrinkCommand, ReloadCommand, LoadCommand, MonitorCommand,
+                             AllocCommand, FreeCommand>;
 
 /// Defines the inventory of a module that has brokers, or replaces it.
 struct DefineCommand {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -92,6 +93,10 @@ void Module::check_terms(const DrainCommand& command, WallTime now) const {
 
 std::vector<Event> Module::schedule(const DrainCommand& command, const IdSet& targets, WallTime now) const {
   check_drainable(targets, targets & excluded(), {});
+  if (const IdSet full = state_.targets.scheduled.full(targets, *command.from); !full.empty()) {
+    throw Error(EBUSY, fmt::format("{} scheduled to be drained {} times already: cancel one first",
+                                   rank_phrase(full), Schedules::most));
+  }
   return {{now, ScheduleEvent{command.terms(), targets, addressable().hosts(targets), *command.from}}};
 }
 
@@ -209,6 +214,32 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
   return events;
 }
 
+std::vector<Event> Module::decide_on(const CancelCommand& command, WallTime now) const {
+  const IdSet targets = drain_targets(command.targets);
+  std::map<std::optional<WallTime>, IdSet> by_begin;
+  constexpr Seconds second{1};
+  for (const DrainTable& table : state_.targets.scheduled.tables()) {
+    for (const auto& [ranks, entry] : table.runs(targets & table.ranks())) {
+      std::optional<WallTime> begin;
+      if (command.from) begin = entry->timestamp;
+      if (begin && (*begin < *command.from || *begin >= *command.from + second)) continue;
+      by_begin[begin].insert(ranks.first, ranks.last);
+    }
+  }
+  IdSet others = targets;
+  for (const auto& [begin, ranks] : by_begin) others -= ranks;
+  if (!others.empty()) {
+    throw Error(EEXIST, fmt::format("{} not scheduled to be drained{}", rank_phrase(others),
+                                    command.from ? " at that time" : ""));
+  }
+  std::vector<Event> events;
+  for (auto& [begin, ranks] : by_begin) {
+    Hostlist hosts = addressable().hosts(ranks);
+    events.push_back({now, CancelEvent{std::move(ranks), std::move(hosts), begin}});
+  }
+  return events;
+}
+
 Module::Replacements Module::begin_in_place(const IdSet& ending, WallTime now, std::size_t most) const {
   // Bounds the look-ups, as a target whose time has not come is only looked at.
   const std::size_t most_looks = 4 * most;
@@ -216,24 +247,36 @@ Module::Replacements Module::begin_in_place(const IdSet& ending, WallTime now, s
   next.later = (ending & state_.targets.scheduled.ranks()) - excluded();
   for (std::size_t looks = 0; !next.later.empty() && looks < most_looks && next.events.size() < most;
        ++looks) {
-    const Drain& key = *state_.targets.scheduled.find(next.later.first());
-    IdSet ranks = state_.targets.scheduled.groups().at(key) & next.later;
+    const IdSet::Id first = next.later.first();
+    IdSet ranks = next.later;
+    const Drain* key = nullptr;
+    std::vector<const Drain*> over;
+    for (const DrainTable& table : state_.targets.scheduled.tables()) {
+      key = table.find(first);
+      ranks = key == nullptr ? ranks - table.ranks() : ranks & table.groups().at(*key);
+      if (key == nullptr || !key->until || *key->until > now) break;
+      over.push_back(std::exchange(key, nullptr));
+    }
     next.later -= ranks;
-    if (key.timestamp > now || (key.until && *key.until <= now)) continue;
+    if (key == nullptr || key->timestamp > now) continue;
     next.begun |= ranks;
     Hostlist hosts = inventory().hosts(ranks);
+    for (const Drain* before : over)
+      next.events.push_back({now, CancelEvent{ranks, hosts, before->timestamp}});
     next.events.push_back(
         {now,
-         DrainEvent{key.terms(), std::move(ranks), std::move(hosts), Overwrite::reason_and_timestamp, true},
-         key.by});
+         DrainEvent{key->terms(), std::move(ranks), std::move(hosts), Overwrite::reason_and_timestamp, true},
+         key->by});
   }
   return next;
 }
 
 DueDrains Module::due(WallTime now, std::size_t most) const {
   DueDrains due;
-  const IdSet begun = end_due(now, most, due.events);
   cancel_due(now, most, due.events);
+  // A scheduled drain that is over hides the next one of its target until its cancellation is applied.
+  if (!due.events.empty()) return due;
+  const IdSet begun = end_due(now, most, due.events);
   begin_due(now, most, begun, due);
   return due;
 }
@@ -260,10 +303,12 @@ IdSet Module::end_due(WallTime now, std::size_t most, std::vector<Event>& events
 }
 
 void Module::cancel_due(WallTime now, std::size_t most, std::vector<Event>& events) const {
-  const auto& ends = state_.targets.scheduled.ends();
-  for (auto over = ends.begin(); over != ends.end() && over->first <= now && most > 0; ++over, --most) {
-    const IdSet& ranks = state_.targets.scheduled.groups().at(*over->second);
-    events.push_back({now, CancelEvent{ranks, inventory().hosts(ranks)}});
+  for (const DrainTable& table : state_.targets.scheduled.tables()) {
+    for (const auto& [end, key] : table.ends()) {
+      if (end > now || events.size() >= most) break;
+      const IdSet& ranks = table.groups().at(*key);
+      events.push_back({now, CancelEvent{ranks, inventory().hosts(ranks), key->timestamp}});
+    }
   }
 }
 
@@ -272,12 +317,10 @@ void Module::begin_due(WallTime now, std::size_t most, const IdSet& begun, DueDr
   most += due.events.size();
   for (const auto& [key, group] : pending_.groups()) {
     if (key.timestamp > now || due.events.size() >= most || looks-- == 0) break;
-    // A drain that is over is cancelled by cancel_due(), now or in the next step.
-    if (key.until && *key.until <= now) continue;
     const IdSet ranks = group - begun;
     if (IdSet left_out = ranks & excluded(); !left_out.empty()) {
       Hostlist hosts = inventory().hosts(left_out);
-      due.events.push_back({now, CancelEvent{std::move(left_out), std::move(hosts)}});
+      due.events.push_back({now, CancelEvent{std::move(left_out), std::move(hosts), key.timestamp}});
     }
     const IdSet startable = ranks - excluded();
     const IdSet drained = startable & state_.targets.drains.ranks();
@@ -310,17 +353,14 @@ void Module::wait(const IdSet& targets) {
 
 void Module::look_again(const IdSet& targets) {
   waiting_ -= targets;
-  for (const auto& [ranks, entry] : state_.targets.scheduled.runs(targets))
+  const DrainTable& next = state_.targets.scheduled.next();
+  for (const auto& [ranks, entry] : next.runs(targets & next.ranks()))
     (void)pending_.drain(IdSet::range(ranks.first, ranks.last), *entry, Overwrite::reason_and_timestamp);
 }
 
 void Module::follow_schedules(const DrainChanges& changes) {
-  (void)pending_.undrain(changes.unscheduled);
-  waiting_ -= changes.unscheduled;
-  for (const DrainGroup& group : changes.scheduled) {
-    waiting_ -= group.ranks;
-    (void)pending_.drain(group.ranks, group, Overwrite::reason_and_timestamp);
-  }
+  (void)pending_.undrain(changes.rescheduled);
+  look_again(changes.rescheduled);
   if (waiting_.empty()) return;
   IdSet ended = changes.undrained;
   for (const DrainGroup& group : changes.drained) ended |= group.ranks;
@@ -333,7 +373,8 @@ std::optional<WallTime> Module::next_due() const {
   const auto take = [&](WallTime when) { next = next ? std::min(*next, when) : when; };
   if (const auto& ends = state_.targets.drains.ends(); !ends.empty()) take(ends.begin()->first);
   // A scheduled drain that waits may be over before it begins.
-  if (const auto& ends = state_.targets.scheduled.ends(); !ends.empty()) take(ends.begin()->first);
+  for (const DrainTable& table : state_.targets.scheduled.tables())
+    if (!table.ends().empty()) take(table.ends().begin()->first);
   if (!pending_.groups().empty()) take(pending_.groups().begin()->first.timestamp);
   return next;
 }

@@ -144,7 +144,7 @@ struct DrainEvent : DrainTerms {
   text::IdSet ranks;
   text::Hostlist nodelist;
   Overwrite overwrite = Overwrite::nothing;
-  /// Set if a scheduled drain begins.
+  /// Set if the next scheduled drain of each of these targets begins.
   bool scheduled = false;
 };
 
@@ -159,7 +159,7 @@ struct UndrainEvent {
   bool keeps_scheduled = false;
 };
 
-/// The targets will be drained at a later time. Replaces drains that were scheduled for them before.
+/// The targets will be drained at a later time. Replaces the drains that were scheduled for the same time.
 struct ScheduleEvent : DrainTerms {
   text::IdSet ranks;
   text::Hostlist nodelist;
@@ -170,6 +170,8 @@ struct ScheduleEvent : DrainTerms {
 struct CancelEvent {
   text::IdSet ranks;
   text::Hostlist nodelist;
+  /// The begin of the scheduled drains that are cancelled; unset for all.
+  std::optional<WallTime> from = std::nullopt;
 };
 
 struct OnlineEvent {

@@ -79,7 +79,7 @@ class Module {
   [[nodiscard]] const text::IdSet& available() const noexcept { return state_.available; }
   [[nodiscard]] const TargetStates& states() const noexcept { return state_.targets; }
   [[nodiscard]] const DrainTable& drains() const noexcept { return state_.targets.drains; }
-  [[nodiscard]] const DrainTable& scheduled_drains() const noexcept { return state_.targets.scheduled; }
+  [[nodiscard]] const Schedules& scheduled_drains() const noexcept { return state_.targets.scheduled; }
   [[nodiscard]] const text::IdSet& online() const noexcept { return state_.targets.online; }
   [[nodiscard]] const text::IdSet& torpid() const noexcept { return state_.targets.torpid; }
   [[nodiscard]] const Ledger& ledger() const noexcept { return state_.ledger; }
@@ -113,6 +113,7 @@ class Module {
   /// Returns those of these targets that an operator has drained.
   [[nodiscard]] text::IdSet drained_by_operators(const text::IdSet& targets) const;
   [[nodiscard]] std::vector<Event> decide_on(const UndrainCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const CancelCommand& command, WallTime now) const;
   void check_terms(const DrainCommand& command, WallTime now) const;
   void check_reason(const text::IdSet& targets, const std::optional<std::string>& reason) const;
   /// Scheduled drains whose time has come and that begin as the drains of these targets end.
@@ -123,9 +124,9 @@ class Module {
     text::IdSet later;
   };
   [[nodiscard]] Replacements begin_in_place(const text::IdSet& ending, WallTime now, std::size_t most) const;
-  /// The parts of due(). end_due() ends drains, begins others in their place, and returns the targets of
-  /// these. cancel_due() cancels scheduled drains that are over before they could begin. begin_due() begins
-  /// the others.
+  /// The parts of due(). cancel_due() cancels scheduled drains that are over before they could begin.
+  /// end_due() ends drains, begins others in their place, and returns the targets of these. begin_due()
+  /// begins the others. The last two require that no scheduled drain is over.
   [[nodiscard]] text::IdSet end_due(WallTime now, std::size_t most, std::vector<Event>& events) const;
   void cancel_due(WallTime now, std::size_t most, std::vector<Event>& events) const;
   void begin_due(WallTime now, std::size_t most, const text::IdSet& begun, DueDrains& due) const;
@@ -164,7 +165,8 @@ class Module {
   }
 
   State state_;
-  /// Scheduled drains without those of `waiting_`, so that a wait costs nothing while it lasts.
+  /// The next scheduled drain of each target but those of `waiting_`, so that a wait costs nothing while it
+  /// lasts.
   DrainTable pending_;
   text::IdSet waiting_;
   std::uint64_t inventory_version_ = 0;

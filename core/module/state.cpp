@@ -28,7 +28,7 @@ namespace {
 struct FoldStates {
   void operator()(const RestartEvent& event) const {
     changes.undrained = states.drains.undrain(states.drains.ranks() - event.ranks);
-    changes.unscheduled = states.scheduled.undrain(states.scheduled.ranks() - event.ranks);
+    cancel(states.scheduled.ranks() - event.ranks);
     states.online = event.online;
     states.torpid.clear();
   }
@@ -37,27 +37,25 @@ struct FoldStates {
   void operator()(const PropertyEvent& /*event*/) const {}
   void operator()(const ShrinkEvent& event) const {
     changes.undrained = states.drains.undrain(event.ranks);
-    changes.unscheduled = states.scheduled.undrain(event.ranks);
+    cancel(event.ranks);
     states.online -= event.ranks;
     states.torpid -= event.ranks;
   }
   void operator()(const LossEvent& /*event*/) const {}
   void operator()(const UnshrinkEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
-    if (event.scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
+    if (event.scheduled) begin(event.ranks);
     changes.drained = states.drains.drain(event.ranks, {event.terms(), timestamp, by}, event.overwrite);
   }
   void operator()(const UndrainEvent& event) const {
     changes.undrained = states.drains.undrain(event.ranks);
-    if (!event.keeps_scheduled) changes.unscheduled = states.scheduled.undrain(event.ranks);
+    if (!event.keeps_scheduled) cancel(event.ranks);
   }
   void operator()(const ScheduleEvent& event) const {
-    changes.scheduled =
-        states.scheduled.drain(event.ranks, {event.terms(), event.from, by}, Overwrite::reason_and_timestamp);
+    changes.rescheduled = event.ranks;
+    states.scheduled.add(event.ranks, {event.terms(), event.from, by});
   }
-  void operator()(const CancelEvent& event) const {
-    changes.unscheduled = states.scheduled.undrain(event.ranks);
-  }
+  void operator()(const CancelEvent& event) const { cancel(event.ranks, event.from); }
   void operator()(const OnlineEvent& event) const { states.online |= event.ranks; }
   void operator()(const OfflineEvent& event) const {
     states.online -= event.ranks;
@@ -68,6 +66,15 @@ struct FoldStates {
   // Events of the ledger change no states of targets.
   void operator()(const AllocEvent& /*event*/) const {}
   void operator()(const FreeEvent& /*event*/) const {}
+
+  void begin(const IdSet& ranks) const {
+    changes.rescheduled = ranks;
+    states.scheduled.begin(ranks);
+  }
+  void cancel(const IdSet& ranks, std::optional<WallTime> from = std::nullopt) const {
+    changes.rescheduled = ranks;
+    states.scheduled.cancel(ranks, from);
+  }
 
   WallTime timestamp;
   const std::optional<Actor>& by;
@@ -146,10 +153,10 @@ IdSet broker_ranks(const text::Hostlist& brokers) {
 // Absent states. They are set aside by name when another inventory replaces theirs, since ranks may mean
 // other targets then, and come back with the hosts.
 
-/// Adds the entries that a table has of these targets to `rows`.
-void set_aside(const State& state, const DrainTable& table, const IdSet& targets,
+/// Adds the drains of these targets to `rows`.
+void set_aside(const State& state, const std::map<Drain, IdSet>& groups, const IdSet& targets,
                std::vector<RecordedDrain>& rows) {
-  for (const auto& group : table.groups()) {
+  for (const auto& group : groups) {
     state.names(group.second & targets).for_each([&](std::string_view host, std::uint32_t ordinal) {
       rows.push_back({group.first, {std::string(host), ordinal}});
     });
@@ -166,8 +173,8 @@ void for_each_row(auto& states, auto&& f) {
 /// Returns the states of these targets by name.
 AbsentStates states_of(const State& state, const IdSet& lacking) {
   AbsentStates waiting;
-  set_aside(state, state.targets.drains, lacking, waiting.drains);
-  set_aside(state, state.targets.scheduled, lacking, waiting.scheduled);
+  set_aside(state, state.targets.drains.groups(), lacking, waiting.drains);
+  set_aside(state, state.targets.scheduled.groups(), lacking, waiting.scheduled);
   const auto add = [&](const ResourceSet::Properties& properties, bool present) {
     for (const auto& property : properties) {
       state.names(property.second & lacking).for_each([&](std::string_view host, std::uint32_t ordinal) {
@@ -230,9 +237,10 @@ void take_back(State& state, const IdSet& undrained) {
     (void)drains.drain((found & here) - undrained - drains.ranks(), key, Overwrite::nothing);
   }
   if (!state.has_brokers()) {
-    DrainTable& scheduled = state.targets.scheduled;
+    Schedules& scheduled = state.targets.scheduled;
+    const IdSet own = scheduled.ranks();
     for (const auto& [key, found] : returned(state, state.absent.scheduled))
-      (void)scheduled.drain((found & here) - scheduled.ranks(), key, Overwrite::nothing);
+      scheduled.add((found & here) - own, key);
   }
   const ResourceSet& targets = state.has_brokers() ? state.of_brokers : state.configured;
   // The definition has the properties of its targets, and says which of them left for good.
@@ -404,7 +412,7 @@ void Application::operator()(const DefineEvent& event) {
     const ResourceSet targets = targets_of_brokers(state_.brokers, next);
     const DrainTable& drains = state_.targets.drains;
     // Set drains aside before others come back, as the next inventory may have such a target at another rank.
-    set_aside(state_, drains, drains.ranks() - targets.ranks(), state_.absent.drains);
+    set_aside(state_, drains.groups(), drains.ranks() - targets.ranks(), state_.absent.drains);
   } else if (event.loaded || !state_.defined) {
     lacking = move_states(event, configured);
   }
@@ -547,12 +555,11 @@ ResourceSet targets_of_brokers(const Hostlist& brokers, const ResourceSet& inven
 }
 
 TargetStates renumbered(const TargetStates& states, const RankMap& map) {
-  const auto moved = [&map](const DrainTable& table) {
-    DrainTable other;
-    for (const auto& [key, ranks] : table.groups()) (void)other.drain(map(ranks), key, Overwrite::nothing);
-    return other;
-  };
-  return {moved(states.drains), map(states.online), map(states.torpid), moved(states.scheduled)};
+  TargetStates moved{{}, map(states.online), map(states.torpid)};
+  for (const auto& [key, ranks] : states.drains.groups())
+    (void)moved.drains.drain(map(ranks), key, Overwrite::nothing);
+  for (const auto& [key, ranks] : states.scheduled.groups()) moved.scheduled.add(map(ranks), key);
+  return moved;
 }
 
 void require_next(const State& state, const EventBody& event) {

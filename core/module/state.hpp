@@ -20,6 +20,7 @@
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
 #include "core/module/rank_map.hpp"
+#include "core/module/schedules.hpp"
 #include "core/module/target_names.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
@@ -33,17 +34,16 @@ struct TargetStates {
   DrainTable drains;
   text::IdSet online;
   text::IdSet torpid;
-  /// Drains that begin later; the timestamp of an entry is the beginning.
-  DrainTable scheduled = {};
+  /// Drains that begin later.
+  Schedules scheduled = {};
 };
 
 /// Changes of an event in the drains: targets whose entry has changed, and targets that are no longer
-/// drained. The same for the scheduled drains.
+/// drained. And targets whose scheduled drains may have changed.
 struct DrainChanges {
   std::vector<DrainGroup> drained;
   text::IdSet undrained;
-  std::vector<DrainGroup> scheduled;
-  text::IdSet unscheduled;
+  text::IdSet rescheduled;
 };
 
 /// A drain of a target that is known by its name alone.

@@ -54,6 +54,7 @@ std::string hosts_of(const std::vector<module::RecordedDrain>& drains) {
   constexpr std::size_t most_named = 64;
   text::Hostlist hosts;
   for (std::size_t i = 0; i < std::min(most_named, drains.size()); ++i) hosts.append(drains[i].target.host);
+  hosts.unique();
   std::string text = hosts.encode();
   if (drains.size() > most_named) text += fmt::format(" and {} more", drains.size() - most_named);
   return text;

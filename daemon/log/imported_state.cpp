@@ -261,12 +261,13 @@ void ImportedState::forget_before_load() {
 
 module::State ImportedState::finish() const {
   module::State state;
-  const auto add_drains = [&](const module::DrainTable& table, std::vector<module::RecordedDrain>& rows) {
-    for (const auto& group : table.groups())
+  const auto add_drains = [&](const std::map<module::Drain, Numbers>& groups,
+                              std::vector<module::RecordedDrain>& rows) {
+    for (const auto& group : groups)
       group.second.for_each([&](IdSet::Id number) { rows.push_back({group.first, names_[number]}); });
   };
-  add_drains(states_.drains, state.absent.drains);
-  add_drains(states_.scheduled, state.absent.scheduled);
+  add_drains(states_.drains.groups(), state.absent.drains);
+  add_drains(states_.scheduled.groups(), state.absent.scheduled);
   for (const auto& entry : properties_) {
     const auto add = [&](const Numbers& numbers, bool present) {
       numbers.for_each([&](IdSet::Id number) {

@@ -60,6 +60,8 @@ std::string terms_of(const module::EventBody& body) {
     proto::for_each_term(*schedule, add);
   }
   if (const auto* drain = std::get_if<module::DrainEvent>(&body)) proto::for_each_term(*drain, add);
+  if (const auto* cancel = std::get_if<module::CancelEvent>(&body); cancel != nullptr && cancel->from)
+    add("from", *cancel->from);
   return text;
 }
 

@@ -123,6 +123,16 @@ module::UndrainCommand parse_undrain(const json& payload) {
           optional_string(payload, "if-reason")};
 }
 
+json encode_drain_cancel(const module::CancelCommand& command) {
+  json payload{{"targets", command.targets}};
+  if (command.from) payload["from"] = to_number(*command.from);
+  return payload;
+}
+
+module::CancelCommand parse_drain_cancel(const json& payload) {
+  return {required_string(payload, "targets"), optional_time(payload, "from")};
+}
+
 json encode_property(const PropertyCommand& command) {
   return {{"op", command.op == PropertyCommand::Op::add ? "add" : "remove"},
           {"name", command.name},

@@ -1,7 +1,7 @@
-// Payloads of changes by operators: resource.drain, resource.undrain, resource.property, resource.expiration
-// (also as resource.expiration-update), resource.shrink, resource.unshrink and resource.reload. Each takes
-// one object and answers without a payload. Drain, undrain and reload are as Flux's command line sends them;
-// the others are this project's own.
+// Payloads of changes by operators: resource.drain, resource.undrain, resource.drain-cancel,
+// resource.property, resource.expiration (also as resource.expiration-update), resource.shrink,
+// resource.unshrink and resource.reload. Each takes one object and answers without a payload. Drain, undrain
+// and reload are as Flux's command line sends them; the others are this project's own.
 //
 // TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
 // key which is missing or has the wrong type, and EINVAL for a value that is not allowed; it ignores unknown
@@ -29,6 +29,10 @@ namespace resourced::proto::topics {
 /// EINVAL `invalid undrain mode 'X' specified`, a text that Flux fixes.
 [[nodiscard]] nlohmann::json encode_undrain(const module::UndrainCommand& command);
 [[nodiscard]] module::UndrainCommand parse_undrain(const nlohmann::json& payload);
+
+/// resource.drain-cancel: `{"targets": TARGETS, "from": T?}`.
+[[nodiscard]] nlohmann::json encode_drain_cancel(const module::CancelCommand& command);
+[[nodiscard]] module::CancelCommand parse_drain_cancel(const nlohmann::json& payload);
 
 /// resource.property: `{"op": "add" | "remove", "name": STRING, "targets": TARGETS}`. EINVAL `unknown op: X`.
 [[nodiscard]] nlohmann::json encode_property(const module::PropertyCommand& command);

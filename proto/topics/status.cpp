@@ -157,21 +157,39 @@ IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
   return IdSet::parse(required_string(payload, key));
 }
 
-void append_scheduled(std::string& out, const module::DrainTable& drains) {
-  if (drains.groups().empty()) return;
+/// Appends the members of a scheduled drain, the first one without a comma before it.
+void append_scheduled_drain(std::string& out, const module::Drain& drain) {
+  append_key(out, "from");
+  append_number(out, to_number(drain.timestamp));
+  append_key(out, "reason");
+  append_string(out, reason_text(drain));
+  append_cause(out, drain);
+}
+
+// Appends `scheduled` and `schedules`.
+void append_scheduled(std::string& out, const module::Schedules& scheduled) {
+  if (scheduled.ranks().empty()) return;
   append_key(out, "scheduled");
   out += '{';
-  for (const auto& [key, ranks] : drains.groups()) {
+  for (const auto& [drain, ranks] : scheduled.next().groups()) {
     if (out.back() != '{') out += ',';
     append_idset(out, ranks);
-    out += R"(:{"from":)";
-    append_number(out, to_number(key.timestamp));
-    append_key(out, "reason");
-    append_string(out, reason_text(key));
-    append_cause(out, key);
+    out += ":{";
+    append_scheduled_drain(out, drain);
     out += '}';
   }
   out += '}';
+  append_key(out, "schedules");
+  out += '[';
+  for (const auto& [drain, ranks] : scheduled.groups()) {
+    if (out.back() != '[') out += ',';
+    out += '{';
+    append_key(out, "targets");
+    append_idset(out, ranks);
+    append_scheduled_drain(out, drain);
+    out += '}';
+  }
+  out += ']';
 }
 
 Hostlist hosts_by_rank(const ResourceSet& all) {
@@ -287,10 +305,14 @@ ResourceSet answered_resources(const nlohmann::json& object, const char* key) {
   }
 }
 
-IdSet answered_idset(const nlohmann::json& object, const char* key) {
+const std::string& answered_text(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = answered(object, key);
   if (!value.is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
-  return IdSet::parse(value.get_ref<const std::string&>());
+  return value.get_ref<const std::string&>();
+}
+
+IdSet answered_idset(const nlohmann::json& object, const char* key) {
+  return IdSet::parse(answered_text(object, key));
 }
 
 class AnsweredTerms {
@@ -344,9 +366,10 @@ Status parse_status(const nlohmann::json& payload) {
   status.inventory = answered_resources(payload, "R");
   for (const auto& [targets, entry] : answered_object(payload, "drain").items())
     status.drains.push_back(answered_drain(targets, entry, "timestamp"));
-  if (payload.contains("scheduled")) {
-    for (const auto& [targets, entry] : answered_object(payload, "scheduled").items())
-      status.scheduled.push_back(answered_drain(targets, entry, "from"));
+  if (const auto schedules = payload.find("schedules"); schedules != payload.end()) {
+    if (!schedules->is_array()) throw Error(EPROTO, "the daemon's answer: schedules: not an array");
+    for (const nlohmann::json& entry : *schedules)
+      status.scheduled.push_back(answered_drain(answered_text(entry, "targets"), entry, "from"));
   }
   status.online = answered_idset(payload, "online");
   status.exclude = answered_idset(payload, "exclude");

@@ -44,7 +44,8 @@ struct Live {
 /// part still has, leaving are those that the holder of this part still has although they no longer belong to
 /// it; without `live` there is no such key. `shrunk` is the HOSTLIST of the targets of State::configured that
 /// left for good, if there are any, `returning` that of those among them that will return. Where drains are
-/// scheduled, `scheduled` is `{IDSET: {"from": T, "reason": STRING, "by": ACTOR?, TERMS}}`.
+/// scheduled, `scheduled` has the next one of each target, `{IDSET: {"from": T, "reason": STRING, "by":
+/// ACTOR?, TERMS}}`, and `schedules` all, `[{"targets": IDSET, "from": T, ...}]` with the same keys.
 [[nodiscard]] std::string encode_status(const module::State& state, const Live* live,
                                         std::optional<std::uint64_t> sequence = std::nullopt);
 
@@ -68,6 +69,7 @@ struct Status {
   rset::ResourceSet inventory;
   /// A drain without a reason has none, and not an empty one.
   std::vector<module::DrainGroup> drains;
+  /// All scheduled drains; a target may have several.
   std::vector<module::DrainGroup> scheduled;
   text::IdSet online;
   text::IdSet exclude;

@@ -64,12 +64,21 @@ void check_status(const json& status, const Reference& state) {
     for (const unsigned rank : parse_ranks(ranks)) drained.emplace(rank, drain.at("reason"));
   }
   check(drained == state.drained(), "other drains than the journal");
-  std::map<unsigned, json> scheduled;
-  const json listed = status.value("scheduled", json::object());
-  for (const auto& [ranks, drain] : listed.items()) {
-    for (const unsigned rank : parse_ranks(ranks)) scheduled.emplace(rank, drain);
+  std::map<unsigned, Reference::Schedules> scheduled;
+  for (json drain : status.value("schedules", json::array())) {
+    const Reference::Ranks ranks = parse_ranks(drain.at("targets"));
+    drain.erase("targets");
+    for (const unsigned rank : ranks) scheduled[rank].emplace(drain.at("from"), drain);
   }
   check(scheduled == state.scheduled(), "other scheduled drains");
+  std::map<unsigned, json> first;
+  for (const auto& [rank, drains] : scheduled) first.emplace(rank, drains.begin()->second);
+  std::map<unsigned, json> next;
+  const json listed = status.value("scheduled", json::object());
+  for (const auto& [ranks, drain] : listed.items()) {
+    for (const unsigned rank : parse_ranks(ranks)) next.emplace(rank, drain);
+  }
+  check(next == first, "another next scheduled drain");
   const auto ranks = [&](const char* key) { return parse_ranks(status.at(key).get<std::string>()); };
   const Reference::Ranks present = state.present();
   check(ranks("online") == shared(state.online(), present), "others online");

@@ -95,11 +95,13 @@ void Simulation::receive(const Asked& asked, const proto::Message& message) {
 // With all time that has passed taken by the daemon.
 void Simulation::check_scheduled(const Reference& state) const {
   const auto drained = state.drained();
-  for (const auto& [rank, drain] : state.scheduled()) {
-    const bool is_over = drain.contains("until") && drain.at("until") <= now_;
-    demand(!is_over, fmt::format("the scheduled drain of rank {} is over: {}", rank, drain.dump()));
-    demand(drained.contains(rank) || drain.at("from") > now_,
-           fmt::format("the scheduled drain of rank {} has not begun: {}", rank, drain.dump()));
+  for (const auto& [rank, drains] : state.scheduled()) {
+    for (const auto& [begin, drain] : drains) {
+      const bool is_over = drain.contains("until") && drain.at("until") <= now_;
+      demand(!is_over, fmt::format("the scheduled drain of rank {} is over: {}", rank, drain.dump()));
+      demand(drained.contains(rank) || begin > now_,
+             fmt::format("the scheduled drain of rank {} has not begun: {}", rank, drain.dump()));
+    }
   }
 }
 

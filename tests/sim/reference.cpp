@@ -122,8 +122,8 @@ void Reference::wait_for_hosts(const Reference& before, const std::map<Name, Nam
     if (const auto end = before.ends_.find(former); end != before.ends_.end())
       ends_.emplace(*name, end->second);
   }
-  for (const auto& [former, drain] : before.scheduled_) {
-    if (const std::optional<Name> name = name_of(former)) scheduled_.emplace(*name, drain);
+  for (const auto& [former, drains] : before.scheduled_) {
+    if (const std::optional<Name> name = name_of(former)) scheduled_.emplace(*name, drains);
   }
   for (const auto& property : before.properties_) {
     const std::optional<Name> name = name_of(property.second);
@@ -186,8 +186,8 @@ std::map<unsigned, std::string> Reference::drained() const {
   return result;
 }
 
-std::map<unsigned, nlohmann::json> Reference::scheduled() const {
-  std::map<unsigned, nlohmann::json> result;
+std::map<unsigned, Reference::Schedules> Reference::scheduled() const {
+  std::map<unsigned, Schedules> result;
   for (const unsigned rank : present()) {
     const auto found = scheduled_.find(names_[rank]);
     if (found != scheduled_.end()) result.emplace(rank, found->second);
@@ -219,15 +219,20 @@ void Reference::define() {
   std::erase_if(properties_, [&](const auto& property) { return shrunk_.contains(property.second); });
 }
 
+void Reference::erase_scheduled(const Name& name, double begin) {
+  scheduled_[name].erase(begin);
+  if (scheduled_[name].empty()) scheduled_.erase(name);
+}
+
 void Reference::begin_scheduled(const Name& name, const nlohmann::json& context, double now) {
   const auto found = scheduled_.find(name);
-  if (found == scheduled_.end() || found->second.at("from") > now)
+  if (found == scheduled_.end() || found->second.begin()->first > now)
     throw std::runtime_error("a drain begins that is not scheduled for this time: " + context.dump());
   for (const char* key : {"until", "by", "ticket"}) {
-    if (found->second.value(key, nlohmann::json()) != context.value(key, nlohmann::json()))
+    if (found->second.begin()->second.value(key, nlohmann::json()) != context.value(key, nlohmann::json()))
       throw std::runtime_error("a drain begins as another than was scheduled: " + context.dump());
   }
-  scheduled_.erase(found);
+  erase_scheduled(name, found->second.begin()->first);
   if (!drained_.contains(name) || drained_by_daemon_.contains(name)) return;
   // In place of another drain that ends now, by its time or by rolling work.
   const bool ends = ends_.contains(name) && ends_[name] <= now;
@@ -273,17 +278,24 @@ void Reference::schedule(const nlohmann::json& context) {
   for (const char* key : {"until", "by", "ticket"}) {
     if (context.contains(key)) drain[key] = context.at(key);
   }
-  for (const Name& name : names(context.at("idset"))) scheduled_[name] = drain;
+  for (const Name& name : names(context.at("idset"))) scheduled_[name][context.at("from")] = drain;
 }
 
 void Reference::cancel(const nlohmann::json& context, double now) {
   for (const Name& name : names(context.at("idset"))) {
     const auto found = scheduled_.find(name);
     if (found == scheduled_.end()) throw std::runtime_error("a drain is cancelled that is not scheduled");
-    const bool is_over = found->second.contains("until") && found->second.at("until") <= now;
+    if (!context.contains("from")) {
+      if (!is_by_operator(context)) throw std::runtime_error("scheduled drains are lost: " + context.dump());
+      scheduled_.erase(found);
+      continue;
+    }
+    const auto drain = found->second.find(context.at("from"));
+    if (drain == found->second.end()) throw std::runtime_error("a drain is cancelled that is not scheduled");
+    const bool is_over = drain->second.contains("until") && drain->second.at("until") <= now;
     if (!is_by_operator(context) && !excluded_.contains(name) && !is_over)
       throw std::runtime_error("a scheduled drain is lost: " + context.dump());
-    scheduled_.erase(found);
+    erase_scheduled(name, context.at("from"));
   }
 }
 

@@ -53,8 +53,9 @@ class Reference {
   [[nodiscard]] Ranks torpid() const { return ranks(torpid_); }
   [[nodiscard]] Ranks excluded() const { return ranks(excluded_); }
   [[nodiscard]] std::map<unsigned, std::string> drained() const;
-  /// The drains that begin later, as resource.status has each of them.
-  [[nodiscard]] std::map<unsigned, nlohmann::json> scheduled() const;
+  /// The drains that begin later by their begins, as resource.status has each of them.
+  using Schedules = std::map<double, nlohmann::json>;
+  [[nodiscard]] std::map<unsigned, Schedules> scheduled() const;
   [[nodiscard]] std::map<std::string, Ranks> properties() const;
   [[nodiscard]] double expiration() const { return expiration_; }
   /// The cores that each allocation holds, by host. A host may stand for several targets.
@@ -70,7 +71,8 @@ class Reference {
   void wait_for_hosts(const Reference& before, const std::map<Name, Name>& moved);
   void define();
   void drain(const nlohmann::json& context, double now);
-  /// Throws if the scheduled drain of a target cannot begin by this event.
+  void erase_scheduled(const Name& name, double begin);
+  /// Throws if the next scheduled drain of a target cannot begin by this event.
   void begin_scheduled(const Name& name, const nlohmann::json& context, double now);
   void undrain(const nlohmann::json& context, double now);
   void schedule(const nlohmann::json& context);
@@ -90,7 +92,7 @@ class Reference {
   std::set<Name> drained_by_daemon_;
   /// When drains end by themselves.
   std::map<Name, double> ends_;
-  std::map<Name, nlohmann::json> scheduled_;
+  std::map<Name, Schedules> scheduled_;
   bool returns_ = false;
   std::set<std::pair<std::string, Name>> properties_;
   std::set<std::pair<std::string, Name>> loaded_properties_;

@@ -1,5 +1,6 @@
 // Requests of clients: operators, schedulers, consumers of the journal, agents.
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -43,6 +44,14 @@ void Simulation::operate() {
     if (chance(0.4)) payload["from"] = begin += span();
     if (chance(0.4)) payload["until"] = begin + span();
     if (chance(0.2)) payload["ticket"] = "t";
+  } else if (kind < 8) {
+    topic = "resource.drain-cancel";
+    const auto scheduled = service_->engine().module().scheduled_drains().groups();
+    if (!scheduled.empty() && chance(0.7)) {
+      const auto& [drain, ranks] =
+          *std::next(scheduled.begin(), below(static_cast<std::uint32_t>(scheduled.size())));
+      payload = {{"targets", ranks.encode()}, {"from", to_number(drain.timestamp)}};
+    }
   } else if (kind < 12) {
     topic = "resource.undrain";
     if (chance(0.5)) payload["mode"] = "force";

@@ -98,10 +98,12 @@ const ageTable = (model, now) => {
 
 const scheduledTable = (model) => {
   const groups = new Map();
-  for (const [index, drain] of model.scheduled) {
-    const key = JSON.stringify([drain.from, drain.until, drain.reason, drain.by, drain.ticket]);
-    if (!groups.has(key)) groups.set(key, { drain, nodes: [] });
-    groups.get(key).nodes.push(index);
+  for (const [index, drains] of model.scheduled) {
+    for (const drain of drains) {
+      const key = JSON.stringify([drain.from, drain.until, drain.reason, drain.by, drain.ticket]);
+      if (!groups.has(key)) groups.set(key, { drain, nodes: [] });
+      groups.get(key).nodes.push(index);
+    }
   }
   if (groups.size === 0) return [];
   const rows = [...groups.values()].sort((a, b) => a.drain.from - b.drain.from);

@@ -96,8 +96,8 @@ const readStates = (model, status) => {
       model.drains.set(index, drain);
     });
   }
-  for (const [ranks, drain] of Object.entries(status.scheduled ?? {})) {
-    model.each(idset.parse(ranks), (index) => model.scheduled.set(index, drain));
+  for (const { targets, ...drain } of status.schedules ?? []) {
+    model.each(idset.parse(targets), (index) => setScheduled(model, index, [...scheduledOf(model, index), drain]));
   }
   model.partitions = Object.entries(status.partitions ?? {}).map(([name, p]) => ({
     name,
@@ -187,6 +187,17 @@ const sets = (bits, isSet) => (model, context, _event, change) =>
   eachOf(model, context, (index) => setFlags(model, index, bits, isSet, change));
 
 // Applies a drain. On a drained node it keeps the time, the reason or both, as DrainTable of core/module does.
+const scheduledOf = (model, index) => model.scheduled.get(index) ?? [];
+
+const setScheduled = (model, index, drains) => {
+  if (drains.length === 0) model.scheduled.delete(index);
+  else
+    model.scheduled.set(
+      index,
+      drains.sort((a, b) => a.from - b.from),
+    );
+};
+
 const drain = (model, context, event, change) => {
   const overwrite = context.overwrite ?? REASON;
   eachOf(model, context, (index) => {
@@ -205,7 +216,7 @@ const drain = (model, context, event, change) => {
       if (isSame && (overwrite === NOTHING || isOfOperator)) next.by = present.by;
     }
     model.drains.set(index, next);
-    if (context.scheduled) model.scheduled.delete(index);
+    if (context.scheduled) setScheduled(model, index, scheduledOf(model, index).slice(1));
     if (model.flags[index] & DRAINED) change.nodes.push(index);
     else setFlags(model, index, DRAINED, true, change);
   });
@@ -221,14 +232,17 @@ const undrain = (model, context, _event, change) => {
 
 const schedule = (model, { from, reason = "", until, by, ticket, ...context }, _event, change) => {
   eachOf(model, context, (index) => {
-    model.scheduled.set(index, { from, reason, until, by, ticket });
+    const others = scheduledOf(model, index).filter((one) => one.from !== from);
+    setScheduled(model, index, [...others, { from, reason, until, by, ticket }]);
     change.nodes.push(index);
   });
 };
 
 const cancel = (model, context, _event, change) => {
   eachOf(model, context, (index) => {
-    if (model.scheduled.delete(index)) change.nodes.push(index);
+    const { from } = context;
+    setScheduled(model, index, from === undefined ? [] : scheduledOf(model, index).filter((one) => one.from !== from));
+    change.nodes.push(index);
   });
 };
 

@@ -50,7 +50,7 @@ export class Model {
     this.flags = new Uint8Array(this.size);
     this.held = new Uint16Array(this.size); // Number of known allocations of a part of the node.
     this.drains = new Map(); // From index to {timestamp, reason, by, until}.
-    this.scheduled = new Map(); // From index to {from, reason, by, until}.
+    this.scheduled = new Map(); // From index to a list of {from, reason, by, until}, in the order of `from`.
     this.partitions = [];
     this.shrunk = []; // Hosts that were removed from the inventory, and those of them that return.
     this.returning = [];

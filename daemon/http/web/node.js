@@ -197,7 +197,7 @@ export class NodePanel {
   fields_(index, now) {
     const { model } = this.app;
     const drain = model.drains.get(index);
-    const scheduled = model.scheduled.get(index);
+    const scheduled = model.scheduled.get(index) ?? [];
     const partition = model.partitionOf(index);
     const hardware = model.hardware[model.hardwareOf[index]];
     return [
@@ -210,14 +210,13 @@ export class NodePanel {
             ...field("Ticket", drain.ticket),
           ]
         : []),
-      ...(scheduled
-        ? field(
-            "Scheduled",
-            `drain from ${stamp(scheduled.from)}${scheduled.until ? ` until ${stamp(scheduled.until)}` : ""}` +
-              `${scheduled.reason ? `: ${scheduled.reason}` : ""}${scheduled.by ? ` (${actorText(scheduled.by)})` : ""}` +
-              `${scheduled.ticket ? `, ticket ${scheduled.ticket}` : ""}`,
-          )
-        : []),
+      ...scheduled.flatMap(({ from, until, reason, by, ticket }) =>
+        field(
+          "Scheduled",
+          `drain from ${stamp(from)}${until ? ` until ${stamp(until)}` : ""}` +
+            `${reason ? `: ${reason}` : ""}${by ? ` (${actorText(by)})` : ""}${ticket ? `, ticket ${ticket}` : ""}`,
+        ),
+      ),
       ...field("Fault", this.app.isPast || drain?.reason === this.fault ? "" : this.fault),
       ...field("Rank", String(model.ranks[index])),
       ...field("Hardware", hardware?.text),

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "fixture.hpp"
@@ -138,20 +139,62 @@ TEST_CASE("a ticket is one line, and for a drain that is made") {
   cluster.ctl.done({"drain", "--ticket", std::string(256, 'x'), "test1"});
 }
 
-// Not supported yet: the state has room for one scheduled drain per target.
-TEST_CASE("several scheduled drains of a node are listed, and cancelled one by one" *
-          doctest::should_fail()) {
+TEST_CASE("several scheduled drains of a node are listed, and cancelled one by one") {
   Cluster cluster;
   cluster.ctl.done({"drain", "--from", "2090-01-01T12:00Z", "test[1-2]", "power"});
-  cluster.ctl.done({"drain", "--from", "2091-01-01T12:00Z", "test2", "fan"});
+  const std::string told = cluster.ctl.output({"drain", "--from", "2091-01-01T12:00Z", "test2", "fan"});
+  CHECK(told.ends_with("; overlaps another scheduled drain of 1 node: test2\n"));
   json status = cluster.status();
   // `scheduled` has the next drain of each target, `schedules` has all.
   CHECK(status["scheduled"]["1-2"]["reason"] == "power");
   REQUIRE(status.contains("schedules"));
   CHECK(status["schedules"].size() == 2);
+  const auto listed = [&](const Ctl& ctl) {
+    return ctl.output({"drain", "--scheduled", "-n", "-o", "{nodelist} {reason}"});
+  };
+  CHECK(listed(cluster.ctl) == "test[1-2] power\ntest2 fan\n");
+  // Over a start, in the past, and after an import.
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  CHECK(cluster.status()["schedules"] == status["schedules"]);
+  {
+    RawClient client(cluster.daemon.uri());
+    const json at = history(client, json::object()).back()["timestamp"];
+    CHECK(client.call("resource.status-at", {{"at", at}}).json()["schedules"] == status["schedules"]);
+  }
+  TempDir dir;
+  const std::string exported = cluster.ctl.output({"eventlog", "--export"});
+  REQUIRE(import_log(dir, std::string(eight_nodes), dir.write("log", exported)).status == 0);
+  const Daemon second(dir, {.config = std::string(eight_nodes)});
+  CHECK(listed(Ctl(second.uri())) == "test[1-2] power\ntest2 fan\n");
+
   (void)cluster.operator_client.call("resource.drain-cancel", {{"targets", "1-2"}, {"from", 3786955200.0}});
   CHECK(cluster.status()["scheduled"].size() == 1);
   CHECK(cluster.status()["scheduled"]["2"]["reason"] == "fan");
+  cluster.ctl.done({"drain", "--from", "2090-01-01T12:00:00.5Z", "test2", "power"});
+  CHECK(cluster.ctl.output({"undrain", "--from", "2090-01-01T12:00Z", "test2"})
+            .starts_with("cancelled the scheduled drain of 1 node: test2 from 20"));
+  CHECK(listed(cluster.ctl) == "test2 fan\n");
+  const Outcome none = cluster.ctl.run({"undrain", "--from", "2090-01-01T12:00Z", "test2"});
+  CHECK(none.status == 1);
+  CHECK(none.err == "resourcectl: rank 2 not scheduled to be drained at that time (test2)\n");
+  CHECK(cluster.ctl.run({"undrain", "--from", "2090-01-01T12:00Z", "test2", "why"}).status == 2);
+  cluster.ctl.done({"drain", "--from", "2092-01-01T12:00Z", "test2", "power"});
+  CHECK(cluster.ctl.output({"undrain", "test2"}) == "cancelled 2 scheduled drains of 1 node: test2\n");
+}
+
+TEST_CASE(
+    "a drain that does not overlap the scheduled ones is not said to, and one more than most is refused") {
+  Cluster cluster;
+  const auto schedule = [&](int year) {
+    return cluster.ctl.run({"drain", "--from", fmt::format("{}-01-01", year), "--until",
+                            fmt::format("{}-01-02", year), "test1"});
+  };
+  for (int year = 2080; year < 2096; ++year) CHECK(schedule(year).out.find("overlaps") == std::string::npos);
+  const Outcome refused = schedule(2096);
+  CHECK(refused.status == 1);
+  CHECK(refused.err ==
+        "resourcectl: rank 1 scheduled to be drained 16 times already: cancel one first (test1)\n");
 }
 
 TEST_SUITE_END();

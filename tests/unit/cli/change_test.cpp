@@ -140,6 +140,11 @@ TEST_SUITE("changes") {
          {{"targets", "node7"}, {"if-reason", "health: disk"}},
          "undrained 1 node: node7; node[4-5] drained otherwise",
          with(of("undrain", 1, "7", "node7"), {{"skipped", "node[4-5]"}})},
+        {{"undrain", "--from", "4000000000", "5"},
+         "resource.drain-cancel",
+         {{"targets", "5"}, {"from", 4e9}},
+         "cancelled the scheduled drain of 1 node: node5 from " + cli::views::format_time(wall_time(4e9)),
+         with(of("drain-cancel", 1, "5", "node5"), {{"from", 4e9}})},
         // The daemon checks targets that the inventory does not have.
         {{"drain", "9"},
          "resource.drain",

@@ -1,6 +1,7 @@
 // Drains that begin and end by themselves: what happens at which time, also over restarts, and what cancels
 // it.
 #include <cerrno>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <random>
@@ -340,46 +341,25 @@ TEST_CASE("a drain keeps its end when it is given a reason") {
   }
 }
 
-// Not supported yet: the state has room for one scheduled drain per target.
-TEST_CASE("several drains may be scheduled for one target, and each of them begins and ends" *
-          doctest::should_fail()) {
-  Site site;
-  (void)site.drain("1-2", 30, 100, 150);
-  (void)site.drain("2", 40, 300, 400);
-  (void)site.tick(100);
-  CHECK(site.drained() == "1-2");
-  CHECK(site.scheduled() == "2");
-  Site next(120, site.fold);
-  (void)next.tick(150);
-  CHECK(next.drained().empty());
-  (void)next.tick(300);
-  CHECK(next.drained() == "2");
-  (void)next.tick(400);
-  CHECK(next.drained().empty());
-  CHECK_FALSE(next.next());
-}
-
-// Compared with a model that keeps the drain and the scheduled drain of each target, without groups, events
+// Compared with a model that keeps the drain and the scheduled drains of each target, without groups, events
 // and restarts.
 TEST_CASE("any history of scheduled drains, ends and restarts is that of each target alone") {
   struct Target {
     bool drained = false;
     std::optional<double> until;
-    std::optional<std::pair<double, std::optional<double>>> scheduled;
+    /// The ends of the scheduled drains, by their begins.
+    std::map<double, std::optional<double>> scheduled;
 
     void pass(double now) {
+      std::erase_if(scheduled, [&](const auto& one) { return one.second && *one.second <= now; });
       if (drained && until && *until <= now) {
         drained = false;
         until.reset();
       }
-      if (!scheduled || scheduled->first > now) return;
-      const auto end = scheduled->second;
-      const bool is_over = end && *end <= now;
-      if (drained && !is_over) return;
-      scheduled.reset();
-      if (drained || is_over) return;
+      if (drained || scheduled.empty() || scheduled.begin()->first > now) return;
       drained = true;
-      until = end;
+      until = scheduled.begin()->second;
+      scheduled.erase(scheduled.begin());
     }
   };
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -402,18 +382,27 @@ TEST_CASE("any history of scheduled drains, ends and restarts is that of each ta
       const double from = now + 1 + below(60);
       std::optional<double> end;
       if (below(2) == 0) end = from + 1 + below(40);
-      switch (below(5)) {
+      switch (below(7)) {
         case 0:
-          (void)site.drain(name, now, from, end);
-          target.scheduled = {from, end};
-          break;
         case 1:
+        case 2:
+          (void)site.drain(name, now, from, end);
+          target.scheduled[from] = end;
+          break;
+        case 3:
+          if (target.scheduled.empty()) break;
+          (void)site.step(module::Command(module::CancelCommand{
+                              name, wall_time(std::prev(target.scheduled.end())->first)}),
+                          now);
+          target.scheduled.erase(std::prev(target.scheduled.end()));
+          break;
+        case 4:
           (void)site.drain(name, now, std::nullopt, end, module::DrainMode::force_overwrite);
           target.drained = true;
           target.until = end;
           break;
-        case 2:
-          if (target.drained || target.scheduled) (void)site.undrain(name, now);
+        case 5:
+          if (target.drained || !target.scheduled.empty()) (void)site.undrain(name, now);
           target = {};
           break;
         default:
@@ -421,12 +410,18 @@ TEST_CASE("any history of scheduled drains, ends and restarts is that of each ta
       }
       IdSet drained;
       IdSet scheduled;
+      std::map<double, IdSet> begins;
       for (const auto& [id, state] : model) {
         if (state.drained) drained.insert(id);
-        if (state.scheduled) scheduled.insert(id);
+        if (!state.scheduled.empty()) scheduled.insert(id);
+        for (const auto& [begin, over] : state.scheduled) begins[begin].insert(id);
       }
       REQUIRE(site.drained() == drained.encode());
       REQUIRE(site.scheduled() == scheduled.encode());
+      std::map<double, IdSet> found;
+      for (const auto& [drain, ranks] : site.engine.module().scheduled_drains().groups())
+        found[to_number(drain.timestamp)] |= ranks;
+      REQUIRE(found == begins);
     }
   }
 }

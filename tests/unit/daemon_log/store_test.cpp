@@ -217,7 +217,7 @@ TEST_CASE("drains keep their actors and ends, as do those that begin later, unti
   CHECK_FALSE(drains.find(5)->until);
   CHECK_FALSE(drains.find(9)->by);
   CHECK_FALSE(drains.find(9)->reason);
-  const module::DrainTable& scheduled = state.targets.scheduled;
+  const module::DrainTable& scheduled = state.targets.scheduled.next();
   REQUIRE(scheduled.ranks() == text::IdSet{7, 8});
   CHECK(scheduled.find(7)->timestamp == wall_time(4000000050));
   CHECK_FALSE(scheduled.find(7)->reason);

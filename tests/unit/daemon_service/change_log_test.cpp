@@ -82,14 +82,16 @@ TEST_CASE("what the daemon does by itself has a line, and times have theirs") {
       seen(3, "n2", module::ScheduleEvent{{"power", wall_time(1767229200)}, {}, {}, wall_time(1767225600)},
            nobody),
       steady_time(1));
+  written.log.add(seen(3, "n2", module::CancelEvent{{}, {}, wall_time(1767225600)}, nobody), steady_time(1));
   // The start of a daemon has no line here: other log lines tell of it.
   written.log.add(seen(4, "n[1-2]", module::RestartEvent{}), steady_time(1));
-  REQUIRE(written.lines.size() == 3);
+  REQUIRE(written.lines.size() == 4);
   CHECK(text_of(written.lines[0]) == "drain n1 by the daemon: flapping");
   CHECK_FALSE(written.lines[0].by);
   CHECK(text_of(written.lines[1]) == "undrain n1 by the daemon");
   CHECK(text_of(written.lines[2]) ==
         "drain-schedule n2 from 2026-01-01T00:00:00Z until 2026-01-01T01:00:00Z by uid 4000000000: power");
+  CHECK(text_of(written.lines[3]) == "drain-cancel n2 from 2026-01-01T00:00:00Z by uid 4000000000");
 }
 
 TEST_CASE("a line says what happened, where, by whom and why") {

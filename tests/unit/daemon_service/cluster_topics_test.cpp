@@ -209,6 +209,7 @@ TEST_CASE_FIXTURE(LeaderStand,
   } changes[] = {
       {"resource.drain", {{"targets", "0"}, {"reason", "bad"}}},
       {"resource.undrain", {{"targets", "0"}}},
+      {"resource.drain-cancel", {{"targets", "0"}}},
       {"resource.property", {{"op", "add"}, {"name", "p"}, {"targets", "0"}}},
       {"resource.expiration", {{"expiration", 1e9}}},
       {"resource.expiration-update", {{"expiration", 1e9}}},

@@ -282,7 +282,8 @@ TEST_CASE("hosts of a key bind all that it changes, whatever its roles") {
   const json before = json::parse(stand.call(owner, "resource.status").text());
   for (const char* targets : {"0", "n0", "n[3-5]", "0-7"}) {
     CAPTURE(targets);
-    for (const char* topic : {"resource.drain", "resource.undrain", "resource.shrink", "resource.unshrink"})
+    for (const char* topic : {"resource.drain", "resource.undrain", "resource.drain-cancel",
+                              "resource.shrink", "resource.unshrink"})
       CHECK(errnum(topic, {{"targets", targets}}) == EPERM);
     CHECK(errnum("resource.property", {{"op", "add"}, {"name", "x"}, {"targets", targets}}) == EPERM);
   }

@@ -85,6 +85,8 @@ const std::vector<Row>& rows() {
       {module::ScheduleEvent{{}, two, hosts, wall_time(100)}, "drain-schedule",
        R"({"idset":"1-2","nodelist":"n[1-2]","from":100.0})"},
       {module::CancelEvent{two, hosts}, "drain-cancel", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
+      {module::CancelEvent{two, hosts, wall_time(100)}, "drain-cancel",
+       R"({"idset":"1-2","nodelist":"n[1-2]","from":100.0})"},
       {module::OnlineEvent{two}, "online", R"({"idset":"1-2"})"},
       {module::OfflineEvent{two}, "offline", R"({"idset":"1-2"})"},
       {module::TorpidEvent{two}, "torpid", R"({"idset":"1-2"})"},

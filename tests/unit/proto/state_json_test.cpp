@@ -70,9 +70,8 @@ State full_state() {
   (void)drains.drain({1}, {{"fan", wall_time(60), "HW-1"}, wall_time(5), module::ByUser{1000}},
                      module::Overwrite::nothing);
   (void)drains.drain({2}, {{}, wall_time(6), module::ByHost{"b"}}, module::Overwrite::nothing);
-  (void)state.targets.scheduled.drain({0},
-                                      {{"later", wall_time(80), "HW-2"}, wall_time(70), module::ByKey{"ops"}},
-                                      module::Overwrite::nothing);
+  state.targets.scheduled.add({0}, {{"later", wall_time(80), "HW-2"}, wall_time(70), module::ByKey{"ops"}});
+  state.targets.scheduled.add({0, 1}, {{"last", {}, "HW-5"}, wall_time(90), module::ByUser{3}});
   state.targets.online = IdSet{0, 1};
   state.targets.torpid = IdSet{1};
   state.available = IdSet{0};

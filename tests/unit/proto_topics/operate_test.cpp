@@ -59,6 +59,15 @@ TEST_CASE("a drain may have a ticket") {
   CHECK(refusal(parse_drain, R"({"targets": "1", "ticket": 7})") == "71 ticket must be a string");
 }
 
+TEST_CASE("a cancellation is for one begin, or for all that is scheduled") {
+  CHECK(encode_drain_cancel({"1"}) == json::parse(R"({"targets": "1"})"));
+  CHECK_FALSE(parse_drain_cancel(encode_drain_cancel({"1"})).from);
+  CHECK(encode_drain_cancel({"1", wall_time(70.5)}) == json::parse(R"({"targets": "1", "from": 70.5})"));
+  CHECK(parse_drain_cancel(encode_drain_cancel({"1", wall_time(70.5)})).from == wall_time(70.5));
+  CHECK(refusal(parse_drain_cancel, R"({"from": 1})") == "71 missing key: targets");
+  CHECK(refusal(parse_drain_cancel, R"({"targets": "1", "from": "1"})") == "71 from must be a number");
+}
+
 TEST_CASE("an undrain may keep what is scheduled") {
   CHECK(encode_undrain({"1", {}, {}, true}) == json::parse(R"({"targets": "1", "keeps-scheduled": true})"));
   CHECK(parse_undrain(encode_undrain({"1", {}, {}, true})).keeps_scheduled);

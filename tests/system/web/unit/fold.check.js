@@ -29,7 +29,7 @@ const seen = (model) => {
     flags: [...model.flags],
     counts: [...model.counts],
     drains: model.hosts.map((_, index) => drainOf(model.drains.get(index))),
-    scheduled: model.hosts.map((_, index) => drainOf(model.scheduled.get(index))),
+    scheduled: model.hosts.map((_, index) => model.scheduled.get(index)?.map(drainOf)),
     properties: [...model.properties].sort(([a], [b]) => compareText(a, b)),
     expiration: model.expiration,
     shrunk: model.shrunk,

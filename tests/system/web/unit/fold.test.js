@@ -183,11 +183,16 @@ test("a drain that was recorded without a mode keeps the time of the one before,
 test("scheduled drains come and go", () => {
   const model = loaded();
   apply(model, event("drain-schedule", { idset: "0-1", from: 500, reason: "later" }));
-  assert.equal(model.scheduled.get(1).from, 500);
+  apply(model, event("drain-schedule", { idset: "0-1", from: 300, reason: "soon" }));
+  apply(model, event("drain-schedule", { idset: "0-1", from: 500, reason: "last" }));
+  const scheduled = (index) => model.scheduled.get(index).map(({ from, reason }) => [from, reason]);
+  assert.deepEqual(scheduled(1), [[300, "soon"], [500, "last"]]);
+  apply(model, event("drain-cancel", { idset: "1", from: 300 }));
+  assert.deepEqual(scheduled(1), [[500, "last"]]);
   apply(model, event("drain-cancel", { idset: "1" }));
   assert.equal(model.scheduled.has(1), false);
-  apply(model, event("drain", { idset: "0", reason: "later", overwrite: 0, scheduled: true }));
-  assert.equal(model.scheduled.has(0), false);
+  apply(model, event("drain", { idset: "0", reason: "soon", overwrite: 0, scheduled: true }));
+  assert.deepEqual(scheduled(0), [[500, "last"]]);
   assert.equal(model.flags[0] & DRAINED, DRAINED);
 });
 
