@@ -162,6 +162,12 @@ class Connection(RpcConnection):
         """Returns targets to service; with a mode, targets that are not drained are ignored."""
         await self.call("resource.undrain", {"targets": str(targets)} | ({"mode": mode} if mode else {}))
 
+    async def cancel_drain(self, targets: str | IDset | Hostlist, begin: float | None = None) -> None:
+        """Cancels the scheduled drains of targets that begin at `begin`, or within the second after it, or all. Drains
+        that have begun stay."""
+        given = {} if begin is None else {"from": begin}
+        await self.call("resource.drain-cancel", {"targets": str(targets), **given})
+
     async def wait(self, targets: str | IDset | Hostlist, condition: str = "idle", *, assume_idle: bool = False) -> None:
         """Waits until all targets are "idle" (no allocations) or "ready" (online and healthy), also over restarts of
         the daemon. EHOSTUNREACH: no scheduler reports the allocations of a target; with `assume_idle` it counts as

@@ -277,6 +277,7 @@ class Connection(_Twin):
     allocations = _Waits(_connection.Connection.allocations)
     drain = _Waits(_connection.Connection.drain)
     undrain = _Waits(_connection.Connection.undrain)
+    cancel_drain = _Waits(_connection.Connection.cancel_drain)
     wait = _Waits(_connection.Connection.wait)
     status = _Waits(_connection.Connection.status)
     sched_status = _Waits(_connection.Connection.sched_status)
