@@ -36,8 +36,6 @@ struct FoldStates {
   void operator()(const ExpirationEvent& /*event*/) const {}
   void operator()(const PropertyEvent& /*event*/) const {}
   void operator()(const ShrinkEvent& event) const {
-    changes.undrained = states.drains.undrain(event.ranks);
-    cancel(event.ranks);
     states.online -= event.ranks;
     states.torpid -= event.ranks;
   }
@@ -150,8 +148,8 @@ IdSet broker_ranks(const text::Hostlist& brokers) {
   return brokers.empty() ? IdSet{} : IdSet::range(0, static_cast<IdSet::Id>(brokers.size() - 1));
 }
 
-// Absent states. They are set aside by name when another inventory replaces theirs, since ranks may mean
-// other targets then, and come back with the hosts.
+// Absent states. They are set aside by name when targets leave for good, or another inventory replaces
+// theirs, since ranks may mean other targets then. They come back with the targets.
 
 /// Adds the drains of these targets to `rows`.
 void set_aside(const State& state, const std::map<Drain, IdSet>& groups, const IdSet& targets,
@@ -195,7 +193,8 @@ AbsentStates states_of(const State& state, const IdSet& lacking, const ResourceS
   std::set<TargetName> taken;
   for_each_row(state.absent, [&](const TargetName& target) { taken.insert(target); });
   std::map<TargetName, TargetName> free;
-  state.names(lacking).for_each([&](std::string_view host, std::uint32_t ordinal) {
+  // Targets that left for good have no other states than those that wait already.
+  state.names(lacking - state.shrunk()).for_each([&](std::string_view host, std::uint32_t ordinal) {
     TargetName name{std::string(host), ordinal};
     while (rank_of(name, next) || taken.contains(name)) ++name.ordinal;
     taken.insert(name);
@@ -216,9 +215,11 @@ void add(AbsentStates& states, AbsentStates more) {
 /// target waits until the target is no longer excluded.
 std::map<Drain, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows) {
   std::map<Drain, IdSet> found;
+  const IdSet absent = state.shrunk();
   std::erase_if(rows, [&](const RecordedDrain& drain) {
     const auto rank = rank_of(drain.target, state.has_brokers() ? state.of_brokers : state.configured);
-    if (!rank || (state.has_brokers() && state.exclude.contains(*rank))) return false;
+    if (!rank || absent.contains(*rank)) return false;
+    if (state.has_brokers() && state.exclude.contains(*rank)) return false;
     found[drain].insert(*rank);
     return true;
   });
@@ -228,19 +229,17 @@ std::map<Drain, IdSet> returned(const State& state, std::vector<RecordedDrain>& 
 /// Applies the states that waited for targets which are present now. Targets of `undrained` get no drains. If
 /// targets share a host, the one that comes with a name may be another one, with a drain of its own.
 void take_back(State& state, const IdSet& undrained) {
-  const IdSet& here = state.addressable().ranks();
   DrainTable& drains = state.targets.drains;
   for (const auto& [found_key, found] : returned(state, state.absent.drains)) {
     Drain key = found_key;
     // In an instance drains have reasons alone, and there are no scheduled ones.
     if (state.has_brokers()) key = {{found_key.reason}, found_key.timestamp, found_key.by};
-    (void)drains.drain((found & here) - undrained - drains.ranks(), key, Overwrite::nothing);
+    (void)drains.drain(found - undrained - drains.ranks(), key, Overwrite::nothing);
   }
   if (!state.has_brokers()) {
     Schedules& scheduled = state.targets.scheduled;
     const IdSet own = scheduled.ranks();
-    for (const auto& [key, found] : returned(state, state.absent.scheduled))
-      scheduled.add((found & here) - own, key);
+    for (const auto& [key, found] : returned(state, state.absent.scheduled)) scheduled.add(found - own, key);
   }
   const ResourceSet& targets = state.has_brokers() ? state.of_brokers : state.configured;
   // The definition has the properties of its targets, and says which of them left for good.
@@ -281,6 +280,8 @@ class Application {
   [[nodiscard]] AbsentStates move_states(const DefineEvent& event, const ResourceSet& configured);
   /// Keeps an inventory that no configuration names, for a later restart.
   void remember(const DefineEvent& event, const ResourceSet& configured);
+  /// Lets the drains and scheduled drains of targets that leave for good wait for their return.
+  void set_drains_aside(const IdSet& leaving);
   /// Drops the states of ranks that are not targets of the instance.
   void drop_states_of_others();
   /// Applies a change to the inventory, and to the one with lost targets if there is one.
@@ -436,6 +437,15 @@ void Application::operator()(const DefineEvent& event) {
   check_available();
 }
 
+void Application::set_drains_aside(const IdSet& leaving) {
+  TargetStates& targets = state_.targets;
+  set_aside(state_, targets.drains.groups(), leaving, state_.absent.drains);
+  set_aside(state_, targets.scheduled.groups(), leaving, state_.absent.scheduled);
+  outcome_.undrained = targets.drains.undrain(leaving);
+  outcome_.rescheduled = leaving;
+  targets.scheduled.cancel(leaving);
+}
+
 void Application::remember(const DefineEvent& event, const ResourceSet& configured) {
   KeptInventory& kept = state_.kept_inventory;
   const auto shared = [](const ResourceSet& set) { return std::make_shared<const ResourceSet>(set); };
@@ -469,6 +479,7 @@ void Application::operator()(const PropertyEvent& event) {
 }
 
 void Application::operator()(const ShrinkEvent& event) {
+  set_drains_aside(event.ranks);
   change_inventory(event);
   ResourceSet::Properties& kept = state_.kept_properties;
   for (auto& [name, ranks] : kept) ranks -= event.ranks;

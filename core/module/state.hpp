@@ -59,7 +59,8 @@ struct RecordedProperty {
   bool present = true;
 };
 
-/// States of targets that are not in the inventory, or not in the instance: they wait for their hosts.
+/// States of targets that are not in the inventory, or not in the instance: they wait for their hosts, or for
+/// the return of targets that left for good.
 struct AbsentStates {
   std::vector<RecordedDrain> drains = {};
   std::vector<RecordedDrain> scheduled = {};
@@ -179,8 +180,9 @@ Outcome apply(State& state, const Event& event);
 void fold_inventory(const EventBody& event, rset::ResourceSet& inventory);
 
 /// Applies an event to states of targets. A restart drops the drains of targets that it does not name. A
-/// target that leaves for good has no state any more; one whose broker is lost keeps it. A definition changes
-/// nothing: if it renumbers or removes targets, the owner of the states moves or drops them.
+/// target that leaves for good keeps only its drains, which wait for its return; one whose broker is lost
+/// keeps all. A definition changes nothing: if it renumbers or removes targets, the owner of the states moves
+/// or drops them.
 DrainChanges fold_states(const Event& event, TargetStates& states);
 
 /// Returns the states of those targets that are in another inventory as well, by the ranks that they have

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -126,11 +127,14 @@ void refuse_absent(const module::TargetName& target, const rset::ResourceSet& in
 }
 
 // Refuses a state that the first start after the import would refuse, and the inventory of another cluster.
-// Targets that the last restart of the log did not have are exempt: they go on waiting for their hosts.
+// Targets that the last restart of the log did not have, and drains of targets that left for good are exempt:
+// they go on waiting.
 void check_start(const module::State& end, const ImportedState& state, const ImportOptions& options) {
   const rset::ResourceSet& inventory = *options.inventory;
+  const std::set<module::TargetName> left(end.absent.shrunk.begin(), end.absent.shrunk.end());
   for (const module::RecordedDrain& drain : end.absent.drains) {
-    if (state.has(drain.target)) refuse_absent(drain.target, inventory, "the log has a drain");
+    if (state.has(drain.target) && !left.contains(drain.target))
+      refuse_absent(drain.target, inventory, "the log has a drain");
   }
   for (const module::RecordedProperty& property : end.absent.properties) {
     if (!state.has(property.target)) continue;

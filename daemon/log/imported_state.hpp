@@ -44,8 +44,8 @@ class ImportedState {
   [[nodiscard]] bool has(const module::TargetName& name) const {
     return targets_.present().empty() || targets_.rank_of(name).has_value();
   }
-  /// The number of drained targets.
-  [[nodiscard]] std::size_t drained() const { return states_.drains.ranks().count(); }
+  /// The number of drained targets, without those that left for good.
+  [[nodiscard]] std::size_t drained() const { return (states_.drains.ranks() - shrunk_).count(); }
   /// Ranks whose hosts were taken from the configured inventory.
   [[nodiscard]] const text::IdSet& assumed() const { return assumed_; }
 

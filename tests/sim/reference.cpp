@@ -93,7 +93,9 @@ void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json
 // target of the R has.
 void Reference::wait_for_hosts(const Reference& before, const std::map<Name, Name>& moved) {
   const std::set<Name> here(names_.begin(), names_.end());
-  const std::set<Name> there(before.names_.begin(), before.names_.end());
+  std::set<Name> there(before.names_.begin(), before.names_.end());
+  // The drains of targets that were removed wait by the names that they had.
+  for (const Name& name : before.shrunk_) there.erase(name);
   std::set<Name> taken = here;
   const auto take = [&](const Name& name) {
     if (!there.contains(name)) taken.insert(name);
@@ -103,7 +105,7 @@ void Reference::wait_for_hosts(const Reference& before, const std::map<Name, Nam
   for (const auto& [property, name] : before.properties_) take(name);
   std::map<Name, Name> waits;
   for (const Name& name : before.names_) {
-    if (moved.contains(name) || before.shrunk_.contains(name)) continue;
+    if (moved.contains(name) || !there.contains(name)) continue;
     Name free = name;
     while (!taken.insert(free).second) ++free.ordinal;
     waits.emplace(name, free);
@@ -205,18 +207,15 @@ std::map<std::string, Reference::Ranks> Reference::properties() const {
   return result;
 }
 
-// The state of targets that the configuration lacks waits for them, but not that of targets that were
+// The state of targets that the configuration lacks waits for them, and the drains of targets that were
 // removed. An excluded target is undrained by a separate event, unless it has only just returned.
 void Reference::define() {
   std::erase_if(drained_, [&](const auto& drain) {
-    return shrunk_.contains(drain.first) ||
-           (returned_.contains(drain.first) && excluded_.contains(drain.first));
+    return returned_.contains(drain.first) && excluded_.contains(drain.first);
   });
   returned_.clear();
   std::erase_if(drained_by_daemon_, [&](const Name& name) { return !drained_.contains(name); });
   std::erase_if(ends_, [&](const auto& end) { return !drained_.contains(end.first); });
-  std::erase_if(scheduled_, [&](const auto& drain) { return shrunk_.contains(drain.first); });
-  std::erase_if(properties_, [&](const auto& property) { return shrunk_.contains(property.second); });
 }
 
 void Reference::erase_scheduled(const Name& name, double begin) {
@@ -359,7 +358,8 @@ void Reference::apply(const nlohmann::json& event) {
   } else if (name == "lively") {
     for (const Name& target : names(context.at("idset"))) torpid_.erase(target);
   } else if (name == "shrink") {
-    for (const Name& target : names(context.at("idset"))) shrunk_.insert(target), scheduled_.erase(target);
+    shrunk_.merge(names(context.at("idset")));
+    std::erase_if(properties_, [&](const auto& property) { return shrunk_.contains(property.second); });
   } else if (name == "resource-update") {
     expiration_ = context.at("expiration");
   } else if (name == "property-update") {

@@ -127,17 +127,47 @@ TEST_CASE("the shrink of a target that will return takes back its return") {
   CHECK(cluster.module().shrunk() == IdSet{3});
 }
 
-// Not supported yet: the event of a shrink has no place for the drain that would have to be kept.
-TEST_CASE("a target that returns is drained as it was when it was removed" * doctest::should_fail()) {
+TEST_CASE("a target that returns is drained as it was when it was removed") {
   Cluster cluster;
   module::DrainCommand drain;
   drain.targets = "3";
   drain.reason = "disk";
   (void)cluster.change(drain);
+  drain.from = wall_time(100);
+  (void)cluster.change(drain);
+  const auto drains = cluster.module().drains().groups();
+  const auto scheduled = cluster.module().scheduled_drains().groups();
+  (void)cluster.change(module::ShrinkCommand{"3"});
+  // A reload or a start without it changes nothing of that.
+  module::ReloadCommand exclude;
+  exclude.exclude = IdSet{0};
+  (void)cluster.change(exclude);
+  cluster = Cluster(cluster.fold);
+  CHECK(cluster.module().drains().groups().empty());
+  CHECK(cluster.module().scheduled_drains().groups().empty());
+  (void)cluster.change(module::UnshrinkCommand{"3"});
+  const Cluster next(cluster.fold);
+  const Effects effects = cluster.reload();
+  for (const Cluster* each : {&std::as_const(cluster), &next}) {
+    CHECK(each->module().drains().groups() == drains);
+    CHECK(each->module().scheduled_drains().groups() == scheduled);
+    CHECK_FALSE(each->module().available().contains(3));
+  }
+  CHECK(effects.updates.empty());
+}
+
+TEST_CASE("a target that returns excluded is not drained") {
+  Cluster cluster;
+  (void)cluster.change(module::DrainCommand{{"disk"}, "3", {}});
   (void)cluster.change(module::ShrinkCommand{"3"});
   (void)cluster.change(module::UnshrinkCommand{"3"});
+  module::ReloadCommand exclude;
+  exclude.exclude = IdSet{3};
+  (void)cluster.change(exclude);
   (void)cluster.reload();
-  CHECK(cluster.module().drains().ranks() == IdSet{3});
+  (void)cluster.reload();
+  CHECK(cluster.ranks() == "0-3");
+  CHECK(cluster.module().drains().groups().empty());
 }
 
 TEST_CASE("a target that returns has none of its earlier changes of properties, after a reload or a start") {
