@@ -205,6 +205,12 @@ EventBody read_unshrink(const Context& context) {
   return event;
 }
 
+EventBody read_forget(const Context& context) {
+  module::ForgetEvent event{context.hosts("nodelist")};
+  if (event.nodelist.empty()) throw Error(EINVAL, "context.nodelist: names no host");
+  return event;
+}
+
 EventBody read_alloc(const Context& context) {
   module::AllocEvent event;
   for (const json& entry : context.array("allocations")) {
@@ -259,6 +265,7 @@ const std::map<std::string_view, Reader>& readers() {
       {"shrink", [](const Context& context) { return read_left<module::ShrinkEvent>(context); }},
       {"loss", [](const Context& context) { return read_left<module::LossEvent>(context); }},
       {"unshrink", read_unshrink},
+      {"forget", read_forget},
       {"drain", read_drain_event},
       {"undrain", read_undrain},
       {"drain-schedule", read_schedule},

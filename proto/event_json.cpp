@@ -27,6 +27,7 @@ struct Name {
   std::string_view operator()(const module::ShrinkEvent&) const noexcept { return "shrink"; }
   std::string_view operator()(const module::LossEvent&) const noexcept { return "loss"; }
   std::string_view operator()(const module::UnshrinkEvent&) const noexcept { return "unshrink"; }
+  std::string_view operator()(const module::ForgetEvent&) const noexcept { return "forget"; }
   std::string_view operator()(const module::DrainEvent&) const noexcept { return "drain"; }
   std::string_view operator()(const module::UndrainEvent&) const noexcept { return "undrain"; }
   std::string_view operator()(const module::ScheduleEvent&) const noexcept { return "drain-schedule"; }
@@ -58,6 +59,7 @@ class ContextWriter {
   void operator()(const module::ShrinkEvent& event) { targets(event); }
   void operator()(const module::LossEvent& event) { targets(event); }
   void operator()(const module::UnshrinkEvent& event) { targets(event); }
+  void operator()(const module::ForgetEvent& event) { text("nodelist", event.nodelist.encode()); }
   void operator()(const module::DrainEvent& event) {
     targets(event);
     if (event.reason) text("reason", *event.reason);

@@ -1,8 +1,9 @@
 // Resource events as RFC 18 event log entries, with their names and the contexts of RFC 44. resource-update
 // is RFC 44's and has the expiration alone; property-update (`property-add`, `property-remove`, `nodelist`),
-// shrink and unshrink (`idset`, `nodelist`), drain-schedule (`idset`, `nodelist`, `from`, the terms of the
-// drain) and drain-cancel (`idset`, `nodelist`, `from` if not all are cancelled) are this project's own. So
-// are the records of the ledger, which a journal shows only on request: alloc (`allocations`: an array of
+// shrink and unshrink (`idset`, `nodelist`), forget (`nodelist`), drain-schedule (`idset`, `nodelist`,
+// `from`, the terms of the drain) and drain-cancel (`idset`, `nodelist`, `from` if not all are cancelled) are
+// this project's own. So are the records of the ledger, which a journal shows only on request: alloc
+// (`allocations`: an array of
 // proto/allocation_json.hpp) and free (`ids`; `nodelist`: the freed targets; `idset` of them if they are a
 // part of one allocation).
 //

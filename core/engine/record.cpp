@@ -14,6 +14,8 @@ namespace {
 
 struct Concerned {
   IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
+  // The inventory has no ranks of these hosts.
+  IdSet operator()(const module::ForgetEvent& /*event*/) const { return {}; }
   IdSet operator()(const module::AllocEvent& event) const {
     IdSet ranks;
     for (const module::SharedAllocation& allocation : event.allocations)
@@ -40,6 +42,7 @@ struct ConcernedHosts {
   }
   Hostlist operator()(const module::FreeEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::UnshrinkEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::ForgetEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::ScheduleEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::CancelEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::ShrinkEvent& event) const { return event.nodelist; }

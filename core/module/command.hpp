@@ -76,6 +76,12 @@ struct UnshrinkCommand {
   std::string targets;
 };
 
+/// Drops what waits for hosts that the inventory lacks (ForgetEvent). Refused for a host that an allocation
+/// still has.
+struct ForgetCommand {
+  std::string hosts;
+};
+
 /// The targets that a scheduler holds in one partition. An empty name stands for the rest of the inventory.
 struct Holding {
   std::string partition;
@@ -141,8 +147,8 @@ struct MonitorCommand {
 };
 
 using Command = std::variant<DrainCommand, UndrainCommand, CancelCommand, PropertyCommand, ExpirationCommand,
-                             ShrinkCommand, UnshrinkCommand, ReloadCommand, LoadCommand, MonitorCommand,
-                             AllocCommand, FreeCommand>;
+                             ShrinkCommand, UnshrinkCommand, ForgetCommand, ReloadCommand, LoadCommand,
+                             MonitorCommand, AllocCommand, FreeCommand>;
 
 /// Defines the inventory of a module that has brokers, or replaces it.
 struct DefineCommand {

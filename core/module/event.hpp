@@ -129,6 +129,12 @@ struct UnshrinkEvent {
   text::Hostlist nodelist;
 };
 
+/// The drains, scheduled drains and properties that wait for these hosts, which the inventory lacks, are
+/// dropped. A target that left for good stays away.
+struct ForgetEvent {
+  text::Hostlist nodelist;
+};
+
 /// Returns all targets whose properties change.
 [[nodiscard]] inline text::IdSet property_targets(const PropertyEvent& event) {
   text::IdSet targets;
@@ -187,9 +193,10 @@ struct LivelyEvent {
   text::IdSet ranks;
 };
 
-using EventBody = std::variant<RestartEvent, DefineEvent, ExpirationEvent, PropertyEvent, ShrinkEvent,
-                               LossEvent, UnshrinkEvent, DrainEvent, UndrainEvent, ScheduleEvent, CancelEvent,
-                               OnlineEvent, OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
+using EventBody =
+    std::variant<RestartEvent, DefineEvent, ExpirationEvent, PropertyEvent, ShrinkEvent, LossEvent,
+                 UnshrinkEvent, ForgetEvent, DrainEvent, UndrainEvent, ScheduleEvent, CancelEvent,
+                 OnlineEvent, OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
 
 /// Whether an event changes the inventory in place. A restart and a definition replace it.
 [[nodiscard]] inline bool updates_inventory(const EventBody& body) noexcept {

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cmath>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -82,6 +84,31 @@ std::vector<Event> Module::decide_on(const UnshrinkCommand& command, WallTime no
   if (targets.empty()) return {};
   Hostlist hosts = configured().hosts(targets);
   return {{now, UnshrinkEvent{std::move(targets), std::move(hosts)}}};
+}
+
+std::vector<Event> Module::decide_on(const ForgetCommand& command, WallTime now) const {
+  if (has_brokers()) throw Error(ENOSYS, "a Flux instance keeps nothing for hosts that it lacks");
+  Hostlist hosts = Hostlist::parse(command.hosts);
+  hosts.unique();
+  if (hosts.empty()) throw Error(EINVAL, "no host is named");
+  const text::HostIndex named(hosts);
+  const IdSet left = rset::known_ranks_of_hosts(hosts, configured()) & shrunk();
+  for (const auto& [id, allocation] : ledger().all()) {
+    Hostlist held = configured().hosts(allocation->resources.ranks() & left);
+    for (const AbsentResources& gone : allocation->absent)
+      if (named.find(gone.target.host)) held.append(gone.target.host);
+    if (!held.empty())
+      throw Error(EBUSY, fmt::format("allocation {0} still has {1}: resourcectl free {0} ends it", id,
+                                     held.encode()));
+  }
+  const auto awaited = state_.absent.awaited();
+  hosts.for_each([&](std::string_view host) {
+    if (awaited.contains(host)) return;
+    if (inventory().rank_of(host, 0))
+      throw Error(EEXIST, fmt::format("{} is in the inventory: end its drains with undrain", host));
+    throw Error(ENOENT, fmt::format("nothing waits for {}: see resourcectl list --absent", host));
+  });
+  return {{now, ForgetEvent{std::move(hosts)}}};
 }
 
 ResourceSet Module::with_returned() const {

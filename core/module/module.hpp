@@ -144,6 +144,7 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ShrinkCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const UnshrinkCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const ForgetCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, WallTime now) const;
   // Decisions that are in ledger_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const AllocCommand& command, WallTime now) const;

@@ -41,6 +41,7 @@ struct FoldStates {
   }
   void operator()(const LossEvent& /*event*/) const {}
   void operator()(const UnshrinkEvent& /*event*/) const {}
+  void operator()(const ForgetEvent& /*event*/) const {}
   void operator()(const DrainEvent& event) const {
     if (event.scheduled) begin(event.ranks);
     changes.drained = states.drains.drain(event.ranks, {event.terms(), timestamp, by}, event.overwrite);
@@ -116,6 +117,12 @@ struct CanFollow {
   }
   bool operator()(const LossEvent& event) const { return all_in(event.ranks, state.inventory.ranks()); }
   bool operator()(const UnshrinkEvent& event) const { return all_in(event.ranks, state.configured.ranks()); }
+  bool operator()(const ForgetEvent& event) const {
+    const auto awaited = state.absent.awaited();
+    bool all = true;
+    event.nodelist.for_each([&](std::string_view host) { all = all && awaited.contains(host); });
+    return all;
+  }
   bool operator()(const AllocEvent& event) const {
     Ledger others;
     for (const SharedAllocation& allocation : event.allocations) {
@@ -262,6 +269,7 @@ class Application {
   void operator()(const ShrinkEvent& event);
   void operator()(const LossEvent& event);
   void operator()(const UnshrinkEvent& event) { state_.returning |= event.ranks; }
+  void operator()(const ForgetEvent& event);
   // Schedules and cancellations change no state of targets yet.
   void operator()(const ScheduleEvent& /*event*/) {}
   void operator()(const CancelEvent& /*event*/) {}
@@ -462,6 +470,14 @@ void Application::remember(const DefineEvent& event, const ResourceSet& configur
   }
 }
 
+void Application::operator()(const ForgetEvent& event) {
+  const text::HostIndex forgotten(event.nodelist);
+  const auto is_forgotten = [&](const auto& row) { return forgotten.find(row.target.host).has_value(); };
+  std::erase_if(state_.absent.drains, is_forgotten);
+  std::erase_if(state_.absent.scheduled, is_forgotten);
+  std::erase_if(state_.absent.properties, is_forgotten);
+}
+
 void Application::operator()(const ExpirationEvent& event) {
   change_inventory(event);
   state_.expiration = {event.expiration, state_.configured.expiration(), timestamp_};
@@ -513,6 +529,12 @@ void Application::leave_inventory(const IdSet& targets) {
 }
 
 }  // namespace
+
+std::set<std::string, std::less<>> AbsentStates::awaited() const {
+  std::set<std::string, std::less<>> hosts;
+  for_each_row(*this, [&](const TargetName& target) { hosts.insert(target.host); });
+  return hosts;
+}
 
 IdSet State::shrunk() const { return has_brokers() ? IdSet{} : configured.ranks() - inventory.ranks(); }
 

@@ -10,8 +10,10 @@
 // ranks are those of another log.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,9 @@ struct AbsentStates {
   std::vector<RecordedProperty> properties = {};
   /// Targets that left for good, and must not come back with their hosts.
   std::vector<TargetName> shrunk = {};
+
+  /// Returns the hosts that drains, scheduled drains and properties wait for.
+  [[nodiscard]] std::set<std::string, std::less<>> awaited() const;
 };
 
 /// An expiration that was set at run time. It applies as long as the configured expiration is `configured`.

@@ -34,6 +34,7 @@ struct Concerned {
     return event.partial ? ranks & event.ranks : ranks;
   }
   IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
+  IdSet operator()(const ForgetEvent& /*event*/) const { return {}; }
   template <class Other>
   IdSet operator()(const Other& event) const {
     return event.ranks;

@@ -260,6 +260,10 @@ EventBody ParentMirror::translate(const module::UnshrinkEvent& /*event*/, WallTi
   return module::UnshrinkEvent{};
 }
 
+EventBody ParentMirror::translate(const module::ForgetEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::ForgetEvent{};
+}
+
 // Schedules change nothing yet: a drain that begins has its own event.
 EventBody ParentMirror::translate(const module::ScheduleEvent& /*event*/, WallTime /*timestamp*/) {
   return module::ScheduleEvent{};

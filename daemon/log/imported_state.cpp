@@ -91,6 +91,24 @@ ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& 
   return {module::UnshrinkEvent{}, hosts_of(targets)};
 }
 
+ImportedState::Translated ImportedState::translate(const module::ForgetEvent& event) {
+  event.nodelist.for_each([&](std::string_view host) {
+    Numbers of_host;
+    Numbers absent;
+    for (auto number = numbers_.lower_bound({std::string(host), 0});
+         number != numbers_.end() && number->first.host == host; ++number) {
+      of_host.insert(number->second);
+      if (!targets_.rank_of(number->first)) absent.insert(number->second);
+    }
+    // If the last restart had all of them, an R without them was loaded since.
+    const Numbers& forgotten = absent.empty() ? of_host : absent;
+    (void)states_.drains.undrain(forgotten);
+    (void)states_.scheduled.undrain(forgotten);
+    for (auto& entry : properties_) entry.second.forget(forgotten);
+  });
+  return {module::ForgetEvent{}, event.nodelist};
+}
+
 template <class OfRanks>
 ImportedState::Translated ImportedState::translate(const OfRanks& event) {
   if constexpr (requires { event.nodelist; }) {

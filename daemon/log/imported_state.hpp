@@ -89,6 +89,8 @@ class ImportedState {
   Translated translate(const module::PropertyEvent& event);
   Translated translate(const module::ShrinkEvent& event);
   Translated translate(const module::UnshrinkEvent& event);
+  // Drops the states that wait for targets.
+  Translated translate(const module::ForgetEvent& event);
   // The translations of AllocEvent and FreeEvent change `allocations_`.
   Translated translate(const module::AllocEvent& event);
   Translated translate(const module::FreeEvent& event);

@@ -50,6 +50,7 @@ void command(Groups& groups, const Call& call) {
     if (call.sender.hosts != nullptr)
       call.sender.check_acts_on(groups.executor.module().hosts_named(parsed.targets));
   }
+  if constexpr (requires { parsed.hosts; }) call.sender.check_acts_on(text::Hostlist::parse(parsed.hosts));
   groups.executor.step(Input{std::move(parsed)}, call.actor());
   groups.requests.respond(call);
 }
@@ -185,6 +186,13 @@ constexpr auto topics = std::to_array<Topic>({
      .in_instance = false},
     {.name = "resource.unshrink",
      .handle = command<proto::topics::parse_unshrink>,
+     .right = Right::operate,
+     .bound = large,
+     .needs = Needs::commits,
+     .names_targets = true,
+     .in_instance = false},
+    {.name = "resource.forget",
+     .handle = command<proto::topics::parse_forget>,
      .right = Right::operate,
      .bound = large,
      .needs = Needs::commits,

@@ -164,6 +164,10 @@ json encode_unshrink(const module::UnshrinkCommand& command) { return {{"targets
 
 module::UnshrinkCommand parse_unshrink(const json& payload) { return {required_string(payload, "targets")}; }
 
+json encode_forget(const module::ForgetCommand& command) { return {{"hosts", command.hosts}}; }
+
+module::ForgetCommand parse_forget(const json& payload) { return {required_string(payload, "hosts")}; }
+
 json encode_reload(const ReloadRequest& request) {
   json payload = json::object();
   if (request.path) payload["path"] = *request.path;

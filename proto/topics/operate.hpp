@@ -1,7 +1,8 @@
 // Payloads of changes by operators: resource.drain, resource.undrain, resource.drain-cancel,
 // resource.property, resource.expiration (also as resource.expiration-update), resource.shrink,
-// resource.unshrink and resource.reload. Each takes one object and answers without a payload. Drain, undrain
-// and reload are as Flux's command line sends them; the others are this project's own.
+// resource.unshrink, resource.forget and resource.reload. Each takes one object and answers without a
+// payload. Drain, undrain and reload are as Flux's command line sends them; the others are this project's
+// own.
 //
 // TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
 // key which is missing or has the wrong type, and EINVAL for a value that is not allowed; it ignores unknown
@@ -49,6 +50,10 @@ namespace resourced::proto::topics {
 /// resource.unshrink: `{"targets": TARGETS}`.
 [[nodiscard]] nlohmann::json encode_unshrink(const module::UnshrinkCommand& command);
 [[nodiscard]] module::UnshrinkCommand parse_unshrink(const nlohmann::json& payload);
+
+/// resource.forget: `{"hosts": HOSTLIST}`.
+[[nodiscard]] nlohmann::json encode_forget(const module::ForgetCommand& command);
+[[nodiscard]] module::ForgetCommand parse_forget(const nlohmann::json& payload);
 
 /// resource.reload: `{}` for the configuration, or `{"path": FILE, "force": BOOL?, "xml": BOOL?}` for an R
 /// (RFC 20) in a file of the daemon's host. A path that is null means none.

@@ -16,10 +16,10 @@
 
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
-#include "proto/actor_json.hpp"
-#include "proto/drain_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/json_text.hpp"
+#include "proto/topics/absent.hpp"
+#include "proto/topics/answered.hpp"
 
 namespace resourced::proto::topics {
 
@@ -41,10 +41,6 @@ struct DrainEntry {
   /// All groups merged, where there is more than one.
   std::optional<IdSet> merged;
 };
-
-std::string_view reason_text(const module::Drain& drain) {
-  return drain.reason ? std::string_view(*drain.reason) : std::string_view();
-}
 
 struct EqualCause {
   bool operator()(const module::Drain* a, const module::Drain* b) const {
@@ -86,15 +82,6 @@ std::vector<DrainEntry> drain_entries(const module::DrainTable& drains) {
     }
   }
   return entries;
-}
-
-/// Appends the terms and the actor.
-void append_cause(std::string& out, const module::Drain& drain) {
-  append_terms(out, drain);
-  if (drain.by) {
-    append_key(out, "by");
-    append_actor(out, *drain.by);
-  }
 }
 
 void append_drains(std::string& out, const module::DrainTable& drains) {
@@ -157,15 +144,6 @@ IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
   return IdSet::parse(required_string(payload, key));
 }
 
-/// Appends the members of a scheduled drain, the first one without a comma before it.
-void append_scheduled_drain(std::string& out, const module::Drain& drain) {
-  append_key(out, "from");
-  append_number(out, to_number(drain.timestamp));
-  append_key(out, "reason");
-  append_string(out, reason_text(drain));
-  append_cause(out, drain);
-}
-
 // Appends `scheduled` and `schedules`.
 void append_scheduled(std::string& out, const module::Schedules& scheduled) {
   if (scheduled.ranks().empty()) return;
@@ -175,7 +153,7 @@ void append_scheduled(std::string& out, const module::Schedules& scheduled) {
     if (out.back() != '{') out += ',';
     append_idset(out, ranks);
     out += ":{";
-    append_scheduled_drain(out, drain);
+    append_shown_drain(out, "from", drain);
     out += '}';
   }
   out += '}';
@@ -186,7 +164,7 @@ void append_scheduled(std::string& out, const module::Schedules& scheduled) {
     out += '{';
     append_key(out, "targets");
     append_idset(out, ranks);
-    append_scheduled_drain(out, drain);
+    append_shown_drain(out, "from", drain);
     out += '}';
   }
   out += ']';
@@ -243,6 +221,7 @@ void append_state(std::string& out, const State& state, const Live* live) {
     append_partitions(out, live->acquisition, state.acquirable());
   append_shrunk(out, state);
   append_scheduled(out, states.scheduled);
+  if (!state.has_brokers()) append_absent(out, state.absent);
 }
 
 std::string begun(std::optional<std::uint64_t> sequence) {
@@ -281,21 +260,6 @@ nlohmann::json encode_status_at_request(WallTime at) { return {{"at", to_number(
 
 namespace {
 
-// Returns a member of an answer. Its errors are for the user of a tool: they name the daemon's answer, since
-// the user did not write the payload.
-const nlohmann::json& answered(const nlohmann::json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  if (!object.is_object() || found == object.end())
-    throw Error(EPROTO, fmt::format("the daemon's answer has no \"{}\"", key));
-  return *found;
-}
-
-const nlohmann::json& answered_object(const nlohmann::json& object, const char* key) {
-  const nlohmann::json& value = answered(object, key);
-  if (!value.is_object()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not an object", key));
-  return value;
-}
-
 ResourceSet answered_resources(const nlohmann::json& object, const char* key) {
   const nlohmann::json& value = answered(object, key);
   try {
@@ -305,58 +269,13 @@ ResourceSet answered_resources(const nlohmann::json& object, const char* key) {
   }
 }
 
-const std::string& answered_text(const nlohmann::json& object, const char* key) {
-  const nlohmann::json& value = answered(object, key);
-  if (!value.is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
-  return value.get_ref<const std::string&>();
-}
-
 IdSet answered_idset(const nlohmann::json& object, const char* key) {
   return IdSet::parse(answered_text(object, key));
 }
 
-class AnsweredTerms {
- public:
-  AnsweredTerms(const std::string& targets, const nlohmann::json& entry) : targets_(targets), entry_(entry) {}
-
-  /// Returns a text; an empty one means none.
-  [[nodiscard]] std::optional<std::string> text(const char* key) const {
-    const auto found = entry_.find(key);
-    if (found == entry_.end() || found->is_null()) return std::nullopt;
-    if (!found->is_string()) refuse(key, "string");
-    return found->get_ref<const std::string&>().empty() ? std::nullopt
-                                                        : std::optional(found->get<std::string>());
-  }
-  [[nodiscard]] std::optional<WallTime> time(const char* key) const {
-    const auto found = entry_.find(key);
-    if (found == entry_.end()) return std::nullopt;
-    if (!found->is_number()) refuse(key, "number");
-    return wall_time(found->get<double>());
-  }
-
- private:
-  [[noreturn]] void refuse(const char* key, const char* type) const {
-    throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: {}: not a {}", targets_, key, type));
-  }
-
-  const std::string& targets_;
-  const nlohmann::json& entry_;
-};
-
 module::DrainGroup answered_drain(const std::string& targets, const nlohmann::json& entry,
                                   const char* time_key) {
-  (void)answered(entry, time_key);
-  (void)answered(entry, "reason");
-  const AnsweredTerms terms(targets, entry);
-  module::DrainGroup drain{{read_terms(terms), *terms.time(time_key)}, IdSet::parse(targets)};
-  if (const auto by = entry.find("by"); by != entry.end()) {
-    try {
-      drain.by = read_actor(*by);
-    } catch (const Error& error) {
-      throw Error(EPROTO, fmt::format("the daemon's answer: drain {}: by: {}", targets, error.what()));
-    }
-  }
-  return drain;
+  return {read_shown_drain(targets, entry, time_key), IdSet::parse(targets)};
 }
 
 }  // namespace
@@ -394,11 +313,9 @@ Status parse_status(const nlohmann::json& payload) {
   }
   for (const auto& [key, hosts] :
        {std::pair("shrunk", &status.shrunk), std::pair("returning", &status.returning)}) {
-    const auto found = payload.find(key);
-    if (found == payload.end()) continue;
-    if (!found->is_string()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
-    *hosts = Hostlist::parse(found->get_ref<const std::string&>());
+    if (payload.contains(key)) *hosts = Hostlist::parse(answered_text(payload, key));
   }
+  if (payload.contains("absent")) status.absent = read_absent(answered_object(payload, "absent"));
   return status;
 }
 

@@ -45,7 +45,11 @@ struct Live {
 /// it; without `live` there is no such key. `shrunk` is the HOSTLIST of the targets of State::configured that
 /// left for good, if there are any, `returning` that of those among them that will return. Where drains are
 /// scheduled, `scheduled` has the next one of each target, `{IDSET: {"from": T, "reason": STRING, "by":
-/// ACTOR?, TERMS}}`, and `schedules` all, `[{"targets": IDSET, "from": T, ...}]` with the same keys.
+/// ACTOR?, TERMS}}`, and `schedules` all, `[{"targets": IDSET, "from": T, ...}]` with the same keys. If
+/// drains or properties wait for hosts that the inventory lacks, `absent` is `{"drain": [{"nodelist":
+/// HOSTLIST, "timestamp": T, "reason": STRING, "by": ACTOR?, TERMS}]?, "scheduled": [{"nodelist": HOSTLIST,
+/// "from": T, "reason": STRING, "by": ACTOR?, TERMS}]?, "properties": [{"nodelist": HOSTLIST, "name": STRING,
+/// "op": "add" | "remove"}]?}`. An instance of Flux has no such key.
 [[nodiscard]] std::string encode_status(const module::State& state, const Live* live,
                                         std::optional<std::uint64_t> sequence = std::nullopt);
 
@@ -65,6 +69,24 @@ struct Status {
     text::IdSet waiting;
     text::IdSet leaving;
     bool held = false;
+  };
+  /// What waits for hosts that the inventory lacks. A host is named once for each of its targets.
+  struct Absent {
+    struct OfDrain : module::Drain {
+      text::Hostlist hosts;
+    };
+    struct OfProperty {
+      std::string name;
+      /// Whether the property was added, or else removed.
+      bool added;
+      text::Hostlist hosts;
+    };
+    std::vector<OfDrain> drains;
+    std::vector<OfDrain> scheduled;
+    std::vector<OfProperty> properties;
+
+    /// Returns all these hosts, sorted.
+    [[nodiscard]] text::Hostlist hosts() const;
   };
   rset::ResourceSet inventory;
   /// A drain without a reason has none, and not an empty one.
@@ -86,6 +108,7 @@ struct Status {
   /// Hosts of targets that left for good, and of those among them that will return.
   text::Hostlist shrunk;
   text::Hostlist returning;
+  Absent absent;
 };
 
 /// Reads a status. Throws Error that says which key of the daemon's answer is missing or wrong: EPROTO for

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
+
+#include "core/text/hostlist.hpp"
 
 namespace resourced::sim {
 
@@ -298,6 +301,21 @@ void Reference::cancel(const nlohmann::json& context, double now) {
   }
 }
 
+void Reference::forget(const nlohmann::json& context) {
+  std::set<std::string> hosts;
+  text::Hostlist::parse(context.at("nodelist").get<std::string>()).for_each([&](std::string_view host) {
+    hosts.emplace(host);
+  });
+  const auto waits = [&](const Name& name) {
+    return hosts.contains(name.host) && std::ranges::find(names_, name) == names_.end();
+  };
+  std::erase_if(drained_, [&](const auto& drain) { return waits(drain.first); });
+  std::erase_if(drained_by_daemon_, waits);
+  std::erase_if(ends_, [&](const auto& end) { return waits(end.first); });
+  std::erase_if(scheduled_, [&](const auto& drain) { return waits(drain.first); });
+  std::erase_if(properties_, [&](const auto& property) { return waits(property.second); });
+}
+
 void Reference::alloc(const nlohmann::json& context) {
   for (const nlohmann::json& allocation : context.at("allocations")) {
     const auto [place, is_new] = allocations_.try_emplace(allocation.at("id"));
@@ -360,6 +378,8 @@ void Reference::apply(const nlohmann::json& event) {
   } else if (name == "shrink") {
     shrunk_.merge(names(context.at("idset")));
     std::erase_if(properties_, [&](const auto& property) { return shrunk_.contains(property.second); });
+  } else if (name == "forget") {
+    forget(context);
   } else if (name == "resource-update") {
     expiration_ = context.at("expiration");
   } else if (name == "property-update") {

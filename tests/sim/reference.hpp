@@ -77,6 +77,7 @@ class Reference {
   void undrain(const nlohmann::json& context, double now);
   void schedule(const nlohmann::json& context);
   void cancel(const nlohmann::json& context, double now);
+  void forget(const nlohmann::json& context);
   void alloc(const nlohmann::json& context);
   void free(const nlohmann::json& context);
 

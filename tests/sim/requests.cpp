@@ -29,7 +29,7 @@ json hello(const std::string& host, bool checks) {
 void Simulation::operate() {
   json payload{{"targets", some_targets()}};
   std::string topic;
-  const std::uint32_t kind = below(20);
+  const std::uint32_t kind = below(21);
   if (kind < 7) {
     topic = "resource.drain";
     // Some are those of health and silence.
@@ -59,7 +59,11 @@ void Simulation::operate() {
     topic = "resource.property";
     payload["op"] = chance(0.6) ? "add" : "remove";
     payload["name"] = fmt::format("p{}", below(3));
-  } else if (kind < 19 || chance(0.9)) {
+  } else if (kind == 17) {
+    // Of hosts that the configuration has, as a loaded R may lack them.
+    topic = "resource.forget";
+    payload = {{"hosts", configured_hosts_[below(static_cast<std::uint32_t>(configured_hosts_.size()))]}};
+  } else if (kind < 20 || chance(0.9)) {
     topic = "resource.expiration";
     payload = {{"expiration", 5000 + below(3)}};
   } else {

@@ -266,10 +266,11 @@ void Simulation::settle() {
   transport_.stalled.clear();
   service_->on_writable();
   deliver();
-  // The daemon looks at the clock after each request.
   ask_status();
-  advance(Seconds(0.01));
   do {
+    // The daemon looks at the clock after each request, and after a load, with which scheduled drains return
+    // that are over.
+    advance(Seconds(0.01));
     log_->sync(log_->unsynced());
     check_log();
     notify();

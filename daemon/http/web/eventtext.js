@@ -20,6 +20,7 @@ export const NAMES = [
   "resource-update",
   "shrink",
   "unshrink",
+  "forget",
   "restart",
   "resource-define",
   "truncate",

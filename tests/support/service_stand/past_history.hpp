@@ -122,7 +122,7 @@ class History {
   void act() {
     const std::string target = fmt::format("{}-{}", below(4), 4 + below(4));
     const std::string one = fmt::format("{}", below(8));
-    switch (below(16)) {
+    switch (below(17)) {
       case 0:
       case 1:
         return ask("resource.drain", {{"targets", below(2) == 0 ? one : target},
@@ -154,7 +154,9 @@ class History {
         return stand.settle();
       case 13:
         return ask("resource.unshrink", {{"targets", one}});
-      case 14: {
+      case 14:
+        return ask("resource.forget", {{"hosts", std::array{"a", "d[0-3]", "e", "f"}.at(below(4))}});
+      case 15: {
         module::ReloadCommand reload;
         if (below(2) == 0) reload.exclude = text::IdSet::parse(one);
         stand.service->step(module::Command{std::move(reload)}, std::nullopt);

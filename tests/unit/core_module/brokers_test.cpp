@@ -97,6 +97,13 @@ TEST_CASE("a shrink is refused, as the next definition would take it back") {
   CHECK(it.module.inventory().ranks() == ids("0-3"));
 }
 
+TEST_CASE("a forget is refused, as an instance keeps nothing for hosts") {
+  Instance it("a,b");
+  it.define(DefineMethod::configuration, "0-1", "a,b");
+  CHECK_THROWS_WITH_AS(it.execute(ForgetCommand{"c"}),
+                       "a Flux instance keeps nothing for hosts that it lacks", Error);
+}
+
 TEST_CASE("drain and undrain work before R is known, on all ranks of a host") {
   Instance it("a,a,b");
   const auto drained = it.execute(DrainCommand{{"fan"}, "a", DrainMode::none});

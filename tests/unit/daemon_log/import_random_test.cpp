@@ -77,7 +77,7 @@ class RandomInstance {
     const std::string targets = some.encode();
     const auto mode = static_cast<module::DrainMode>(below(4));
     const std::string name = below(2) == 0 ? "p" : "q";
-    switch (below(9)) {
+    switch (below(10)) {
       case 0:
         return take(module::ShrinkCommand{IdSet{below(7)}.encode()});
       case 1:
@@ -91,6 +91,8 @@ class RandomInstance {
         return take(module::UndrainCommand{targets, std::nullopt, mode});
       case 6:
         return take(module::MonitorCommand{some, {}, {}, {}});
+      case 7:
+        return take(module::ForgetCommand{std::string(1, "abcd"[below(4)])});
       default:
         return take(
             module::DrainCommand{{below(3) == 0 ? std::nullopt : std::optional("r" + name)}, targets, mode});

@@ -124,6 +124,8 @@ TEST_CASE("a daemon goes on with it, and its past begins with the copy") {
   give(stand.dir.file("state"), copy);
   log::install_store(stand.dir.file("state"), copy.sequence);
   stand.store = std::make_unique<Store>(stand.dir.file("state"));
+  // The start excludes no target, and belongs to a later time than `then`.
+  ++stand.now;
   stand.restart();
   history.begin();
   CHECK(stand.committed > copy.sequence);

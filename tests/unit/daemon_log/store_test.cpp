@@ -286,7 +286,8 @@ TEST_CASE("an event that does not follow from those before it refuses the start,
            module::UndrainEvent{{0}, host, {}}, module::OfflineEvent{{0}}, module::LivelyEvent{{0}},
            module::ShrinkEvent{{7}, host}, module::LossEvent{{7}, host},
            module::PropertyEvent{{{"p", {7}}}, {}, host}, module::UnshrinkEvent{{9}, host},
-           module::FreeEvent{{"j"}, {0}, host}, module::AllocEvent{{shared, shared}}}) {
+           module::ForgetEvent{host}, module::FreeEvent{{"j"}, {0}, host},
+           module::AllocEvent{{shared, shared}}}) {
     CAPTURE(body.index());
     CHECK(refusal(body).find("event 2 of the log cannot be applied") != std::string::npos);
   }

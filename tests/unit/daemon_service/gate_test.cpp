@@ -287,6 +287,7 @@ TEST_CASE("hosts of a key bind all that it changes, whatever its roles") {
       CHECK(errnum(topic, {{"targets", targets}}) == EPERM);
     CHECK(errnum("resource.property", {{"op", "add"}, {"name", "x"}, {"targets", targets}}) == EPERM);
   }
+  CHECK(errnum("resource.forget", {{"hosts", "n[3-5]"}}) == EPERM);
   const std::pair<const char*, json> wide[] = {{"resource.expiration", {{"expiration", 5000}}},
                                                {"resource.expiration-update", {{"expiration", 5000}}},
                                                {"resource.reload", nullptr},
@@ -307,6 +308,7 @@ TEST_CASE("hosts of a key bind all that it changes, whatever its roles") {
   CHECK(errnum("resource.property", {{"op", "add"}, {"name", "x"}, {"targets", "n4"}}) == 0);
   CHECK(errnum("resource.shrink", {{"targets", "n3"}}) == 0);
   CHECK(errnum("resource.unshrink", {{"targets", "n3"}}) == 0);
+  CHECK(errnum("resource.forget", {{"hosts", "gone"}}) == ENOENT);
   CHECK(errnum("resource.drain", {{"targets", "gone"}}) == EINVAL);
   CHECK(errnum("resource.status", nullptr) == 0);
 }

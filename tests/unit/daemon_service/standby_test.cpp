@@ -205,6 +205,19 @@ TEST_CASE_FIXTURE(StandbyStand, "a definition has all that it changes") {
   CHECK(after["drain"]["0"]["reason"] == "own");
 }
 
+TEST_CASE_FIXTURE(StandbyStand, "what waits for an absent host is shown until the leader forgets it") {
+  sequence = at_first;
+  const auto next =
+      std::make_shared<const ResourceSet>(ResourceSet({{IdSet{0}, IdSet{0}, {}}}, Hostlist::parse("x")));
+  follow(module::RestartEvent{IdSet{0}, IdSet{0}, next->nodelist()});
+  DefineEvent define;
+  define.inventory = next;
+  follow(define, std::make_shared<const std::string>(next->encode()));
+  CHECK(status()["absent"]["drain"][0]["nodelist"] == "n1");
+  follow(module::ForgetEvent{Hostlist::parse("n1")});
+  CHECK_FALSE(status().contains("absent"));
+}
+
 TEST_CASE_FIXTURE(StandbyStand,
                   "after an event that cannot be read the state is not known until one has all of it") {
   sequence = at_first;

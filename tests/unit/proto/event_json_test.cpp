@@ -60,6 +60,7 @@ const std::vector<Row>& rows() {
       {module::ShrinkEvent{two, hosts}, "shrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
       {module::LossEvent{two, hosts}, "loss", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
       {module::UnshrinkEvent{two, hosts}, "unshrink", R"({"idset":"1-2","nodelist":"n[1-2]"})"},
+      {module::ForgetEvent{hosts}, "forget", R"({"nodelist":"n[1-2]"})"},
       {DrainEvent{{"dimm"}, two, hosts, Overwrite::nothing}, "drain",
        R"({"idset":"1-2","nodelist":"n[1-2]","reason":"dimm","overwrite":0})"},
       {DrainEvent{{"new"}, two, hosts, Overwrite::reason}, "drain",
@@ -225,6 +226,15 @@ TEST_CASE("a recorded drain without overwrite replaces the reason, as Flux reads
   };
   CHECK(overwrite("drain") == module::Overwrite::reason);
   CHECK(overwrite("undrain") == module::Overwrite::nothing);
+}
+
+TEST_CASE("a forget without its hosts is refused") {
+  for (const char* context : {"{}", R"({"nodelist":""})"}) {
+    CAPTURE(context);
+    CHECK_THROWS_WITH_AS(static_cast<void>(decode_event(
+                             {{"timestamp", 1}, {"name", "forget"}, {"context", json::parse(context)}})),
+                         "context.nodelist: names no host", Error);
+  }
 }
 
 TEST_CASE("names that RFC 44 does not know are passed over, a timestamp that is none is refused") {

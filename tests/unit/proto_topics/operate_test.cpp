@@ -153,6 +153,12 @@ TEST_CASE("targets that leave") {
   CHECK(refusal(parse_unshrink, R"({"targets": 1})") == "71 targets must be a string");
 }
 
+TEST_CASE("hosts that are forgotten") {
+  CHECK(parse_forget(encode_forget({"node[1-2]"})).hosts == "node[1-2]");
+  CHECK(encode_forget({"node1"}) == json::parse(R"({"hosts": "node1"})"));
+  CHECK(refusal(parse_forget, R"({"targets": "node1"})") == "71 missing key: hosts");
+}
+
 TEST_CASE("a reload of the configuration, and one of an R") {
   CHECK(encode_reload({}) == json::object());
   CHECK_FALSE(parse_reload(encode_reload({})).path);

@@ -66,6 +66,40 @@ TEST_CASE("a tool reads a status with all that it shows, and partitions where th
   CHECK(parse_status(status()).partitions.empty());
 }
 
+TEST_CASE("a status has what waits for absent hosts, by equal drains and properties") {
+  module::State state;
+  state.inventory = state.configured =
+      rset::ResourceSet({{{text::IdSet{0}, text::IdSet{0}, {}}}, text::Hostlist::parse("a")});
+  CHECK_FALSE(json::parse(encode_status(state, nullptr)).contains("absent"));
+  const module::Drain fan{{"fan", wall_time(90), "HW-1"}, wall_time(5), module::ByUser{7}};
+  state.absent.drains = {{fan, {"n2"}}, {{{}, wall_time(4)}, {"n9"}}, {fan, {"n1"}}, {fan, {"n1", 1}}};
+  state.absent.scheduled = {{{{"power"}, wall_time(70)}, {"n1"}}};
+  state.absent.properties = {{"fast", {"n1"}, true}, {"fast", {"n2"}, false}, {"fast", {"n3"}, true}};
+  const json payload = json::parse(encode_status(state, nullptr));
+  CHECK(payload["absent"] == json::parse(R"({
+      "drain": [{"nodelist": "n9", "timestamp": 4.0, "reason": ""},
+                {"nodelist": "n[1,1-2]", "timestamp": 5.0, "reason": "fan", "until": 90.0, "ticket": "HW-1",
+                 "by": {"userid": 7}}],
+      "scheduled": [{"nodelist": "n1", "from": 70.0, "reason": "power"}],
+      "properties": [{"nodelist": "n2", "name": "fast", "op": "remove"},
+                     {"nodelist": "n[1,3]", "name": "fast", "op": "add"}]})"));
+  CHECK(json::parse(encode_status_at(state, wall_time(9)))["absent"] == payload["absent"]);
+  const Status::Absent read = parse_status(payload).absent;
+  REQUIRE(read.drains.size() == 2);
+  CHECK_FALSE(read.drains[0].reason);
+  CHECK(static_cast<const module::Drain&>(read.drains[1]) == fan);
+  CHECK(read.drains[1].hosts.encode() == "n[1,1-2]");
+  REQUIRE(read.scheduled.size() == 1);
+  CHECK(read.scheduled[0].timestamp == wall_time(70));
+  REQUIRE(read.properties.size() == 2);
+  CHECK_FALSE(read.properties[0].added);
+  CHECK(read.properties[1].added);
+  CHECK(read.properties[1].hosts.encode() == "n[1,3]");
+  CHECK(read.hosts().encode() == "n[1-3,9]");
+  state.brokers = text::Hostlist::parse("a");
+  CHECK_FALSE(json::parse(encode_status(state, nullptr)).contains("absent"));
+}
+
 TEST_CASE("a tool names the key of an answer that it cannot read") {
   for (const char* key : {"R", "drain", "online", "exclude", "torpid"}) {
     json less = status();
