@@ -43,6 +43,7 @@ enum class Kind {
   other,
   files,
   hosts,
+  absent_hosts,
   targets,
   properties,
   partitions,
@@ -66,6 +67,7 @@ constexpr auto kinds = std::to_array<KindOf>({
     {"", "--include", Kind::hosts},
     {"", "TARGETS", Kind::targets},
     {"", "NODE", Kind::targets},
+    {"forget", "HOSTS", Kind::absent_hosts},
     {"", "REASON", Kind::reasons},
     {"rolling", "--reason", Kind::reasons},
     {"", "--partition", Kind::partitions},
@@ -100,8 +102,8 @@ Kind kind_of(const usage::Place& place) {
 }
 
 bool asks_daemon(Kind kind) {
-  return kind == Kind::hosts || kind == Kind::targets || kind == Kind::properties ||
-         kind == Kind::partitions || kind == Kind::reasons;
+  return kind == Kind::hosts || kind == Kind::absent_hosts || kind == Kind::targets ||
+         kind == Kind::properties || kind == Kind::partitions || kind == Kind::reasons;
 }
 
 /// Returns the names of events that `eventlog` prints by default: events of the ledger need --allocations.
@@ -199,18 +201,22 @@ Names selectors(const std::string& word, std::string_view selector, const Names&
   return prepend(selector, name_candidates(names, begun));
 }
 
+/// Returns those of these hosts that are candidates for the last part of a word.
+Names hosts_for(const ListWord& list, const text::Hostlist& all) {
+  Names hosts;
+  all.for_each([&](std::string_view host) {
+    if (host.starts_with(list.last)) hosts.emplace_back(host);
+  });
+  return host_candidates(std::move(hosts), list.last);
+}
+
 /// Returns candidates for targets; `has_selectors` means that the command changes targets, and also takes
 /// `all`, `property:NAME` and `partition:NAME`.
 Names targets(const std::string& word, const Status& status, bool has_selectors) {
   const ListWord list(word);
   // No candidates inside brackets, where the user writes a hostlist.
   if (list.last.find('[') != std::string::npos) return {};
-  Names hosts;
-  const text::Hostlist all = status.inventory.hosts(status.inventory.ranks());
-  all.for_each([&](std::string_view host) {
-    if (host.starts_with(list.last)) hosts.emplace_back(host);
-  });
-  Names found = host_candidates(std::move(hosts), list.last);
+  Names found = hosts_for(list, status.inventory.nodelist());
   if (has_selectors) {
     append(found, with_prefix({"all"}, list.last));
     append(found, selectors(list.last, "property:", properties_of(status)));
@@ -255,6 +261,10 @@ Status ask_daemon(const usage::Place& place) {
 
 Names names_from_daemon(Kind kind, const usage::Place& place) {
   const Status status = ask_daemon(place);
+  if (kind == Kind::absent_hosts) {
+    const ListWord list(place.word);
+    return prepend(list.before, hosts_for(list, status.absent.hosts()));
+  }
   if (kind == Kind::hosts || kind == Kind::targets) return targets(place.word, status, kind == Kind::targets);
   if (kind == Kind::properties) return name_candidates(properties_of(status), place.word);
   if (kind == Kind::partitions) return name_candidates(partitions_of(status), place.word);

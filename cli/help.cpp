@@ -10,6 +10,7 @@
 
 #include "cli/usage/command.hpp"
 #include "cli/usage/describe.hpp"
+#include "cli/views/absent.hpp"
 #include "cli/views/cluster_view.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/schedule.hpp"
@@ -34,6 +35,7 @@ constexpr auto examples = std::to_array<CommandExample>({
     {"status", {"resourcectl status -i node[6-7] --json", "The states as JSON, for a script"}},
     {"list", {"resourcectl list", "The resources that a scheduler can allocate"}},
     {"list", {"resourcectl list -s down -n -o '{nodelist}'", "The hosts that are down"}},
+    {"list", {"resourcectl list --absent", "What waits for hosts that the inventory lacks"}},
     {"info", {"resourcectl info -s up", "Nodes, cores and gpus that are up"}},
     {"show", {"resourcectl show node3", "State, drain, agent, allocations and outages of a node"}},
     {"top", {"resourcectl top", "The state of the cluster, live; q ends it"}},
@@ -56,6 +58,7 @@ constexpr auto examples = std::to_array<CommandExample>({
     {"expiration show", {"resourcectl expiration show", "When the resources expire"}},
     {"shrink", {"resourcectl shrink -y node7", "The node has left for good"}},
     {"unshrink", {"resourcectl unshrink node7", "The node returns at the next start"}},
+    {"forget", {"resourcectl forget node8", "Nothing waits for the node any more"}},
     {"allocations", {"resourcectl allocations -i node0", "The allocations on a node"}},
     {"free",
      {"resourcectl free $(resourcectl allocations -n -o '{id}')", "All allocations of a lost scheduler"}},
@@ -177,7 +180,10 @@ std::vector<std::string> fields_of(std::string_view command) {
   using proto::topics::ReportBy;
   std::vector<std::string> fields;
   if (command == "status") add_fields(fields, views::status_columns());
-  if (command == "list") add_fields(fields, views::sched_columns());
+  if (command == "list") {
+    add_fields(fields, views::sched_columns());
+    add_fields(fields, views::absent_columns());
+  }
   if (command == "cluster show") add_fields(fields, views::cluster_columns());
   if (command == "property list") add_fields(fields, views::property_columns());
   if (command == "allocations") add_fields(fields, views::allocation_columns());

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -85,18 +84,15 @@ WallTime expiration_set_at(const module::State& state, const ResourceSet& config
 }
 
 std::string waiting_for_hosts(const module::AbsentStates& absent, const module::Ledger& ledger) {
-  std::set<std::string> names;
+  auto names = absent.awaited();
+  const bool may_forget = !names.empty();
   std::vector<std::string> waiting;
   const auto count = [&](std::size_t number, std::string_view what) {
     if (number > 0) waiting.push_back(fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"));
   };
-  const auto add = [&](const auto& rows, std::string_view what) {
-    for (const auto& row : rows) names.insert(row.target.host);
-    count(rows.size(), what);
-  };
-  add(absent.drains, "drain");
-  add(absent.scheduled, "scheduled drain");
-  add(absent.properties, "change of properties");
+  count(absent.drains.size(), "drain");
+  count(absent.scheduled.size(), "scheduled drain");
+  count(absent.properties.size(), "change of properties");
   std::size_t allocations = 0;
   // Cores and gpus that are absent on present targets, by host.
   std::map<std::string, std::pair<text::IdSet, text::IdSet>> parts;
@@ -136,8 +132,10 @@ std::string waiting_for_hosts(const module::AbsentStates& absent, const module::
                                   cores.empty() || gpus.empty() ? "" : ",", named("gpu", gpus), host));
   }
   if (lacking.empty()) return {};
-  return fmt::format("the inventory lacks {}: {} waiting for them to return", fmt::join(lacking, ", "),
-                     fmt::join(waiting, ", "));
+  return fmt::format(
+      "the inventory lacks {}: {} waiting for them to return; resourcectl list --absent lists them{}",
+      fmt::join(lacking, ", "), fmt::join(waiting, ", "),
+      may_forget ? ", resourcectl forget HOSTS drops them" : "");
 }
 
 config::Absent absent_targets(const config::Config& config, const module::State& state) {

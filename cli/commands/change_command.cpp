@@ -1,4 +1,4 @@
-// resourcectl expiration, shrink, unshrink: changes of the inventory.
+// resourcectl expiration, shrink, unshrink, forget: changes of the inventory.
 #include <cerrno>
 #include <istream>
 #include <memory>
@@ -176,6 +176,26 @@ void add_unshrink_command(usage::Command& app, Context& context) {
   });
 }
 
+void add_forget_command(usage::Command& app, Context& context) {
+  struct Options {
+    std::string hosts;
+    ReportOptions report;
+  };
+  auto options = std::make_shared<Options>();
+  auto* forget = app.add_subcommand("forget", "Drop what waits for hosts that the inventory lacks");
+  forget->add_option("HOSTS", options->hosts, "Hosts as list --absent lists them")->required();
+  add_report_options(*forget, options->report);
+  forget->callback([options, &context] {
+    auto hosts = text::Hostlist::parse(without_kind(options->hosts));
+    hosts.unique();
+    const std::string names = hosts.encode();
+    context.call("resource.forget", proto::topics::encode_forget({names}));
+    print_change(context, options->report,
+                 fmt::format("forgot {} host{}: {}", hosts.size(), hosts.size() == 1 ? "" : "s", names),
+                 {{"change", "forget"}, {"nnodes", hosts.size()}, {"nodelist", names}});
+  });
+}
+
 }  // namespace
 
 void register_changes(usage::Command& app, Context& context) {
@@ -184,6 +204,7 @@ void register_changes(usage::Command& app, Context& context) {
   add_expiration_command(*expiration, context);
   add_shrink_command(app, context);
   add_unshrink_command(app, context);
+  add_forget_command(app, context);
 }
 
 }  // namespace resourced::cli::commands

@@ -344,10 +344,8 @@ void list_drains(Context& context, DrainOptions& options) {
   (void)views::render(columns(), options.output);
   views::ViewFilter filter;
   filter.targets = options.include.text(context);
-  // Look up names only if they are shown, because they may come from a directory on the network.
-  const bool shows_users = options.output.json || options.output.format.find("{user") != std::string::npos;
   const views::Listing drains =
-      view(context.call("resource.status"), filter, shows_users ? views::UserName(os::user_name) : nullptr);
+      view(context.call("resource.status"), filter, shown_user_names(options.output));
   context.out() << views::render(drains, options.output);
 }
 

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/duration.hpp"
+#include "os/user_name.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
@@ -39,6 +40,11 @@ void fit_output(const Context& context, views::OutputOptions& options) {
   options.colours = able.colours;
   options.ascii = !able.unicode;
   options.columns = able.columns;
+}
+
+views::UserName shown_user_names(const views::OutputOptions& options) {
+  const bool shows = options.json || options.format.find("{user") != std::string::npos;
+  return shows ? views::UserName(os::user_name) : nullptr;
 }
 
 void add_targets_option(usage::Command& command, NamedTargets& targets) {

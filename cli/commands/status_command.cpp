@@ -6,11 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/status_watch.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
+#include "cli/views/absent.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
@@ -118,6 +120,25 @@ std::shared_ptr<FilterOptions> add_filter_options(usage::Command& command) {
 
 }  // namespace
 
+namespace {
+
+/// Lists what waits for hosts that the inventory lacks.
+void list_absent(Context& context, views::OutputOptions& output) {
+  fit_output(context, output);
+  (void)views::render(views::absent_columns(), output);
+  const nlohmann::json status = context.call("resource.status");
+  nlohmann::json allocations = nlohmann::json::array();
+  try {
+    allocations = fetch_allocations(context, "");
+  } catch (const Error& error) {
+    // A Flux instance keeps no allocations.
+    if (error.errnum() != ENOSYS) throw;
+  }
+  context.out() << views::render(views::absent_view(status, allocations, shown_user_names(output)), output);
+}
+
+}  // namespace
+
 void register_inventory(usage::Command& app, Context& context) {
   auto* list = app.add_subcommand(
       "list",
@@ -125,7 +146,16 @@ void register_inventory(usage::Command& app, Context& context) {
       "set of properties");
   auto list_options = add_filter_options(*list);
   add_output_options(*list, list_options->output);
-  list->callback([list_options, &context] {
+  auto absent = std::make_shared<bool>(false);
+  list->add_flag(
+          "--absent", *absent,
+          "List what waits for hosts that the inventory lacks instead: drains, scheduled drains, changes "
+          "of properties, and allocations (see forget)")
+      ->excludes(list->get_option("--states"))
+      ->excludes(list->get_option("--include"))
+      ->excludes(list->get_option("--queue"));
+  list->callback([list_options, absent, &context] {
+    if (*absent) return list_absent(context, list_options->output);
     fit_output(context, list_options->output);
     (void)views::render(views::sched_columns(), list_options->output);
     const auto filter = list_options->filter(context);

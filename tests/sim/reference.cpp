@@ -307,7 +307,8 @@ void Reference::forget(const nlohmann::json& context) {
     hosts.emplace(host);
   });
   const auto waits = [&](const Name& name) {
-    return hosts.contains(name.host) && std::ranges::find(names_, name) == names_.end();
+    return hosts.contains(name.host) &&
+           (shrunk_.contains(name) || std::ranges::find(names_, name) == names_.end());
   };
   std::erase_if(drained_, [&](const auto& drain) { return waits(drain.first); });
   std::erase_if(drained_by_daemon_, waits);

@@ -1,6 +1,7 @@
 """A daemon of this build for tests, in a directory of its own."""
 
 import contextlib
+import json
 import pathlib
 import socket
 import subprocess
@@ -42,6 +43,19 @@ class Daemon:
     def ctl(self, *arguments):
         command = [self.programs / "resourcectl", "--uri", self.uri, *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
+
+    def lose_drained(self, host):
+        """Loads an R with a further host, drains the host, and loads the former R: the drain waits for the host."""
+        former, further = self.path / "former.json", self.path / "further.json"
+        former.write_text(self.ctl("R", "show"), "utf-8")
+        resources = json.loads(former.read_text("utf-8"))
+        execution = resources["execution"]
+        execution["R_lite"].append({"rank": "100000", "children": {"core": "0"}})
+        execution["nodelist"].append(host)
+        further.write_text(json.dumps(resources), "utf-8")
+        self.ctl("reload", "--force", further)
+        self.ctl("drain", host)
+        self.ctl("reload", former)
 
     def stop(self):
         self.process.kill()

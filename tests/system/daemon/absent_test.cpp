@@ -124,8 +124,7 @@ TEST_CASE("cores that the inventory lacks and an allocation holds are told, and 
   CHECK(cluster.ctl.output({"allocations", "-n", "-o", "{ncores} {nodelist}"}) == "8 test[5-6]\n");
 }
 
-// Not supported yet: the kept states have no events of their own.
-TEST_CASE("what waits for absent hosts is listed, and forgotten by an event" * doctest::should_fail()) {
+TEST_CASE("what waits for absent hosts is listed, and forgotten by an event") {
   Cluster cluster;
   cluster.ctl.done({"drain", "test[4-6]", "broken"});
   REQUIRE(cluster.daemon.terminate() == 0);

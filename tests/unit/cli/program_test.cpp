@@ -181,6 +181,46 @@ TEST_SUITE("program") {
                       R"("moves":[{"ranks":"1","from":"p","to":null}],"online":true})"));
   }
 
+  TEST_CASE_FIXTURE(ProgramFixture, "list --absent has a row for all that waits for the same hosts") {
+    json status = json::parse(status_payload);
+    json allocations = json::array();
+    const auto list = [&](std::vector<std::string> options) {
+      options.insert(options.begin(), {"list", "--absent"});
+      return run_with(options,
+                      [&] {
+                        bus.respond(bus.receive(), status.dump());
+                        const auto request = bus.receive();
+                        CHECK(request.topic() == "resource.allocations");
+                        bus.respond(request, json{{"allocations", allocations}}.dump());
+                      })
+          .out;
+    };
+    CHECK(list({}) == "STATE TIMESTAMP NAME REASON NODELIST\n");
+    CHECK(list({"-n"}).empty());
+    status["absent"] = json::parse(
+        R"({"drain":[{"nodelist":"n[8-9]","timestamp":5.0,"reason":"fan","by":{"key":"ops"},"ticket":"HW-1"}],)"
+        R"("scheduled":[{"nodelist":"n9","from":70.0,"reason":"","until":90.0}],)"
+        R"("properties":[{"nodelist":"n8","name":"fast","op":"add"},)"
+        R"({"nodelist":"n9","name":"slow","op":"remove"}]})");
+    for (const char* absent : {"n[7-8]", ""}) {
+      allocations.push_back(
+          json::parse(R"({"id":"j1","R":{"version":1,"execution":{"R_lite":[],"nodelist":[],"starttime":0.0,)"
+                      R"("expiration":0.0}},"absent":"","expired":false,"partition":""})"));
+      allocations.back()["absent"] = absent;
+    }
+    CHECK(list({"-n", "-o", "{state} {name} {nnodes} {nodelist} {reason}"}) ==
+          "drained - 2 n[8-9] fan\nscheduled - 1 n9\nproperty-add fast 1 n8\n"
+          "property-remove slow 1 n9\nallocated j1 2 n[7-8]\n");
+    const std::string rows = list({"--json"});
+    CHECK(json::parse(rows.substr(0, rows.find('\n'))) ==
+          json::parse(R"({"state":"drained","timestamp":5.0,"until":null,"name":null,"nnodes":2,)"
+                      R"("reason":"fan","nodelist":"n[8-9]","user":"ops","by":{"key":"ops"},)"
+                      R"("ticket":"HW-1"})"));
+    CHECK(run({"list", "--absent", "-i", "0"}).status == 2);
+    CHECK(run({"list", "--absent", "-s", "up"}).status == 2);
+    CHECK(run({"list", "--absent", "-o", "{ncores} {state}"}).status == 2);
+  }
+
   TEST_CASE_FIXTURE(ProgramFixture, "ping measures the round trip of what is sent back") {
     const auto outcome = run_with({"ping"}, [&] {
       const auto request = bus.receive();
