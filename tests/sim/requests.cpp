@@ -89,7 +89,9 @@ void Simulation::reconfigure() {
   module::ReloadCommand command;
   command.exclude = idset_of(configuration_.exclude);
   service_->step(command);
-  if (service_->engine().applied() > before) reloads_[before + 1] = {configuration_.exclude};
+  // Drains that end by now come before the definition.
+  if (const auto sequence = log_->last_definition(); sequence > before)
+    reloads_[sequence] = {configuration_.exclude};
   service_->set_access(daemon::peers::Access({}, 0));
   if (with_agents_ && chance(0.5)) {
     agent_settings_.health.gate = !agent_settings_.health.gate;
