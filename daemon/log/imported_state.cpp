@@ -103,7 +103,7 @@ ImportedState::Translated ImportedState::translate(const module::ForgetEvent& ev
     // If the last restart had all of them, an R without them was loaded since.
     const Numbers& forgotten = absent.empty() ? of_host : absent;
     (void)states_.drains.undrain(forgotten);
-    (void)states_.scheduled.undrain(forgotten);
+    states_.scheduled.cancel(forgotten);
     for (auto& entry : properties_) entry.second.forget(forgotten);
   });
   return {module::ForgetEvent{}, event.nodelist};
