@@ -1,6 +1,5 @@
 # Compiles the non-template functions of Boost.Asio and Boost.Beast once, instead of in each source that includes them.
 # All code that includes one of them must link the target here: their headers have two forms, which do not mix.
-# includes them. All that includes one of them links the target here: their headers have two forms, which do not mix.
 
 # resourced_compiled_once(NAME HEADER DEFINITION LIB...)
 function(resourced_compiled_once name header definition)
@@ -18,3 +17,6 @@ resourced_compiled_once(resourced_asio boost/asio/impl/src.hpp BOOST_ASIO_SEPARA
 resourced_compiled_once(resourced_asio_tls boost/asio/ssl/impl/src.hpp BOOST_ASIO_SEPARATE_COMPILATION
   resourced_asio OpenSSL::SSL)
 resourced_compiled_once(resourced_beast boost/beast/src.hpp BOOST_BEAST_SEPARATE_COMPILATION resourced_asio)
+# daemon/http, the only room with TLS and HTTP, is COLD.
+target_compile_options(resourced_asio_tls PRIVATE ${cold_options})
+target_compile_options(resourced_beast PRIVATE ${cold_options})
