@@ -25,6 +25,8 @@ class LoggedTargets {
   std::vector<std::string> restart(const text::IdSet& ranks, const text::Hostlist& hosts);
   /// Removes a target that leaves for good. Ranks stay what they are until the next restart.
   void shrink(const TargetName& name) { left_.insert(name); }
+  /// Returns whether a target has left since the last restart.
+  [[nodiscard]] bool has_left(const TargetName& name) const { return left_.contains(name); }
   /// Takes all targets of a host back that had left, as another R with all of them was loaded.
   void take_back(const std::string& host);
 

@@ -260,8 +260,11 @@ EventBody ParentMirror::translate(const module::UnshrinkEvent& /*event*/, WallTi
   return module::UnshrinkEvent{};
 }
 
-EventBody ParentMirror::translate(const module::ForgetEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::ForgetEvent{};
+// The parent drops the drains of hosts that it lacks, so they are not drained when they return. A host may
+// have targets that the parent has as well.
+EventBody ParentMirror::translate(const module::ForgetEvent& event, WallTime /*timestamp*/) {
+  const IdSet forgotten = known_ranks_of_hosts(event.nodelist, inventory_) & (absent_ | shrunk_);
+  return module::UndrainEvent{forgotten & states_.drains.ranks(), {}, std::nullopt};
 }
 
 // Schedules change nothing yet: a drain that begins has its own event.

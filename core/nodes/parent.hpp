@@ -90,8 +90,7 @@ class ParentMirror {
   module::EventBody translate(const module::ShrinkEvent& event, WallTime timestamp);
   module::EventBody translate(const module::LossEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UnshrinkEvent& event, WallTime timestamp);
-  // The parent forgets hosts that it lacks: their targets count as online here.
-  static module::EventBody translate(const module::ForgetEvent& event, WallTime timestamp);
+  module::EventBody translate(const module::ForgetEvent& event, WallTime timestamp);
   module::EventBody translate(const module::ScheduleEvent& event, WallTime timestamp);
   module::EventBody translate(const module::CancelEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DrainEvent& event, WallTime timestamp);

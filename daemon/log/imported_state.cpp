@@ -98,7 +98,7 @@ ImportedState::Translated ImportedState::translate(const module::ForgetEvent& ev
     for (auto number = numbers_.lower_bound({std::string(host), 0});
          number != numbers_.end() && number->first.host == host; ++number) {
       of_host.insert(number->second);
-      if (!targets_.rank_of(number->first)) absent.insert(number->second);
+      if (targets_.has_left(number->first) || !targets_.rank_of(number->first)) absent.insert(number->second);
     }
     // If the last restart had all of them, an R without them was loaded since.
     const Numbers& forgotten = absent.empty() ? of_host : absent;

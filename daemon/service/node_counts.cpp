@@ -27,7 +27,7 @@ NodeCounts::NodeCounts(const Committed& committed, const module::Acquisition& ac
       unavailable_(down_bounds),
       draining_(draining_bounds) {
   // Start series at 0: if one began with its first event, increase() of Prometheus would miss that event.
-  for (const char* name : {"drain", "undrain", "online", "offline", "torpid", "lively", "shrink"})
+  for (const char* name : {"drain", "undrain", "online", "offline", "torpid", "lively", "shrink", "loss"})
     transitions_.emplace(name, 0);
 }
 

@@ -103,8 +103,7 @@ class NodeCounts {
 
   [[nodiscard]] const module::State& state() const noexcept { return committed_.state(); }
   void recount(WallTime now);
-  /// Follows a change of the inventory for the targets that it concerns.
-  /// Follows a change of the inventory in place.
+  /// Follows a change of the inventory in place, for the targets that it concerns.
   void follow_update(const engine::Record& record);
   void place(text::IdSet::Id rank, std::uint32_t part);
   /// Returns the index in parts_ of a target's partition.

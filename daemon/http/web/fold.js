@@ -186,7 +186,6 @@ const eachOf = (model, context, f) => model.each(idset.parse(context.idset ?? ""
 const sets = (bits, isSet) => (model, context, _event, change) =>
   eachOf(model, context, (index) => setFlags(model, index, bits, isSet, change));
 
-// Applies a drain. On a drained node it keeps the time, the reason or both, as DrainTable of core/module does.
 const scheduledOf = (model, index) => model.scheduled.get(index) ?? [];
 
 const setScheduled = (model, index, drains) => {
@@ -198,6 +197,7 @@ const setScheduled = (model, index, drains) => {
     );
 };
 
+// Applies a drain. On a drained node it keeps the time, the reason or both, as DrainTable of core/module does.
 const drain = (model, context, event, change) => {
   const overwrite = context.overwrite ?? REASON;
   eachOf(model, context, (index) => {

@@ -343,14 +343,27 @@ TEST_CASE("a target that the parent lists again after it left is back, unless th
     CHECK_FALSE(mirror.next_deadline());
   }
 
-  // A target that leaves is undrained, so it is not drained after its return.
-  nodes::ParentMirror drained(handed, nodes::enclosed_inventory(handed));
-  drained.apply(restart("0-2", "n[0-2]", "0-2"));
-  drained.synced(steady_time(0));
-  drained.apply(drain("1", "n1"));
-  drained.apply(shrink("1", "n1"));
-  drained.apply(define("0-2", "n[0-2]"));
-  CHECK_FALSE(drained.take(steady_time(0)));
+  // The drain of a target that leaves waits for its return, unless the parent forgets it meanwhile.
+  for (const bool is_forgotten : {false, true}) {
+    nodes::ParentMirror drained(handed, nodes::enclosed_inventory(handed));
+    drained.apply(restart("0-2", "n[0-2]", "0-2"));
+    drained.synced(steady_time(0));
+    drained.apply(drain("1-2", "n[1-2]"));
+    drained.apply(shrink("1", "n1"));
+    if (is_forgotten) drained.apply({wall_time(2), module::ForgetEvent{Hostlist::parse("n1")}});
+    drained.apply(define("0-2", "n[0-2]"));
+    CHECK(text_of(drained.take(steady_time(0))) == (is_forgotten ? "down=1" : "down=0-1"));
+  }
+  nodes::ParentMirror absent(handed, nodes::enclosed_inventory(handed));
+  absent.apply(restart("0-2", "n[0-2]", "0-2"));
+  absent.synced(steady_time(0));
+  absent.apply(drain("1-2", "n[1-2]"));
+  absent.apply(define("0,2", "n[0,2]"));
+  CHECK(text_of(absent.take(steady_time(0))) == "down=0-1");
+  absent.apply({wall_time(2), module::ForgetEvent{Hostlist::parse("n[1-2]")}});
+  absent.apply(define("0-2", "n[0-2]"));
+  absent.apply(online("1"));
+  CHECK(text_of(absent.take(steady_time(0))) == "up=0");
 
   // A target of a shared host has returned only if the host has more targets than remained.
   const ResourceSet shared = nodes("1", "h");

@@ -242,6 +242,17 @@ TEST_CASE("an expiration is imported against the configured one") {
   CHECK_FALSE(Present(restart).state.expiration);
 }
 
+TEST_CASE("a forget of a shared host drops what waits for its targets that left, and nothing else") {
+  const std::string drained = event("restart", R"({"ranks":"0-1","online":"","nodelist":"h,h"})") +
+                              event("drain", R"({"idset":"0-1","nodelist":"h,h","overwrite":0})") +
+                              event("shrink", R"({"idset":"0","nodelist":"h"})");
+  const std::string forget = event("forget", R"({"nodelist":"h"})");
+  CHECK(Present(drained).drained() == Names{"h", "h/1"});
+  CHECK(Present(drained + forget).drained() == Names{"h/1"});
+  CHECK(Present(drained + event("unshrink", R"({"idset":"0","nodelist":"h"})") + forget).drained() ==
+        Names{"h/1"});
+}
+
 TEST_CASE("ranks of an imported log are those of the last restart before") {
   const std::string renumbered =
       R"({"timestamp":3,"name":"restart","context":{"ranks":"0-2","online":"","nodelist":"n[3,2,1]"}})"
