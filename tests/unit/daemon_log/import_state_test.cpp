@@ -243,6 +243,9 @@ TEST_CASE("an expiration is imported against the configured one") {
 }
 
 TEST_CASE("a forget of a shared host drops what waits for its targets that left, and nothing else") {
+  const auto event = [](const char* name, const char* context) {
+    return fmt::format("{{\"timestamp\":2,\"name\":\"{}\",\"context\":{}}}\n", name, context);
+  };
   const std::string drained = event("restart", R"({"ranks":"0-1","online":"","nodelist":"h,h"})") +
                               event("drain", R"({"idset":"0-1","nodelist":"h,h","overwrite":0})") +
                               event("shrink", R"({"idset":"0","nodelist":"h"})");
