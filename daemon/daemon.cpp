@@ -225,6 +225,10 @@ void Daemon::on_committed(log::Sequence last) {
   if (follower_) return;
   if (host_) host_->on_committed(last);
   if (last >= start_ && !std::exchange(announced_, true)) announce();
+  if (reload_ && last >= *reload_) {
+    reload_.reset();
+    os::notify_ready(status());
+  }
 }
 
 // Functions that the service requires.

@@ -174,6 +174,8 @@ class Daemon final : private service::Program, private service::Leadership, priv
   /// The last event of the start: clients are told where to connect once it is on disk.
   log::Sequence start_ = 0;
   bool announced_ = false;
+  /// The last event of a reload on SIGHUP that is not committed yet.
+  std::optional<log::Sequence> reload_;
   bool is_ready_ = false;
   bool stopping_ = false;
   /// Whether another Daemon is to follow the log in place of this one.

@@ -162,7 +162,12 @@ void Daemon::reload_by_signal() {
   } catch (const Error& refused) {
     os::log_error("reload refused, the old configuration stays in force: {}", refused.what());
   }
-  os::notify_ready(status());
+  // Whoever waits for the reload then reads its changes, and reads show only what is committed.
+  if (!follower_ && service_.committed().waits_since()) {
+    reload_ = service_.engine().applied();
+  } else {
+    os::notify_ready(status());
+  }
 }
 
 void Daemon::reload(const By& by) {

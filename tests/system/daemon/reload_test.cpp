@@ -218,6 +218,16 @@ TEST_CASE("everything else is refused as a whole, with file, line and key") {
   CHECK(scheduler.next() == json{{"down", "6"}});
 }
 
+TEST_CASE("systemd hears that a reload is over once its changes can be read") {
+  Cluster cluster;
+  for (int i = 0; i < 30; ++i) {
+    const std::string excluded = i % 2 == 0 ? "1" : "";
+    cluster.daemon.configure(fmt::format("[resource]\nexclude = \"{}\"\n{}", excluded, eight_nodes));
+    cluster.daemon.hang_up();
+    CHECK(RawClient(cluster.daemon.uri()).call("resource.status").json().at("exclude") == excluded);
+  }
+}
+
 TEST_SUITE_END();
 
 }  // namespace
