@@ -240,19 +240,18 @@ void Driver::drain(std::size_t node) {
   command.if_not_drained = true;
   connection_.send(
       "resource.drain", proto::topics::encode_drain(command),
-      [this, node](const Response& response) {
-        if (response.ok() || is_interruption(response)) {
-          plan_.answered(node);
-        } else if (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL) {
-          // The node was drained by another operator, excluded or removed after the look.
-          plan_.refused(node);
-        } else {
-          throw Error(response.error());
-        }
-        record();
-        look_after_change(response);
-      },
-      patient());
+      [this, node](const Response& response) { take_answer(node, response); }, patient());
+}
+
+void Driver::take_answer(std::size_t node, const Response& response) {
+  // A look explains a refusal with EEXIST or EINVAL: the node is drained for another reason, as by a
+  // scheduled drain, is excluded or has left.
+  const bool is_explained =
+      !response.ok() && (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL);
+  if (!response.ok() && !is_interruption(response) && !is_explained) throw Error(response.error());
+  plan_.answered(node);
+  record();
+  look_after_change(response);
 }
 
 void Driver::mark(const Action& action) {
@@ -288,20 +287,7 @@ void Driver::undrain(const Action& action) {
   command.if_reason = action.reason;
   connection_.send(
       "resource.undrain", proto::topics::encode_undrain(command),
-      [this, node](const Response& response) {
-        // A look shows whether the node is drained for another reason now, as by a scheduled drain, or has
-        // left.
-        const bool is_explained =
-            !response.ok() && (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL);
-        if (response.ok() || is_interruption(response) || is_explained) {
-          plan_.answered(node);
-        } else {
-          throw Error(response.error());
-        }
-        record();
-        look_after_change(response);
-      },
-      patient());
+      [this, node](const Response& response) { take_answer(node, response); }, patient());
 }
 
 void Driver::wait(std::size_t node, Condition condition) {

@@ -70,6 +70,8 @@ class Driver {
   void act(const Actions& actions);
   void begin(const Action& action);
   void drain(std::size_t node);
+  /// Takes the answer to a drain or an undrain.
+  void take_answer(std::size_t node, const client::Response& response);
   void mark(const Action& action);
   void undrain(const Action& action);
   void wait(std::size_t node, client::TargetWaitOptions::Condition condition);

@@ -251,7 +251,12 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
     const View::Found found = view.drain_of(node, at.reason, progress.earlier_failure);
     if (found.drain == View::Drain::of_others) return skip(node, already_drained + found.reason);
     if (found.drain == View::Drain::none) {
-      // A missing drain at the step `drain` is no loss: the request may have been lost.
+      // The request to drain was lost, or what it did is not committed yet: a status does not show that.
+      // Another node in place of this one could exceed the budget, so the same node is asked for again.
+      const bool may_drain =
+          !is_stopped_ && !has_failed_ && !view.ranks[node].intersects(view.status.exclude);
+      if (at.step == Step::drain && may_drain && !view.exceeds(view.ranks[node]))
+        return act(Action::Kind::drain);
       if (at.step == Step::idle) at.why = "undrained by others, begins again";
       at.step = Step::waiting;
       progress.is_idle = false;
@@ -334,11 +339,6 @@ void Plan::undrained(std::size_t node) {
   } else {
     nodes_[node].step = Step::done;
   }
-}
-
-void Plan::refused(std::size_t node) {
-  progress_[node].is_asked = false;
-  nodes_[node].step = Step::waiting;
 }
 
 void Plan::marked(std::size_t node) { progress_[node].is_asked = false; }

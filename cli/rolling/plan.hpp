@@ -121,11 +121,10 @@ class Plan {
   /// Takes the present state. Call it while wants_look() is true, after each action, and when the state has
   /// changed.
   [[nodiscard]] Actions look(const proto::topics::Status& status);
-  /// A drain or undrain has an answer, or will get none: the next look shows the result.
+  /// A drain or undrain has an answer, which may be a refusal, or will get none: the next look shows the
+  /// result.
   void answered(std::size_t node);
   void undrained(std::size_t node);
-  /// Another operator has drained the node first, or it was excluded or removed.
-  void refused(std::size_t node);
   void marked(std::size_t node);
   void is_idle(std::size_t node);
   [[nodiscard]] Actions has_run(std::size_t node);

@@ -198,7 +198,7 @@ void Roller::take_answer(const Action& action, const proto::Message& message) {
   if (errnum == 0) world_.on_success(action.kind, plan_->nodes()[node]);
   switch (action.kind) {
     case Kind::drain:
-      errnum == 0 || is_interrupted ? plan_->answered(node) : plan_->refused(node);
+      plan_->answered(node);
       break;
     case Kind::undrain:
       errnum == 0 ? plan_->undrained(node) : plan_->answered(node);

@@ -46,9 +46,6 @@ void Simulation::roll() {
     if (roller_client_) disconnect(*std::exchange(roller_client_, std::nullopt));
     if (!roller_.work()) begin_rolling_work();
     if (!roller_.work()) return;
-    // A run reads the committed state: one that begins before the last drain of a killed run is committed
-    // would not know of it. Whoever starts it again takes longer than a commit.
-    if (service_->committed().waits_since()) return;
     note("rolling runs");
     roller_heard_ = roller_.journal_begin();
     roller_.run();

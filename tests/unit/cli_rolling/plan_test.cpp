@@ -141,11 +141,44 @@ TEST_CASE("nodes that somebody else has drained are skipped, and stay drained") 
   CHECK(plan.nodes()[1].why == "excluded");
   // Another operator drains the node before this plan's request arrives.
   drain(status, "2", "disk");
-  plan.refused(2);
+  plan.answered(2);
   CHECK(text_of(plan.look(status)).empty());
   CHECK(plan.nodes()[2].why == "drained already: disk");
   CHECK(plan.nodes()[3].why == "not in the inventory");
   CHECK(plan.is_complete());
+}
+
+// A status shows what is committed. A drain that was sent right before it is missing there, and may have been
+// sent by a run that was killed.
+TEST_CASE("a node whose drain a status does not show yet is asked for again, and no other one in its place") {
+  Status status = eight_nodes();
+  std::vector<Node> work = nodes("n[0-2]");
+  work[1].step = Step::drain;
+  work[1].reason = "rolling: x";
+  Plan plan(at_most(1), std::move(work));
+  CHECK(text_of(plan.look(status)) == "drain 1");
+  CHECK(text_of(plan.look(status)).empty());
+  // The answer of the second request is a refusal, as the first one has drained the node.
+  plan.answered(1);
+  drain(status, "1", "rolling: x");
+  CHECK(text_of(plan.look(status)) == "wait_idle 1");
+}
+
+TEST_CASE(
+    "a node whose drain is missing gives way if it is excluded, others use the budget, or the run stops") {
+  for (const std::string how : {"excluded", "budget", "stop"}) {
+    CAPTURE(how);
+    Status status = eight_nodes();
+    std::vector<Node> work = nodes(how == "budget" ? "n[1,5]" : "n1");
+    work[0].step = Step::drain;
+    work[0].reason = "rolling: x";
+    Plan plan(at_most(1), std::move(work));
+    if (how == "excluded") status.exclude = IdSet{1};
+    if (how == "budget") drain(status, "5", "fan");
+    if (how == "stop") plan.stop();
+    CHECK(text_of(plan.look(status)).empty());
+    CHECK(plan.nodes()[0].step == (how == "excluded" ? Step::skipped : Step::waiting));
+  }
 }
 
 TEST_CASE("a drain that others have taken over before the command is left to them") {
