@@ -71,8 +71,8 @@ struct FoldStates {
     states.scheduled.begin(ranks);
   }
   void cancel(const IdSet& ranks, std::optional<WallTime> from = std::nullopt) const {
-    changes.rescheduled = ranks;
-    states.scheduled.cancel(ranks, from);
+    changes.rescheduled = ranks & states.scheduled.ranks();
+    states.scheduled.cancel(changes.rescheduled, from);
   }
 
   WallTime timestamp;
@@ -153,108 +153,6 @@ IdSet with_property(const ResourceSet& set, const std::string& name) {
 
 IdSet broker_ranks(const text::Hostlist& brokers) {
   return brokers.empty() ? IdSet{} : IdSet::range(0, static_cast<IdSet::Id>(brokers.size() - 1));
-}
-
-// Absent states. They are set aside by name when targets leave for good, or another inventory replaces
-// theirs, since ranks may mean other targets then. They come back with the targets.
-
-/// Adds the drains of these targets to `rows`.
-void set_aside(const State& state, const std::map<Drain, IdSet>& groups, const IdSet& targets,
-               std::vector<RecordedDrain>& rows) {
-  for (const auto& group : groups) {
-    state.names(group.second & targets).for_each([&](std::string_view host, std::uint32_t ordinal) {
-      rows.push_back({group.first, {std::string(host), ordinal}});
-    });
-  }
-}
-
-/// Calls `f` with the target of each row.
-void for_each_row(auto& states, auto&& f) {
-  for (auto& row : states.drains) f(row.target);
-  for (auto& row : states.scheduled) f(row.target);
-  for (auto& row : states.properties) f(row.target);
-}
-
-/// Returns the states of these targets by name.
-AbsentStates states_of(const State& state, const IdSet& lacking) {
-  AbsentStates waiting;
-  set_aside(state, state.targets.drains.groups(), lacking, waiting.drains);
-  set_aside(state, state.targets.scheduled.groups(), lacking, waiting.scheduled);
-  const auto add = [&](const ResourceSet::Properties& properties, bool present) {
-    for (const auto& property : properties) {
-      state.names(property.second & lacking).for_each([&](std::string_view host, std::uint32_t ordinal) {
-        waiting.properties.push_back({property.first, {std::string(host), ordinal}, present});
-      });
-    }
-  };
-  const PropertyChanges changes = state.run_time_properties();
-  add(changes.added, true);
-  add(changes.removed, false);
-  return waiting;
-}
-
-/// Returns the states of these targets under names that no target of `next` has: if targets share a host,
-/// `next` may give the name of one that leaves to another one.
-AbsentStates states_of(const State& state, const IdSet& lacking, const ResourceSet& next) {
-  AbsentStates waiting = states_of(state, lacking);
-  std::set<TargetName> taken;
-  for_each_row(state.absent, [&](const TargetName& target) { taken.insert(target); });
-  std::map<TargetName, TargetName> free;
-  // Targets that left for good have no other states than those that wait already.
-  state.names(lacking - state.shrunk()).for_each([&](std::string_view host, std::uint32_t ordinal) {
-    TargetName name{std::string(host), ordinal};
-    while (rank_of(name, next) || taken.contains(name)) ++name.ordinal;
-    taken.insert(name);
-    free.emplace(TargetName{std::string(host), ordinal}, std::move(name));
-  });
-  for_each_row(waiting, [&](TargetName& target) { target = free.at(target); });
-  return waiting;
-}
-
-void add(AbsentStates& states, AbsentStates more) {
-  std::ranges::move(more.drains, std::back_inserter(states.drains));
-  std::ranges::move(more.scheduled, std::back_inserter(states.scheduled));
-  std::ranges::move(more.properties, std::back_inserter(states.properties));
-  std::ranges::move(more.shrunk, std::back_inserter(states.shrunk));
-}
-
-/// Takes the drains of targets that are present out of `rows`. In an instance, the drain of an excluded
-/// target waits until the target is no longer excluded.
-std::map<Drain, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows) {
-  std::map<Drain, IdSet> found;
-  const IdSet absent = state.shrunk();
-  std::erase_if(rows, [&](const RecordedDrain& drain) {
-    const auto rank = rank_of(drain.target, state.has_brokers() ? state.of_brokers : state.configured);
-    if (!rank || absent.contains(*rank)) return false;
-    if (state.has_brokers() && state.exclude.contains(*rank)) return false;
-    found[drain].insert(*rank);
-    return true;
-  });
-  return found;
-}
-
-/// Applies the states that waited for targets which are present now. Targets of `undrained` get no drains. If
-/// targets share a host, the one that comes with a name may be another one, with a drain of its own.
-void take_back(State& state, const IdSet& undrained) {
-  DrainTable& drains = state.targets.drains;
-  for (const auto& [found_key, found] : returned(state, state.absent.drains)) {
-    Drain key = found_key;
-    // In an instance drains have reasons alone, and there are no scheduled ones.
-    if (state.has_brokers()) key = {{found_key.reason}, found_key.timestamp, found_key.by};
-    (void)drains.drain(found - undrained - drains.ranks(), key, Overwrite::nothing);
-  }
-  if (!state.has_brokers()) {
-    Schedules& scheduled = state.targets.scheduled;
-    const IdSet own = scheduled.ranks();
-    for (const auto& [key, found] : returned(state, state.absent.scheduled)) scheduled.add(found - own, key);
-  }
-  const ResourceSet& targets = state.has_brokers() ? state.of_brokers : state.configured;
-  // The definition has the properties of its targets, and says which of them left for good.
-  std::erase_if(state.absent.properties, [&](const RecordedProperty& property) {
-    return rank_of(property.target, targets).has_value();
-  });
-  std::erase_if(state.absent.shrunk,
-                [&](const TargetName& target) { return rank_of(target, targets).has_value(); });
 }
 
 class Application {
@@ -339,7 +237,7 @@ void Application::leave_ranks(bool keeps_properties) {
           waiting.shrunk.push_back({std::string(host), ordinal});
         });
   }
-  add(state_.absent, std::move(waiting));
+  state_.absent.add(std::move(waiting));
   state_.ledger.move(state_.configured, {}, RankMap(state_.configured, {}));
   targets.drains = {};
   targets.scheduled = {};
@@ -421,7 +319,7 @@ void Application::operator()(const DefineEvent& event) {
     const ResourceSet targets = targets_of_brokers(state_.brokers, next);
     const DrainTable& drains = state_.targets.drains;
     // Set drains aside before others come back, as the next inventory may have such a target at another rank.
-    set_aside(state_, drains.groups(), drains.ranks() - targets.ranks(), state_.absent.drains);
+    set_aside(state_, drains, drains.ranks() - targets.ranks(), state_.absent.drains);
   } else if (event.loaded || !state_.defined) {
     lacking = move_states(event, configured);
   }
@@ -440,17 +338,18 @@ void Application::operator()(const DefineEvent& event) {
   const bool is_start = !state_.defined && !state_.has_brokers();
   state_.defined = true;
   take_back(state_, is_start ? IdSet{} : state_.exclude);
-  add(state_.absent, std::move(lacking));
+  state_.absent.add(std::move(lacking));
   settle(touched);
   check_available();
 }
 
 void Application::set_drains_aside(const IdSet& leaving) {
   TargetStates& targets = state_.targets;
-  set_aside(state_, targets.drains.groups(), leaving, state_.absent.drains);
-  set_aside(state_, targets.scheduled.groups(), leaving, state_.absent.scheduled);
+  set_aside(state_, targets.drains, leaving, state_.absent.drains);
+  for (const DrainTable& table : targets.scheduled.tables())
+    set_aside(state_, table, leaving, state_.absent.scheduled);
   outcome_.undrained = targets.drains.undrain(leaving);
-  outcome_.rescheduled = leaving;
+  outcome_.rescheduled = leaving & targets.scheduled.ranks();
   targets.scheduled.cancel(leaving);
 }
 
@@ -530,12 +429,6 @@ void Application::leave_inventory(const IdSet& targets) {
 
 }  // namespace
 
-std::set<std::string, std::less<>> AbsentStates::awaited() const {
-  std::set<std::string, std::less<>> hosts;
-  for_each_row(*this, [&](const TargetName& target) { hosts.insert(target.host); });
-  return hosts;
-}
-
 IdSet State::shrunk() const { return has_brokers() ? IdSet{} : configured.ranks() - inventory.ranks(); }
 
 PropertyChanges State::property_changes() const {
@@ -553,7 +446,7 @@ std::vector<TargetName> State::shrunk_names() const {
 
 AbsentStates State::by_name() const {
   AbsentStates all = states_of(*this, targets.drains.ranks() | targets.scheduled.ranks() | inventory.ranks());
-  add(all, absent);
+  all.add(absent);
   all.shrunk = shrunk_names();
   return all;
 }

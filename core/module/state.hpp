@@ -10,13 +10,12 @@
 // ranks are those of another log.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "core/module/absent_states.hpp"
 #include "core/module/allocations.hpp"
 #include "core/module/delta.hpp"
 #include "core/module/drain_table.hpp"
@@ -46,32 +45,6 @@ struct DrainChanges {
   std::vector<DrainGroup> drained;
   text::IdSet undrained;
   text::IdSet rescheduled;
-};
-
-/// A drain of a target that is known by its name alone.
-struct RecordedDrain : Drain {
-  TargetName target;
-  bool operator==(const RecordedDrain&) const = default;
-};
-
-/// A property that differs from the configuration: added at run time, or taken away.
-struct RecordedProperty {
-  std::string name;
-  TargetName target;
-  bool present = true;
-};
-
-/// States of targets that are not in the inventory, or not in the instance: they wait for their hosts, or for
-/// the return of targets that left for good.
-struct AbsentStates {
-  std::vector<RecordedDrain> drains = {};
-  std::vector<RecordedDrain> scheduled = {};
-  std::vector<RecordedProperty> properties = {};
-  /// Targets that left for good, and must not come back with their hosts.
-  std::vector<TargetName> shrunk = {};
-
-  /// Returns the hosts that drains, scheduled drains and properties wait for.
-  [[nodiscard]] std::set<std::string, std::less<>> awaited() const;
 };
 
 /// An expiration that was set at run time. It applies as long as the configured expiration is `configured`.
