@@ -162,7 +162,7 @@ void Daemon::reload_by_signal() {
   } catch (const Error& refused) {
     os::log_error("reload refused, the old configuration stays in force: {}", refused.what());
   }
-  // Whoever waits for the reload then reads its changes, and reads show only what is committed.
+  // Reads show only what is committed, and a status after the reload should show its changes.
   if (!follower_ && service_.committed().waits_since()) {
     reload_ = service_.engine().applied();
   } else {

@@ -45,9 +45,10 @@ inline constexpr std::string_view free_name = "free";
 
 /// Returns an event as one line of JSON without a line end: `{"timestamp":T,"name":NAME,"context":{...}}`.
 [[nodiscard]] std::string encode_event(const module::Event& event);
-/// What apply() needs of an event and its line does not have: a JSON object, empty for nothing. Of a
-/// restart `brokers`; of a definition `R`, `configured` and `replaced`, which are documents,
-/// with `exclude`, `properties` and `loaded`. `resources` is the R of a definition as text.
+/// Returns a JSON object with the values that apply() needs of an event and that its line does not have; an
+/// empty text if there are none. A restart has `brokers` and `drains`; a definition has `R`, `configured` and
+/// `replaced`, which are documents, with `exclude`, `properties` and `loaded`. `resources` is the R of a
+/// definition as text.
 [[nodiscard]] std::string encode_rest(const module::Event& event, const DocumentText& resources,
                                       Documents& documents);
 /// The event of a line of this program's own log, with what encode_rest() has made of it. Throws Error EINVAL

@@ -99,6 +99,12 @@ std::vector<std::string> ways_out(const std::vector<PartitionRule>& rules, const
   return commands;
 }
 
+IdSet leaving(const EventBody& update) {
+  if (const auto* shrink = std::get_if<ShrinkEvent>(&update)) return shrink->ranks;
+  if (const auto* loss = std::get_if<LossEvent>(&update)) return loss->ranks;
+  return {};
+}
+
 }  // namespace
 
 std::vector<Partition> divide_inventory(const std::vector<PartitionRule>& rules,
@@ -127,35 +133,31 @@ Acquisition::PartitionChanges partition_changes(const std::vector<PartitionRule>
   const auto changed = [&](std::size_t index) -> IdSet& {
     return changes.try_emplace(index, present.partitions()[index].targets).first->second;
   };
-  if (const auto* properties = std::get_if<PropertyEvent>(&update)) {
-    IdSet touched;
-    std::set<std::size_t> applied;
-    for (const auto* some : {&properties->added, &properties->removed}) {
-      for (const auto& [name, ranks] : *some) {
-        const auto found = by_property.find(name);
-        if (found == by_property.end()) continue;
-        touched |= ranks;
-        applied.insert(found->second.begin(), found->second.end());
-      }
-    }
-    if (!applied.empty()) {
-      ResourceSet part = inventory.copy_ranks(touched);
-      for (const auto& [name, ranks] : properties->added) part.add_property(name, ranks & touched);
-      for (const auto& [name, ranks] : properties->removed) part.remove_property(name, ranks & touched);
-      for (const std::size_t index : applied) {
-        IdSet& targets = changed(index);
-        targets -= touched;
-        targets |= rules[index].constraint.match(part);
-      }
+  const auto* property = std::get_if<PropertyEvent>(&update);
+  const PropertyEvent properties = property == nullptr ? PropertyEvent() : *property;
+  IdSet touched;
+  std::set<std::size_t> applied;
+  for (const auto* some : {&properties.added, &properties.removed}) {
+    for (const auto& [name, ranks] : *some) {
+      const auto found = by_property.find(name);
+      if (found == by_property.end()) continue;
+      touched |= ranks;
+      applied.insert(found->second.begin(), found->second.end());
     }
   }
-  const auto leave = [&](const IdSet& targets) {
-    targets.for_each([&](IdSet::Id target) {
-      if (const auto index = present.partition_of(target)) changed(*index).erase(target);
-    });
-  };
-  if (const auto* shrink = std::get_if<ShrinkEvent>(&update)) leave(shrink->ranks);
-  if (const auto* loss = std::get_if<LossEvent>(&update)) leave(loss->ranks);
+  if (!applied.empty()) {
+    ResourceSet part = inventory.copy_ranks(touched);
+    for (const auto& [name, ranks] : properties.added) part.add_property(name, ranks & touched);
+    for (const auto& [name, ranks] : properties.removed) part.remove_property(name, ranks & touched);
+    for (const std::size_t index : applied) {
+      IdSet& targets = changed(index);
+      targets -= touched;
+      targets |= rules[index].constraint.match(part);
+    }
+  }
+  leaving(update).for_each([&](IdSet::Id target) {
+    if (const auto index = present.partition_of(target)) changed(*index).erase(target);
+  });
   if (overlap(changes, present)) {
     // divide_inventory() throws here, and names the two partitions.
     ResourceSet next = inventory;

@@ -1,7 +1,5 @@
 // Decides the events of a start, a definition and a load. Ranks may be renumbered and hosts gone, so targets
 // are found by name (RFC 44: drain and undrain have the nodelist for this).
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 

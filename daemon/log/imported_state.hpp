@@ -83,8 +83,8 @@ class ImportedState {
   };
   Translated translate(const module::RestartEvent& event);
   Translated translate(const module::DefineEvent& event);
-  // The translations of changes of the inventory carry out what is not in `states_`: properties, expiration
-  // and shrink.
+  // The translations of these three also apply what `states_` does not have: properties, the expiration, and
+  // which targets left.
   Translated translate(const module::ExpirationEvent& event);
   Translated translate(const module::PropertyEvent& event);
   Translated translate(const module::ShrinkEvent& event);

@@ -70,7 +70,8 @@ struct Status {
     text::IdSet leaving;
     bool held = false;
   };
-  /// What waits for hosts that the inventory lacks. A host is named once for each of its targets.
+  /// Drains and properties that wait for hosts which the inventory lacks. A host is named once for each of
+  /// its targets.
   struct Absent {
     struct OfDrain : module::Drain {
       text::Hostlist hosts;

@@ -60,7 +60,7 @@ void Simulation::operate() {
     payload["op"] = chance(0.6) ? "add" : "remove";
     payload["name"] = fmt::format("p{}", below(3));
   } else if (kind == 17) {
-    // Of hosts that the configuration has, as a loaded R may lack them.
+    // The request names hosts of the configuration, as a loaded R may lack them.
     topic = "resource.forget";
     payload = {{"hosts", configured_hosts_[below(static_cast<std::uint32_t>(configured_hosts_.size()))]}};
   } else if (kind < 20 || chance(0.9)) {

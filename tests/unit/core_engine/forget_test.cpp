@@ -1,4 +1,4 @@
-// What waits for hosts that the inventory lacks, and forget, which drops it.
+// States wait for hosts that the inventory lacks, and a forget drops them.
 #include <cerrno>
 #include <string>
 #include <utility>
