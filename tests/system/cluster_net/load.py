@@ -92,7 +92,9 @@ class CommandOperator:
             with self.host.under_way():
                 mode = ["-f"] if name == "drain" else []
                 status, text = await self.host.resourcectl(name, *mode, payload["targets"], payload["reason"])
-                outcome = "ok" if status == 0 else "error" if any(one in text for one in self.REFUSALS) else "unknown"
+                # The lines before the last one say why it waits for a leader, in the words of a refusal.
+                why = text.rpartition("\n")[2]
+                outcome = "ok" if status == 0 else "error" if any(one in why for one in self.REFUSALS) else "unknown"
                 self.host.record("change", name=name, id=payload["reason"], targets=payload["targets"],
                                  client=self.name, sent=sent, done=time.monotonic(), outcome=outcome, text=text)
             await asyncio.sleep(0.3)

@@ -12,6 +12,7 @@ import sys
 import time
 
 import resourced
+from gate import Gate
 from resourced import ResourcedError
 
 
@@ -29,15 +30,13 @@ def connection_to(host, uri, kind=resourced.Connection):
                 heartbeat_interval=0.5, heartbeat_timeout=2, retry_most=0.2)
 
 
-class Host:
+class Host(Gate):
     def __init__(self, settings):
+        super().__init__()
         self.settings = settings
         self.uris = settings["uris"]
         self.all_uris = ",".join(self.uris.values())
         self.random = random.Random(settings["seed"])
-        self._open = asyncio.Event()
-        self._under_way = 0
-        self._rest = asyncio.Event()
         self._tasks = set()
 
     # Records
@@ -86,36 +85,16 @@ class Host:
         if not task.cancelled():
             task.result()
 
-    @property
-    def is_paused(self):
-        return not self._open.is_set()
-
-    async def may_send(self):
-        await self._open.wait()
-
-    @contextlib.contextmanager
-    def under_way(self):
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-            if not self._under_way:
-                self._rest.set()
-
     async def obey(self, shown):
         lines = asyncio.StreamReader()
         await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
         while line := await lines.readline():
             match line.decode().strip():
                 case "pause":
-                    self._open.clear()
-                    while self._under_way:
-                        self._rest.clear()
-                        await self._rest.wait()
+                    await self.pause()
                     self.record("paused")
                 case "resume":
-                    self._open.set()
+                    self.resume()
                 case "show":
                     for client in shown:
                         await client.show()
@@ -139,8 +118,7 @@ class OneConnection(resourced.Connection):
 
 class Client:
     """Has a connection to each daemon, and asks each whether it leads. The one with the highest epoch gets the
-    requests; those
-    that were sent to another one are then given up."""
+    requests; those that were sent to another one are then given up."""
 
     def __init__(self, host, name, leads=None):
         self.host, self.name = host, name
