@@ -518,7 +518,7 @@ bool is_found(std::uint64_t seeds, Break break_etcd, Sequence keep = keeps_all) 
 TEST_SUITE_BEGIN("cluster simulation");
 
 TEST_CASE("whatever is lost, delayed, paused or killed, each answered event is in the log once") {
-  const auto seeds = resourced::test::thorough<std::uint64_t>(1000, 30);
+  const auto seeds = resourced::test::thorough<std::uint64_t>(400, 30);
   std::size_t answered = 0;
   std::size_t takeovers = 0;
   std::size_t lost = 0;

@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/text/idset.hpp"
 #include "schedule_site.hpp"
+#include "thorough.hpp"
 
 namespace resourced::engine {
 
@@ -362,7 +363,7 @@ TEST_CASE("any history of scheduled drains, ends and restarts is that of each ta
       scheduled.erase(scheduled.begin());
     }
   };
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < resourced::test::unless_sanitized(300); ++seed) {
     std::mt19937 random(seed);
     const auto below = [&](unsigned most) { return static_cast<unsigned>(random() % most); };
     Site site;
