@@ -1,23 +1,32 @@
-// resourcectl acquire: holds resources as a scheduler does (RFC 28) and prints each response.
+// resourcectl acquire: holds resources as a scheduler does (RFC 28) and prints each response. And evict,
+// which ends the hold of a scheduler.
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/usage/command.hpp"
+#include "cli/views/views.hpp"
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
+#include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "os/loop.hpp"
+#include "os/user_name.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/peers.hpp"
 
 namespace resourced::cli::commands {
 
@@ -82,6 +91,36 @@ void acquire(Context& context, const AcquireOptions& options) {
   printer.check();
 }
 
+struct EvictOptions {
+  std::string partition;
+  std::vector<std::string> reason;
+  ReportOptions report;
+};
+
+void evict(Context& context, const EvictOptions& options) {
+  const auto peers = proto::topics::parse_peers(context.call("resource.peers"));
+  const auto holder =
+      std::ranges::find(peers.holders, options.partition, &proto::topics::Peers::Holder::partition);
+  const std::string what =
+      options.partition.empty() ? "the resources" : fmt::format("partition {}", options.partition);
+  if (holder == peers.holders.end()) {
+    std::string others;
+    for (const auto& other : peers.holders)
+      others += fmt::format("{}{}", others.empty() ? "" : ", ",
+                            other.partition.empty() ? "the rest" : other.partition);
+    throw Error(ENOENT, fmt::format("no scheduler has acquired {}{}{}", what,
+                                    others.empty() ? "" : "; acquired are: ", others));
+  }
+  context.call("resource.evict",
+               proto::topics::encode_evict({options.partition, holder->since, join_words(options.reason)}));
+  const std::string who =
+      holder->by ? views::format_actor(*holder->by, os::user_name) : "a client without a name";
+  print_change(
+      context, options.report,
+      fmt::format("evicted the scheduler of {}: {}, since {}", what, who, views::format_time(holder->since)),
+      {{"change", "evict"}, {"partition", options.partition}, {"since", to_number(holder->since)}});
+}
+
 }  // namespace
 
 void register_acquire(usage::Command& app, Context& context) {
@@ -101,6 +140,17 @@ void register_acquire(usage::Command& app, Context& context) {
   command->add_flag("--follow-restart", options->acquisition.follow_restart,
                     "Acquire again also after a clean shutdown of the daemon");
   command->callback([options, &context] { acquire(context, *options); });
+
+  auto evicting = std::make_shared<EvictOptions>();
+  auto* evicts =
+      app.add_subcommand("evict", "End the hold of a scheduler that does not give its resources back");
+  evicts
+      ->add_option("--partition", evicting->partition,
+                   "The partition that it has acquired; default: the targets in no partition")
+      ->type_name("NAME");
+  evicts->add_option("REASON", evicting->reason, "What the scheduler is told");
+  add_report_options(*evicts, evicting->report);
+  evicts->callback([evicting, &context] { evict(context, *evicting); });
 }
 
 }  // namespace resourced::cli::commands

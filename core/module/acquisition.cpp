@@ -118,10 +118,11 @@ IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const
   return partitions_[part->second].targets & acquirable;
 }
 
-Error Acquisition::busy(const std::string& partition) {
-  return {EBUSY, partition.empty()
-                     ? "resources are acquired by another scheduler already"
-                     : fmt::format("partition {} is acquired by another scheduler already", partition)};
+Error Acquisition::busy(const std::string& partition, std::string_view holder) {
+  const std::string what =
+      partition.empty() ? "resources are acquired by another scheduler already"
+                        : fmt::format("partition {} is acquired by another scheduler already", partition);
+  return {EBUSY, holder.empty() ? what : fmt::format("{}: {}", what, holder)};
 }
 
 Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<std::string>& partition,
@@ -148,20 +149,25 @@ bool Acquisition::has(const std::optional<std::string>& partition) const {
   return !partition || index_.contains(*partition);
 }
 
-const Acquisition::Holder* Acquisition::holder_of(const std::string& partition) const {
+std::optional<Acquisition::HolderId> Acquisition::holder_of(const std::string& partition) const {
+  const auto found = holder_of_.find(partition);
+  return found == holder_of_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const Acquisition::Holder* Acquisition::find_holder_of(const std::string& partition) const {
   const auto found = holder_of_.find(partition);
   return found == holder_of_.end() ? nullptr : &holders_.at(found->second);
 }
 
 IdSet Acquisition::awaited(const Partition& partition, const IdSet& acquirable) const {
-  const Holder* const own = holder_of(partition.name);
+  const Holder* const own = find_holder_of(partition.name);
   IdSet kept = kept_ & partition.targets;
   if (own == nullptr) return kept;
   return (kept - own->kept) | ((partition.targets & acquirable) - own->resources);
 }
 
 IdSet Acquisition::leaving(const Partition& partition) const {
-  const Holder* const own = holder_of(partition.name);
+  const Holder* const own = find_holder_of(partition.name);
   return own == nullptr ? IdSet{} : own->kept - partition.targets;
 }
 

@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -56,7 +57,8 @@ class Acquisition {
     const text::IdSet& kept;
   };
   /// Returns the Error for a partition that another holder has; "" stands for the targets in no partition.
-  [[nodiscard]] static Error busy(const std::string& partition);
+  /// `holder` says who that is; empty if it is not known.
+  [[nodiscard]] static Error busy(const std::string& partition, std::string_view holder = {});
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
   /// inventory without exclusions; `reports` says that the holder reports its allocations. Throws Error EBUSY
   /// if another holder has it, ENOENT for an unknown partition; both name it.
@@ -96,6 +98,8 @@ class Acquisition {
   [[nodiscard]] bool has(const std::optional<std::string>& partition) const;
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
   [[nodiscard]] bool is_held(const std::string& partition) const { return holder_of_.contains(partition); }
+  /// Returns the holder of a partition; nothing if nobody holds it.
+  [[nodiscard]] std::optional<HolderId> holder_of(const std::string& partition) const;
   /// Returns the targets of a partition that the holder of another one still keeps, and targets of
   /// `acquirable` that its own holder gets only with its next acquire.
   [[nodiscard]] text::IdSet awaited(const Partition& partition, const text::IdSet& acquirable) const;
@@ -117,7 +121,7 @@ class Acquisition {
 
   [[nodiscard]] text::IdSet targets_of(const std::optional<std::string>& partition,
                                        const text::IdSet& acquirable) const;
-  [[nodiscard]] const Holder* holder_of(const std::string& partition) const;
+  [[nodiscard]] const Holder* find_holder_of(const std::string& partition) const;
   /// Gives these targets, which no holder keeps, to the holders of their partitions that have acquired them.
   void hand_over(const text::IdSet& targets, const text::IdSet& available, const Tell& tell);
   void give(Holder& holder, const text::IdSet& gained);

@@ -1,11 +1,8 @@
 #include "core/nodes/health.hpp"
 
-#include <cmath>
-#include <ctime>
 #include <map>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/invariant.hpp"
@@ -24,11 +21,6 @@ IdSet one(IdSet::Id rank) { return IdSet::range(rank, rank); }
 std::string reason_of(const HealthReport& report) {
   if (!report.reason.empty()) return fmt::format("{}{}", module::health_prefix, report.reason);
   return fmt::format("{}the check failed with status {}", module::health_prefix, report.status);
-}
-
-std::string in_utc(WallTime time) {
-  const auto second = static_cast<std::time_t>(std::floor(to_number(time)));
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(second));
 }
 
 }  // namespace
@@ -165,7 +157,7 @@ std::vector<Command> silence_drains(const std::vector<MonitorBatch::Silence>& si
                                     SteadyTime now, WallTime wall) {
   std::map<std::string, IdSet> by_reason;
   for (const MonitorBatch::Silence& silence : silent) {
-    by_reason[fmt::format("{}{}", module::silence_prefix, in_utc(wall - (now - silence.since)))] |=
+    by_reason[fmt::format("{}{}", module::silence_prefix, text::format_utc(wall - (now - silence.since)))] |=
         one(silence.rank);
   }
   std::vector<Command> commands;

@@ -4,8 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <optional>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -95,6 +97,16 @@ std::string format_duration(Seconds duration) {
     if (text.size() < shortest.size() || larger_unit) shortest = std::move(text);
   }
   return shortest;
+}
+
+std::string format_utc(WallTime time) {
+  constexpr double most = 1e15;
+  const double second = std::floor(to_number(time));
+  if (!(std::abs(second) < most)) return fmt::format("{}", to_number(time));
+  const auto seconds = static_cast<std::time_t>(second);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
 }
 
 }  // namespace resourced::text

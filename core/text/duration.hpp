@@ -1,4 +1,5 @@
-// Durations as users write them (RFC 23): a number with an optional unit, `1.2h`, `30`, `inf`.
+// Durations as users write them (RFC 23): a number with an optional unit, `1.2h`, `30`, `inf`. And points in
+// time, as texts show them that no program reads.
 #pragma once
 
 #include <string>
@@ -18,5 +19,9 @@ namespace resourced::text {
 /// The shortest text that parse_duration reads back as exactly this duration. Throws Error EINVAL for one
 /// that is negative or nan.
 [[nodiscard]] std::string format_duration(Seconds duration);
+
+/// Returns the begun second in UTC, `2026-01-01T00:00:00Z`; for a year that no calendar has, the seconds
+/// since the epoch.
+[[nodiscard]] std::string format_utc(WallTime time);
 
 }  // namespace resourced::text

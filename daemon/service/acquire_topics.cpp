@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/utf8.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/duration.hpp"
 #include "daemon/service/change_log.hpp"
 #include "os/log.hpp"
 #include "proto/message.hpp"
@@ -15,6 +17,14 @@
 #include "proto/topics/peers.hpp"
 
 namespace resourced::daemon::service {
+namespace {
+
+// Names a scheduler in the answer to another one. The user database is not asked, as this holds the loop.
+std::string seen_name_of(const std::optional<module::Actor>& by) {
+  return by ? name_of(*by) : "a client without a name";
+}
+
+}  // namespace
 
 void AcquireTopics::acquire(const Call& call) {
   streams::EarlyScheduler wanted;
@@ -36,6 +46,7 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
   // In a Flux instance the job manager reports allocations.
   if (wanted.allocations && executor_.module().has_brokers())
     throw Error(EPROTO, "this daemon keeps no allocations");
+  check_free(wanted.partition);
   const auto holder = subscribers_.add(key);
   requests_.become(key, streams::Scheduler{holder});
   const auto acquired = executor_.step(
@@ -51,6 +62,18 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
         executor_.now().wall);
   }
   requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept, allocations));
+}
+
+void AcquireTopics::check_free(const std::optional<std::string>& partition) const {
+  const module::Acquisition& acquisition = executor_.engine().acquisition();
+  // The engine refuses a partition that is unknown by now.
+  if (!acquisition.has(partition)) return;
+  const std::string name = partition.value_or("");
+  if (const auto holder = acquisition.holder_of(name)) {
+    const Origin& origin = origins_.at(*holder);
+    throw module::Acquisition::busy(
+        name, fmt::format("{} since {}", seen_name_of(origin.by), text::format_utc(origin.since)));
+  }
 }
 
 void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& position) {
@@ -104,6 +127,28 @@ void AcquireTopics::peers(const Call& call) {
   requests_.respond(call, proto::make_payload(proto::topics::encode_peers(peers)));
 }
 
+void AcquireTopics::evict(const Call& call) {
+  const auto wanted = proto::topics::parse_evict(call.object());
+  const std::string what =
+      wanted.partition.empty() ? "the resources are" : fmt::format("partition {} is", wanted.partition);
+  const auto evicted = executor_.engine().acquisition().holder_of(wanted.partition);
+  if (!evicted) throw Error(ENOENT, what + " acquired by no scheduler");
+  const Origin origin = origins_.at(*evicted);
+  if (origin.since != wanted.since) {
+    throw Error(ESTALE,
+                fmt::format("{} acquired by {} since {}: evict it with that time, as resource.peers has it",
+                            what, seen_name_of(origin.by), text::format_utc(origin.since)));
+  }
+  const std::string why =
+      fmt::format("evicted by {}{}{}", seen_name_of(call.actor()), wanted.reason.empty() ? "" : ": ",
+                  json_text::printable_line(wanted.reason));
+  tell(origin.by, "is " + why);
+  for_each<streams::Scheduler>([&](proto::RequestKey key, const streams::Scheduler& scheduler) {
+    if (scheduler.holder == *evicted) requests_.end(key, Error(ECONNABORTED, why));
+  });
+  requests_.respond(call);
+}
+
 std::vector<module::PartitionHolder> AcquireTopics::holders() const {
   std::vector<module::PartitionHolder> holders =
       executor_.engine().reservations().all(executor_.now().steady);
@@ -114,26 +159,27 @@ std::vector<module::PartitionHolder> AcquireTopics::holders() const {
   return holders;
 }
 
-template <class Visit>
-void AcquireTopics::for_each_early(Visit visit) {
+template <class Kind, class Visit>
+void AcquireTopics::for_each(Visit visit) {
   for (const proto::RequestKey key : requests_.registry().with_topic("resource.acquire")) {
     const auto* entry = requests_.registry().find(key);
     if (entry == nullptr) continue;
-    if (const auto* early = std::get_if<streams::EarlyScheduler>(&entry->stream))
-      visit(key, streams::EarlyScheduler(*early));
+    if (const auto* stream = std::get_if<Kind>(&entry->stream)) visit(key, Kind(*stream));
   }
 }
 
 // Lets one scheduler of each partition wait for the inventory: a second one would be refused later.
 void AcquireTopics::check_early(const streams::EarlyScheduler& wanted) {
-  for_each_early([&](proto::RequestKey /*key*/, const streams::EarlyScheduler& early) {
+  for_each<streams::EarlyScheduler>([&](proto::RequestKey /*key*/, const streams::EarlyScheduler& early) {
     if (early.partition.value_or("") == wanted.partition.value_or(""))
-      throw module::Acquisition::busy(wanted.partition.value_or(""));
+      throw module::Acquisition::busy(
+          wanted.partition.value_or(""),
+          fmt::format("{}, which waits for the inventory", seen_name_of(early.by)));
   });
 }
 
 void AcquireTopics::on_defined() {
-  for_each_early([&](proto::RequestKey key, const streams::EarlyScheduler& early) {
+  for_each<streams::EarlyScheduler>([&](proto::RequestKey key, const streams::EarlyScheduler& early) {
     try {
       hold(key, early);
     } catch (const Error& error) {

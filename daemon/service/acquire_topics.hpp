@@ -1,5 +1,5 @@
 // Acquisition of resources by schedulers (RFC 28): the streams of resource.acquire, resource.acquire-mute,
-// and resource.peers, which lists the holders.
+// resource.peers, which lists the holders, and resource.evict.
 #pragma once
 
 #include <map>
@@ -38,6 +38,8 @@ class AcquireTopics {
   void acquire(const Call& call);
   void mute(const Call& call);
   void peers(const Call& call);
+  /// Ends the acquisition of a scheduler that an operator names.
+  void evict(const Call& call);
   /// Continues an acquire that an earlier process has served. Throws Error EAGAIN without an inventory.
   void resume(const Call& call, const streams::SchedulerPosition& position);
 
@@ -51,9 +53,11 @@ class AcquireTopics {
 
  private:
   [[nodiscard]] std::vector<module::PartitionHolder> holders() const;
-  /// Visits the acquires that wait for the inventory.
-  template <class Visit>
-  void for_each_early(Visit visit);
+  /// Visits the acquires of this kind, EarlyScheduler or Scheduler.
+  template <class Kind, class Visit>
+  void for_each(Visit visit);
+  /// Throws Error EBUSY that names the holder if another scheduler has acquired the partition.
+  void check_free(const std::optional<std::string>& partition) const;
   /// Throws Error EBUSY if another acquire of the same partition waits.
   void check_early(const streams::EarlyScheduler& wanted);
   /// Acquires the resources for a request. Throws Error if the partition cannot be acquired.

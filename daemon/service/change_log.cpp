@@ -1,7 +1,6 @@
 #include "daemon/service/change_log.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -9,12 +8,12 @@
 #include <variant>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "core/json/utf8.hpp"
 #include "core/module/actor.hpp"
 #include "core/module/event.hpp"
+#include "core/text/duration.hpp"
 #include "os/user_name.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/drain_json.hpp"
@@ -48,9 +47,7 @@ std::string terms_of(const module::EventBody& body) {
   std::string text;
   const auto add = [&text](std::string_view word, const auto& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, WallTime>) {
-      const auto seconds = static_cast<std::time_t>(to_number(value));
-      std::tm utc{};
-      if (gmtime_r(&seconds, &utc) != nullptr) text += fmt::format(" {} {:%Y-%m-%dT%H:%M:%SZ}", word, utc);
+      text += fmt::format(" {} {}", word, text::format_utc(value));
     } else {
       text += fmt::format(" {} {}", word, json_text::printable_line(value));
     }

@@ -142,4 +142,18 @@ Peers parse_peers(const json& payload) {
   return peers;
 }
 
+json encode_evict(const EvictRequest& request) {
+  json payload{{"since", to_number(request.since)}};
+  if (!request.partition.empty()) payload["partition"] = request.partition;
+  if (!request.reason.empty()) payload["reason"] = request.reason;
+  return payload;
+}
+
+EvictRequest parse_evict(const json& payload) {
+  const json& since = required_member(payload, "since");
+  if (!since.is_number()) throw Error(EPROTO, "since must be a number");
+  return {optional_string(payload, "partition").value_or(""), wall_time(since.get<double>()),
+          optional_string(payload, "reason").value_or("")};
+}
+
 }  // namespace resourced::proto::topics

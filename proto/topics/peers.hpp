@@ -1,5 +1,6 @@
 // Payloads of resource.peers: the schedulers that hold resources, the targets whose node agents are
-// connected, and what the agents of requested nodes report: defects of the node, and its boot.
+// connected, and what the agents of requested nodes report: defects of the node, and its boot. And of
+// resource.evict, which ends the hold of a scheduler.
 #pragma once
 
 #include <map>
@@ -59,5 +60,17 @@ struct Peers {
 /// Reads the answer. Throws Error EPROTO that names the key of the answer which is missing or has the wrong
 /// type, EINVAL for a text that is no IDSET.
 [[nodiscard]] Peers parse_peers(const nlohmann::json& payload);
+
+/// The request of resource.evict, `{"partition": NAME?, "since": T, "reason": STRING?}`: the holder of a
+/// partition, as Peers::Holder names it.
+struct EvictRequest {
+  std::string partition = {};
+  WallTime since{};
+  /// What the scheduler is told; empty for nothing.
+  std::string reason = {};
+};
+[[nodiscard]] nlohmann::json encode_evict(const EvictRequest& request);
+/// Reads the request. Throws Error EPROTO that names a key which is missing or has the wrong type.
+[[nodiscard]] EvictRequest parse_evict(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "node_agent.hpp"
 
@@ -172,7 +173,10 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   const RawResponse busy =
       second.receive(second.send("resource.acquire", json::object(), wire::flag_streaming));
   CHECK(busy.errnum == wire_errno::busy);
-  CHECK(busy.text() == "resources are acquired by another scheduler already");
+  CHECK(busy.text() ==
+        fmt::format("resources are acquired by another scheduler already: uid {}, which waits for "
+                    "the inventory",
+                    getuid()));
   CHECK_FALSE(scheduler.has_heard());
   NodeAgent gpus(cluster.daemon.uri(), "n1", {"--xml", RESOURCED_VECTORS "/hwloc/four_gpus.xml"});
   scheduler.until_up({0, 1, 2});

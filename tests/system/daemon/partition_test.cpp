@@ -5,6 +5,8 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "fixture.hpp"
 
@@ -325,6 +327,25 @@ TEST_CASE("parts that overlap are refused at the start and when a property would
   cluster.daemon.kill();
   cluster.daemon.start();
   CHECK(cluster.status()["R"] == before["R"]);
+}
+
+TEST_CASE("a scheduler that hangs is evicted, the next one acquires, and the first is told by whom and why") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  const auto hangs = cluster.ctl.start({"acquire", "--partition", "debug"});
+  CHECK(json::parse(hangs->expect_line())["up"] == "3-5");
+  hangs->signal(SIGSTOP);
+  const Outcome nobody = cluster.ctl.run({"evict", "--partition", "batch"});
+  CHECK(nobody.status == 1);
+  CHECK(nobody.err == "resourcectl: no scheduler has acquired partition batch; acquired are: debug\n");
+  const Outcome evicted = cluster.ctl.run({"evict", "--partition", "debug", "it", "hangs"});
+  CHECK(evicted.status == 0);
+  CHECK(evicted.out.starts_with("evicted the scheduler of partition debug: "));
+  RawClient next(cluster.daemon.uri());
+  CHECK(next.receive(ask(next, "debug")).json()["up"] == "3-5");
+  hangs->signal(SIGCONT);
+  const Outcome told = hangs->finish();
+  CHECK(told.status == 1);
+  CHECK(told.err == fmt::format("resourcectl: evicted by uid {}: it hangs\n", getuid()));
 }
 
 TEST_SUITE_END();

@@ -14,7 +14,9 @@
 
 using resourced::Error;
 using resourced::Seconds;
+using resourced::wall_time;
 using resourced::text::format_duration;
+using resourced::text::format_utc;
 using resourced::text::parse_duration;
 
 TEST_CASE("RFC 23: accepted durations in seconds") {
@@ -159,6 +161,13 @@ TEST_CASE("durations are written in the shortest text") {
   }
   CHECK_THROWS_AS((void)format_duration(Seconds(-1)), Error);
   CHECK_THROWS_AS((void)format_duration(Seconds(std::nan(""))), Error);
+}
+
+TEST_CASE("a point in time is shown in UTC, with the second that has begun") {
+  CHECK(format_utc(wall_time(0)) == "1970-01-01T00:00:00Z");
+  CHECK(format_utc(wall_time(951782399.9)) == "2000-02-28T23:59:59Z");
+  CHECK(format_utc(wall_time(-0.5)) == "1969-12-31T23:59:59Z");
+  CHECK(format_utc(wall_time(1e300)) == "1e+300");
 }
 
 TEST_CASE("what is written reads back as the same number") {

@@ -50,6 +50,7 @@ std::vector<TopicRow> topics() {
       {"feasibility.check", {{"jobspec", json::object()}}, 0, "usa"},
       {"resource.acquire", nullptr, streaming, "s"},
       {"resource.acquire-mute", nullptr, 0, "a"},
+      {"resource.evict", {{"since", 1000}}, 0, "a"},
       {"resource.drain", {{"targets", "1"}}, 0, "a"},
       {"resource.undrain", {{"targets", "1"}}, 0, "a"},
       {"resource.property", {{"op", "add"}, {"name", "x"}, {"targets", "1"}}, 0, "a"},
@@ -292,6 +293,7 @@ TEST_CASE("hosts of a key bind all that it changes, whatever its roles") {
                                                {"resource.expiration-update", {{"expiration", 5000}}},
                                                {"resource.reload", nullptr},
                                                {"resource.acquire-mute", nullptr},
+                                               {"resource.evict", {{"since", 1000}}},
                                                {"resource.hand-over", nullptr},
                                                {"resource.alloc", json::object()},
                                                {"resource.free", {{"id", "1"}}}};

@@ -53,7 +53,10 @@ TEST_CASE_FIXTURE(HoldersStand, "each change of the holders is kept, and the end
   CHECK(kept.back() == Holders{{"batch", ByUser{0}}});
   CHECK(acquire(two, "").errnum() == 0);
   CHECK(kept.back() == Holders{{"batch", ByUser{0}}, {"", ByUser{0}}});
-  CHECK(acquire(two, "batch").errnum() == EBUSY);
+  const proto::Message busy = acquire(two, "batch");
+  CHECK(busy.errnum() == EBUSY);
+  CHECK(busy.text() ==
+        "partition batch is acquired by another scheduler already: uid 0 since 1970-01-01T00:16:40Z");
   CHECK(kept.size() == 2);
   disconnect(one);
   CHECK(kept.back() == Holders{{"", ByUser{0}}});
@@ -81,6 +84,40 @@ TEST_CASE_FIXTURE(HoldersStand,
   CHECK(uptime >= SteadyTime{} + module::Reservations::patience);
   CHECK(kept.back() == Holders{{"night", ByUser{0}}});
   CHECK(acquire(other, "batch").errnum() == 0);
+}
+
+TEST_CASE_FIXTURE(HoldersStand,
+                  "an operator ends the hold of the scheduler that it names, and no other one") {
+  const auto scheduler = connect();
+  const auto next = connect();
+  const auto admin = connect();
+  CHECK(acquire(scheduler, "batch").errnum() == 0);
+  CHECK(acquire(scheduler, "night").errnum() == 0);
+  const nlohmann::json holders = nlohmann::json::parse(call(admin, "resource.peers").text())["holders"];
+  const nlohmann::json since = holders[0]["since"];
+  const auto evict = [&](const nlohmann::json& payload) {
+    return call(admin, "resource.evict", payload).errnum();
+  };
+  CHECK(evict({{"partition", "batch"}}) == EPROTO);
+  CHECK(evict({{"since", since}}) == ENOENT);
+  CHECK(evict({{"partition", "gone"}, {"since", since}}) == ENOENT);
+  CHECK(evict({{"partition", "batch"}, {"since", 1.0}}) == ESTALE);
+  CHECK(silent(scheduler));
+  CHECK(acquire(next, "batch").errnum() == EBUSY);
+
+  CHECK(evict({{"partition", "batch"}, {"since", since}, {"reason", "it\nhangs"}}) == 0);
+  const proto::Message end = receive(scheduler);
+  CHECK(end.topic == "resource.acquire");
+  CHECK(end.errnum() == ECONNABORTED);
+  CHECK(end.text() == "evicted by uid 0: it hangs");
+  CHECK(kept.back() == Holders{{"night", ByUser{0}}});
+  now += 0.5;
+  CHECK(acquire(next, "batch").errnum() == 0);
+  CHECK(evict({{"partition", "batch"}, {"since", since}}) == ESTALE);
+  CHECK(call(admin, "resource.drain", {{"targets", "2"}}).errnum() == 0);
+  CHECK(receive_json(scheduler)["down"] == "2");
+  CHECK(silent(scheduler));
+  CHECK(silent(next));
 }
 
 TEST_SUITE_END();
