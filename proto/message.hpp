@@ -165,8 +165,9 @@ struct RequestKey {
 /// or else that of the errno. EPROTO if the errnum is not a valid errno.
 [[nodiscard]] Error response_error(const Message& response);
 
-/// Maximum nesting of arrays and objects in a payload, the object itself included.
-inline constexpr std::size_t max_json_depth = 64;
+/// Maximum nesting of arrays and objects in a payload, the object itself included. An R of the deepest
+/// nesting (rset::ResourceSet::max_depth) has its place in each.
+inline constexpr std::size_t max_json_depth = 80;
 
 /// Maximum number of values in the payload of a request unless its topic says otherwise, arrays and objects
 /// included: they take time and memory out of proportion to their bytes. Responses are not bounded.

@@ -1,5 +1,7 @@
 #include "core/rset/json_check.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.hpp"
@@ -8,6 +10,16 @@
 namespace resourced::rset {
 
 using nlohmann::json;
+
+namespace {
+
+bool is_nested_at_most(const json& value, std::size_t levels) {
+  if (!value.is_structured()) return true;
+  return levels != 0 &&
+         std::ranges::all_of(value, [&](const json& part) { return is_nested_at_most(part, levels - 1); });
+}
+
+}  // namespace
 
 void fail_at(std::string_view path, std::string_view text) {
   throw Error(EINVAL, path.empty() ? std::string(text) : fmt::format("{}: {}", path, text));
@@ -46,9 +58,8 @@ const std::string& expect_string(const json& value, std::string_view path) {
 }
 
 void limit_depth(const json& value, std::string_view path, std::size_t levels) {
-  if (!value.is_structured()) return;
-  if (levels == 0) fail_at(path, "is nested too deeply");
-  for (const json& part : value) limit_depth(part, path, levels - 1);
+  if (!is_nested_at_most(value, levels))
+    fail_at(path, fmt::format("is nested deeper than {} levels", levels));
 }
 
 }  // namespace resourced::rset

@@ -266,7 +266,7 @@ TEST_CASE("the scheduling file's errors name the key and the file") {
     CHECK_NOTHROW(static_cast<void>(load_inventory(load(file))));
     dir.write("s", nested(rset::ResourceSet::max_depth));
     CHECK(load_failure().errnum == EINVAL);
-    CHECK(load_failure().text == place + "is nested deeper than 47 levels");
+    CHECK(load_failure().text == place + "is nested deeper than 64 levels");
   }
   SUBCASE("a number beyond a double") {
     dir.write("s", R"({"x": 1e999})");

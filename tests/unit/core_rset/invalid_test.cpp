@@ -179,6 +179,11 @@ TEST_CASE("nesting is limited wherever it stands") {
     return with("R_lite", R"([{"rank":"0-1","children":{"core":"0","x":)" + nested(levels) + "}}]");
   };
   CHECK_NOTHROW(static_cast<void>(ResourceSet::parse(in_scheduling(most - 2))));
+  const json deepest = json::parse(in_scheduling(63));
+  CHECK_NOTHROW(static_cast<void>(ResourceSet::from_json(deepest)));
+  const json deeper = json::parse(in_scheduling(64));
+  CHECK(error_of([&] { static_cast<void>(ResourceSet::from_json(deeper)); }) ==
+        "scheduling: is nested deeper than 64 levels");
   CHECK_THROWS_AS(static_cast<void>(ResourceSet::parse(in_scheduling(most - 1))), Error);
   CHECK_THROWS_AS(static_cast<void>(ResourceSet::from_json(json::parse(in_scheduling(most - 1)))), Error);
   CHECK_NOTHROW(static_cast<void>(ResourceSet::parse(in_entry(most - 5))));

@@ -268,7 +268,7 @@ TEST_CASE("a line is taken only if the wire takes it as an event of a journal re
   CHECK(Present(longest + "\n" + longest + "\n", options).imported.events == 2);
 
   const std::vector<std::pair<std::string, std::string>> bad{
-      {nested(63), "log:2: nests deeper than 62"},
+      {nested(79), "log:2: nests deeper than 78"},
       {longest + " ", "log:2: longer than 1000 bytes"},
       {std::string(100000, 'x'), "log:2: longer than 1000 bytes"},
       {std::string("{\"timestamp\":1,\"name\":\"x\"}") + '\0' + "{}", "log:2: not JSON"},
@@ -280,8 +280,8 @@ TEST_CASE("a line is taken only if the wire takes it as an event of a journal re
                            expected.c_str(), Error);
     }
   }
-  CHECK_THROWS_WITH_AS(Present(nested(200000)), "log:1: nests deeper than 62", Error);
-  CHECK_THROWS_WITH_AS(Present(std::string(1000000, '[')), "log:1: nests deeper than 62", Error);
+  CHECK_THROWS_WITH_AS(Present(nested(200000)), "log:1: nests deeper than 78", Error);
+  CHECK_THROWS_WITH_AS(Present(std::string(1000000, '[')), "log:1: nests deeper than 78", Error);
 }
 
 }  // namespace

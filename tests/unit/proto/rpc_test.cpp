@@ -177,7 +177,7 @@ TEST_CASE("payload: none at all is told apart") {
 TEST_CASE("payload: nesting is limited, however much of it there is") {
   CHECK(parse_object(with_payload(nested(max_json_depth))).is_object());
   CHECK(error_of([] { return parse_object(with_payload(nested(max_json_depth + 1))); }) ==
-        "resource.drain: payload nests deeper than 64");
+        "resource.drain: payload nests deeper than 80");
   CHECK(errnum_of([] { return parse_object(with_payload(std::string(1000000, '['))); }) == EPROTO);
   CHECK(errnum_of([] {
           std::string objects;
