@@ -13,6 +13,7 @@
 
 #include "client/backoff.hpp"
 #include "client/repeatable.hpp"
+#include "client/wakeup.hpp"
 #include "core/error.hpp"
 #include "core/module/delta.hpp"
 #include "proto/topics/acquire.hpp"
@@ -84,7 +85,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
   void close() {
     if (state_ == State::ended) return;
-    state_ = State::ended;
+    leave(State::ended);
     if (pause_timer_) connection_.cancel_timer(*pause_timer_);
     if (request_) {
       connection_.cancel(*request_);
@@ -97,6 +98,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     SendOptions options;
     options.streaming = true;
     options.wait_for_daemon = wait_for_daemon;
+    options.answer_timeout = options_.answer_timeout;
     proto::topics::AcquireRequest wanted;
     if (!options_.partition.empty()) wanted.partition = options_.partition;
     wanted.allocations = options_.allocations;
@@ -139,8 +141,9 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     std::vector<Allocation> allocations;
     for (proto::topics::ListedAllocation& one : std::exchange(picture_.allocations, {}))
       allocations.push_back(public_form(std::move(one)));
-    if (state_ == State::held) observer_.on_resources(picture_.resources, picture_.up);
-    if (state_ == State::held && options_.allocations) observer_.on_allocations(allocations);
+    // The observer may close the acquisition, which empties up().
+    if (held()) observer_.on_resources(picture_.resources, IdSet(picture_.up));
+    if (held() && options_.allocations) observer_.on_allocations(allocations);
   }
 
   void update(const Response& response) {
@@ -172,7 +175,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     const bool shut_down = error.errnum() == ECANCELED && is_shut_down(error);
     if (response.local() ? error.errnum() == ECONNRESET : (shut_down && options_.follow_restart)) {
       const bool told = state_ == State::lost;
-      state_ = State::lost;
+      leave(State::lost);
       busy_until_.reset();
       // Wait before the next attempt: a daemon that shuts down would refuse each new request at once.
       if (response.local()) {
@@ -199,7 +202,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   /// resources is lost.
   bool busy_may_pass() {
     const auto now = std::chrono::steady_clock::now();
-    if (!busy_until_) busy_until_ = now + options_.busy_retry;
+    if (!busy_until_) busy_until_ = now + bounded(options_.busy_retry);
     return now < *busy_until_;
   }
 
@@ -208,6 +211,12 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       self->pause_timer_.reset();
       self->request(true);
     });
+  }
+
+  /// Enters a state in which nothing is held.
+  void leave(State state) {
+    state_ = state;
+    picture_.up = {};
   }
 
   void end(const Error& error) {

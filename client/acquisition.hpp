@@ -18,11 +18,11 @@
 #pragma GCC visibility push(default)
 namespace resourced::client {
 
-/// Callbacks of an acquisition; override those that you need. One response of the daemon makes these calls in
-/// the order of their declaration, and resources() and up() of the acquisition are up to date before the
-/// first of them. An observer may close() or destroy the acquisition, and after that the connection: then no
-/// calls follow. If it closes only the connection, the other calls of the present response still follow. If
-/// it throws, the other calls of the response are skipped, and the next response is handled as usual.
+/// Callbacks of an acquisition: on_error(), and those that you need. One response of the daemon makes these
+/// calls in the order of their declaration, and resources() and up() of the acquisition are up to date before
+/// the first of them. An observer may close() or destroy the acquisition, and after that the connection: then
+/// no calls follow. If it closes only the connection, the other calls of the present response still follow.
+/// If it throws, the other calls of the response are skipped, and the next response is handled as usual.
 class AcquisitionObserver {
  public:
   AcquisitionObserver() = default;
@@ -50,12 +50,12 @@ class AcquisitionObserver {
   virtual void on_down(const text::IdSet& /*ranks*/) {}
   virtual void on_up(const text::IdSet& /*ranks*/) {}
 
-  /// The connection was lost. up() still has the targets that were up last; on_resources follows when the
-  /// daemon is back.
+  /// The connection was lost, or the daemon has ended. Nothing is held, and up() is empty; on_resources
+  /// follows when the daemon is back.
   virtual void on_lost(const Error& /*why*/) {}
-  /// The acquisition has ended: it was refused (EBUSY, EPERM, ENOENT for an unknown partition, ...) or ended
-  /// by the daemon. No calls follow.
-  virtual void on_error(const Error& /*why*/) {}
+  /// The acquisition has ended: it was refused (EBUSY, EPERM, ENOENT for an unknown partition, ...), not
+  /// answered (ETIMEDOUT) or ended by the daemon. up() is empty, and no calls follow.
+  virtual void on_error(const Error& why) = 0;
 };
 
 struct AcquisitionOptions {
@@ -67,12 +67,15 @@ struct AcquisitionOptions {
   bool allocations = false;
   /// Wait for the next daemon after a clean shutdown (ECANCELED `the resource module was unloaded`), which
   /// otherwise is an error, as in RFC 28. With several URIs the next leader is always waited for.
-  bool follow_restart = false;
+  bool follow_restart = true;
   /// Wait for a daemon that is not running yet, instead of reporting an error.
   bool wait_for_daemon = false;
   /// How long to retry while the resources are busy after a reconnection, because the daemon has not yet
   /// noticed the loss of the former connection. The first acquire is never retried.
   Milliseconds busy_retry{30000};
+  /// How long the daemon may take for the first answer to each request for the resources; then on_error gets
+  /// a local ETIMEDOUT. The wait for a daemon does not count. Zero: for ever.
+  Milliseconds answer_timeout{30000};
 };
 
 class Acquisition {
@@ -88,7 +91,7 @@ class Acquisition {
   [[nodiscard]] State state() const noexcept;
   /// Returns the last known inventory. Empty before the first on_resources.
   [[nodiscard]] const rset::ResourceSet& resources() const noexcept;
-  /// Returns the targets that are available now.
+  /// Returns the targets that are available now: none unless state() is held.
   [[nodiscard]] const text::IdSet& up() const noexcept;
 
   /// Gives the resources back (resource.acquire-cancel). No calls follow.

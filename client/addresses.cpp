@@ -3,20 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <optional>
-#include <system_error>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "core/error.hpp"
-#include "os/thread.hpp"
 
 namespace resourced::client {
 namespace {
@@ -56,47 +51,14 @@ Addresses ask(const proto::Endpoint& endpoint, int only) {
 
 }  // namespace
 
-/// The event that signals the end of a look-up.
-class LookUp::End {
- public:
-  End() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (event_ >= 0) return;
-    const int errnum = errno;
-    throw Error(errnum, fmt::format("eventfd: {}", std::strerror(errnum)));
-  }
-  ~End() { close(event_); }
-  End(const End&) = delete;
-  End& operator=(const End&) = delete;
-
-  void signal() const { eventfd_write(event_, 1); }
-  [[nodiscard]] int fd() const noexcept { return event_; }
-
- private:
-  int event_;
-};
-
-LookUp::LookUp(const proto::Endpoint& endpoint) : end_(std::make_shared<End>()) {
-  const auto promise = std::make_shared<std::promise<Addresses>>();
-  answer_ = promise->get_future();
-  if (Addresses addresses = ask(endpoint, AI_NUMERICHOST); addresses.failure.empty()) {
-    promise->set_value(std::move(addresses));
-    end_->signal();
-    return;
-  }
+LookUp look_up(const proto::Endpoint& endpoint) {
+  if (Addresses addresses = ask(endpoint, AI_NUMERICHOST); addresses.failure.empty())
+    return LookUp(std::move(addresses));
   try {
-    os::start_thread([promise, end = end_, endpoint] {
-      promise->set_value(ask(endpoint, 0));
-      end->signal();
-    });
-  } catch (const std::system_error& error) {
-    throw Error(error.code().value(), fmt::format("{}: {}", endpoint.host, error.what()));
+    return LookUp([endpoint] { return ask(endpoint, 0); });
+  } catch (const Error& error) {
+    throw Error(error.errnum(), fmt::format("{}: {}", endpoint.host, error.what()));
   }
-}
-
-int LookUp::fd() const noexcept { return end_->fd(); }
-
-bool LookUp::is_over(int milliseconds) const {
-  return answer_.wait_for(std::chrono::milliseconds(milliseconds)) == std::future_status::ready;
 }
 
 }  // namespace resourced::client

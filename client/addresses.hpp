@@ -1,13 +1,12 @@
 // Looks up the addresses of a host, for connections that are tried one after the other.
 #pragma once
 
-#include <future>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <sys/socket.h>
 
+#include "client/background.hpp"
 #include "proto/uri.hpp"
 
 namespace resourced::client {
@@ -26,24 +25,10 @@ struct Addresses {
   std::string failure;
 };
 
-/// The look-up of a host. It is complete at once for a numeric one. Because a name server may take long to
-/// answer, the look-up of a name has a thread, which may outlive this object.
-class LookUp {
- public:
-  /// Starts to look up the host of a tcp: endpoint. Throws Error if no descriptors or threads are left.
-  explicit LookUp(const proto::Endpoint& endpoint);
+using LookUp = Background<Addresses>;
 
-  /// Returns a descriptor that is readable once the look-up is complete.
-  [[nodiscard]] int fd() const noexcept;
-  /// Whether the look-up is complete; waits for it for up to this time.
-  [[nodiscard]] bool is_over(int milliseconds = 0) const;
-  /// Returns the result. May be called once, after is_over() is true.
-  [[nodiscard]] Addresses take() { return answer_.get(); }
-
- private:
-  class End;
-  std::shared_ptr<End> end_;
-  std::future<Addresses> answer_;
-};
+/// Starts to look up the host of a tcp: endpoint. A numeric one is there at once; that of a name has a
+/// thread, because a name server may take long to answer. Throws Error if no descriptors or threads are left.
+[[nodiscard]] LookUp look_up(const proto::Endpoint& endpoint);
 
 }  // namespace resourced::client

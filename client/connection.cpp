@@ -6,9 +6,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -83,10 +86,16 @@ std::optional<proto::KeyFile> keys_for(const std::string& uri, std::string& file
   return load_client_keys(file);
 }
 
-proto::Payload to_payload(const nlohmann::json& payload) {
+proto::Payload to_payload(std::string_view topic, const nlohmann::json& payload) {
   if (payload.is_null()) return nullptr;
-  if (!payload.is_object()) throw Error(EINVAL, "the payload of a request must be an object");
-  return proto::make_json_payload(payload);
+  if (!payload.is_object())
+    throw Error(EINVAL, fmt::format("{}: the payload of a request must be an object", topic));
+  try {
+    return proto::make_payload(payload.dump());
+  } catch (const nlohmann::json::type_error&) {
+    // A replacement would make two different strings, such as ids, the same.
+    throw Error(EINVAL, fmt::format("{}: a string of the payload is not UTF-8", topic));
+  }
 }
 
 }  // namespace
@@ -97,7 +106,23 @@ Connection::Connection(std::string uri, ConnectionOptions options) {
   impl_ = std::make_shared<Impl>(std::move(uri), options, std::move(keys));
 }
 
-Connection::~Connection() { impl_->close(); }
+namespace {
+
+/// Keeps what this process has inherited by fork: its destruction would use the descriptors of the parent,
+/// and wait for the thread of libzmq, which only the parent has.
+void keep(std::shared_ptr<const void> inherited) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<const void>>;
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(inherited));
+}
+
+}  // namespace
+
+Connection::~Connection() {
+  impl_->close();
+  if (impl_->is_inherited()) keep(std::move(impl_));
+}
 
 const std::string& Connection::uri() const noexcept { return impl_->uri(); }
 bool Connection::connected() const noexcept { return impl_->connected(); }
@@ -139,7 +164,7 @@ nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& pa
 Connection::RequestId Connection::send(std::string_view topic, const nlohmann::json& payload, Handler handler,
                                        SendOptions options) {
   auto request =
-      proto::make_request(std::string(topic), 0, to_payload(payload),
+      proto::make_request(std::string(topic), 0, to_payload(topic, payload),
                           options.streaming ? proto::flag::streaming : static_cast<std::uint8_t>(0));
   return impl_->send(std::move(request), std::move(handler), options);
 }
@@ -152,7 +177,8 @@ void Connection::cancel(RequestId id) { impl_->cancel(id); }
 void Connection::forget(RequestId id) { impl_->forget(id); }
 
 void Connection::notify(std::string_view topic, const nlohmann::json& payload) {
-  impl_->notify(proto::make_request(std::string(topic), 0, to_payload(payload), proto::flag::noresponse));
+  impl_->notify(
+      proto::make_request(std::string(topic), 0, to_payload(topic, payload), proto::flag::noresponse));
 }
 
 Connection::TimerId Connection::after(Milliseconds delay, std::function<void()> f) {
@@ -171,7 +197,7 @@ void Connection::wait(Milliseconds longest) {
 }
 bool Connection::run_for(Milliseconds time) {
   const auto impl = impl_;
-  return impl->run_until(Clock::now() + time);
+  return impl->run_until(Clock::now() + bounded(time));
 }
 void Connection::run() {
   const auto impl = impl_;

@@ -24,6 +24,9 @@
 // it may have been made. A clean shutdown of the leader counts as a lost connection: its streams fail with
 // ECONNRESET, and nothing more is sent to it.
 //
+// A connection belongs to the process that made it. In a child of fork(2), close(), the destructor and what
+// ends requests do nothing, and all else throws Error ENOTCONN: the child makes a connection of its own.
+//
 // Not thread-safe. Handlers, the functions of timers included, may rely on and may do the following:
 // - A handler is called at most once with a last response. It is not called after forget() of its request or
 //   after close(), even if a response or a failure was pending.
@@ -94,6 +97,7 @@ using Milliseconds = std::chrono::milliseconds;
 /// Number of a leader of a cluster: each leader has a higher one than those before it.
 using Epoch = std::uint64_t;
 
+/// Times here and below may be their maximum, which means for ever.
 struct ConnectionOptions {
   /// The file with the keys of this client and of the daemon that it trusts (`resourcectl keygen
   /// --server-key`), for tcp: addresses of a daemon that asks for keys (CURVE). Empty: $RESOURCED_KEY, or no
@@ -133,8 +137,12 @@ struct ConnectionOptions {
 };
 
 struct SendOptions {
-  /// After this time without a final response the handler gets a local ETIMEDOUT. Zero: never.
+  /// After this time without a final response the handler gets a local ETIMEDOUT, and a stream is cancelled
+  /// at the daemon. Zero: never.
   Milliseconds timeout{0};
+  /// If the daemon answers nothing within this time after the request was sent, the handler gets a local
+  /// ETIMEDOUT. The time begins again if the request is sent again. Zero: never.
+  Milliseconds answer_timeout{0};
   /// Set the streaming flag: the handler is called for each response until the last.
   bool streaming = false;
   /// Keep the request until the daemon can be reached, instead of failing when it cannot.
@@ -198,7 +206,7 @@ class Connection {
   void cancel_timer(TimerId id);
 
   [[nodiscard]] int fd() const noexcept;
-  /// Handles messages, events and timers that are due, and returns without waiting.
+  /// Handles messages, events and timers that are due, and returns without waiting, also while it connects.
   void process();
   /// Waits for at most this time (negative: for ever) until there is something to do, and does it. Returns
   /// early also when a signal arrives.

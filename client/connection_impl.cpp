@@ -1,5 +1,5 @@
-// The implementation of a connection: sending, receiving, failing and connecting again, see
-// connection_impl.hpp.
+// The implementation of a connection: sending, receiving and failing, see connection_impl.hpp. Its link is in
+// connection_link.cpp.
 #include "client/connection_impl.hpp"
 
 #include <algorithm>
@@ -25,21 +25,40 @@ Response response_of(proto::Message message) {
   return {std::move(message.topic), std::move(message.payload), last};
 }
 
+ConnectionOptions with_bounded_times(ConnectionOptions options) {
+  for (Milliseconds* time : {&options.connect_timeout, &options.call_timeout, &options.failover_timeout,
+                             &options.linger, &options.retry_first, &options.retry_most})
+    *time = bounded(*time);
+  for (auto* time : {&options.heartbeat_interval, &options.heartbeat_timeout}) {
+    if (*time) *time = bounded(**time);
+  }
+  return options;
+}
+
 }  // namespace
 
 Connection::Impl::Impl(std::string uri, const ConnectionOptions& options, std::optional<proto::KeyFile> keys)
     : uri_(std::move(uri)),
       places_(proto::split_uris(uri_)),
-      options_(options),
+      options_(with_bounded_times(options)),
       keys_(std::move(keys)),
-      hold_({options.retry_first, options.retry_most}),
-      retry_({options.retry_first, options.retry_most}) {
+      hold_({options_.retry_first, options_.retry_most}),
+      retry_({options_.retry_first, options_.retry_most}) {
   using std::chrono::seconds;
-  options_.heartbeat_interval = options.heartbeat_interval.value_or(seconds(has_places() ? 1 : 5));
-  options_.heartbeat_timeout = options.heartbeat_timeout.value_or(seconds(has_places() ? 3 : 15));
+  options_.heartbeat_interval = options_.heartbeat_interval.value_or(seconds(has_places() ? 1 : 5));
+  options_.heartbeat_timeout = options_.heartbeat_timeout.value_or(seconds(has_places() ? 3 : 15));
+}
+
+void Connection::Impl::refuse_in_child(std::string_view what) const {
+  if (!is_inherited()) return;
+  throw Error(ENOTCONN,
+              fmt::format("{}: the connection to {} belongs to the process that made it: make another "
+                          "one in a forked child",
+                          what, uri_));
 }
 
 void Connection::Impl::refuse_inside_handler(const char* function) const {
+  refuse_in_child(function);
   if (processing_) throw Error(EDEADLK, fmt::format("{} called from a handler", function));
 }
 
@@ -61,6 +80,7 @@ void Connection::Impl::connect() {
 
 Connection::RequestId Connection::Impl::send(proto::Message request, Handler handler,
                                              const SendOptions& options) {
+  refuse_in_child(request.topic);
   if (closed_) throw Error(ENOTCONN, fmt::format("{}: the connection is closed", request.topic));
   // A request with wait_for_daemon does not start an attempt before its time.
   if (!link_ && !options.wait_for_daemon && !has_places()) start_link();
@@ -70,8 +90,9 @@ Connection::RequestId Connection::Impl::send(proto::Message request, Handler han
   entry->message = std::move(request);
   entry->handler = std::move(handler);
   entry->wait_for_daemon = options.wait_for_daemon || has_places();
+  entry->answer_timeout = bounded(options.answer_timeout);
   if (options.timeout > Milliseconds(0)) {
-    entry->timer = timers_.add(Clock::now() + options.timeout,
+    entry->timer = timers_.add(Clock::now() + bounded(options.timeout),
                                [this, id, timeout = options.timeout] { time_out(id, timeout); });
   }
   if (has_places()) look_at_link();
@@ -85,6 +106,7 @@ Connection::RequestId Connection::Impl::send(proto::Message request, Handler han
 }
 
 void Connection::Impl::cancel(RequestId id) {
+  if (is_inherited()) return;
   const Request* request = find_open(id);
   if (request == nullptr) return;
   if (request->sent) {
@@ -96,6 +118,7 @@ void Connection::Impl::cancel(RequestId id) {
 }
 
 void Connection::Impl::forget(RequestId id) {
+  if (is_inherited()) return;
   const auto request = take(id);
   if (request && request->sent && !request->failure) {
     tags_.cancel(request->message.matchtag);
@@ -105,6 +128,7 @@ void Connection::Impl::forget(RequestId id) {
 }
 
 void Connection::Impl::notify(proto::Message message) {
+  refuse_in_child(message.topic);
   if (!connected_) return;
   outgoing_.push_back({0, std::move(message)});
   flush();
@@ -112,19 +136,21 @@ void Connection::Impl::notify(proto::Message message) {
 }
 
 Connection::TimerId Connection::Impl::after(Milliseconds delay, std::function<void()> f) {
+  refuse_in_child("after()");
   if (closed_) return 0;
-  const auto id = timers_.add(Clock::now() + delay, std::move(f));
+  const auto id = timers_.add(Clock::now() + bounded(delay), std::move(f));
   rearm();
   return id;
 }
 
 void Connection::Impl::cancel_timer(TimerId id) {
+  if (is_inherited()) return;
   timers_.cancel(id);
   rearm();
 }
 
 void Connection::Impl::close() {
-  if (closed_) return;
+  if (closed_ || is_inherited()) return;
   if (connected_ && !losing_) {
     for (const auto& service : services_) {
       notify(proto::make_request(service + ".disconnect", 0, nullptr, proto::flag::noresponse));
@@ -138,6 +164,8 @@ void Connection::Impl::close() {
   const auto requests = std::exchange(requests_, {});
   outgoing_.clear();
   failures_.clear();
+  if (explanation_) wakeup_.remove(explanation_->fd());
+  explanation_.reset();
   timers_.clear();
   retry_timer_.reset();
   // Destroying the context waits for messages on their way out.
@@ -193,7 +221,9 @@ bool Connection::Impl::run_until(std::optional<Clock::time_point> end) {
 }
 
 bool Connection::Impl::step() {
-  if (deliver_failure()) return true;
+  // A handler may have forked.
+  refuse_in_child("process()");
+  if (deliver_failure() || deliver_explanation()) return true;
   if (link_) {
     if (auto message = link_->receive()) {
       dispatch(std::move(*message));
@@ -228,7 +258,7 @@ bool Connection::Impl::run_timer() {
 }
 
 void Connection::Impl::rearm() {
-  if (processing_) return;
+  if (processing_ || is_inherited()) return;
   const bool now =
       !failures_.empty() || losing_ || (link_ && link_->ready(may_flush())) || (search_ && search_->ready());
   wakeup_.set_alarm(now ? Clock::time_point{} : timers_.next());
@@ -251,6 +281,7 @@ void Connection::Impl::dispatch(proto::Message message) {
   if (tags_.receive(message) != proto::MatchtagState::pending) return;
   if (probe_ && probe_->tag == tag) return on_probed(message);
   const auto id = by_tag_.at(tag);
+  if (auto& timer = requests_.at(id)->answer_timer) timers_.cancel(*std::exchange(timer, std::nullopt));
   const Response response = response_of(std::move(message));
   if (has_places() && put_off(id, response)) return;
   RequestPtr request;
@@ -283,6 +314,9 @@ bool Connection::Impl::flush_one() {
       return false;
     }
     request->sent = true;
+    if (const auto time = request->answer_timeout; time > Milliseconds(0))
+      request->answer_timer =
+          timers_.add(Clock::now() + time, [this, id = next.id, time] { time_out(id, time); });
     if (!is_question(request->message.topic)) last_sent_ = std::max(last_sent_, next.id);
     by_tag_.emplace(request->message.matchtag, next.id);
   }
@@ -293,97 +327,6 @@ bool Connection::Impl::flush_one() {
 void Connection::Impl::flush() {
   while (flush_one()) {
   }
-}
-
-// Functions of the link
-
-void Connection::Impl::start_link() {
-  if (retry_timer_) timers_.cancel(*std::exchange(retry_timer_, std::nullopt));
-  if (has_places()) return start_search();
-  link_ = std::make_unique<Link>(*context_, uri_, options_, keys_, wakeup_);
-  connect_timer_ = timers_.add(Clock::now() + options_.connect_timeout, [this] {
-    connect_timer_.reset();
-    attempt_failed(ConnectFailure::timed_out);
-  });
-  rearm();
-}
-
-void Connection::Impl::try_link() {
-  try {
-    start_link();
-  } catch (const Error&) {
-    retry_later();  // no descriptors left, for example; requests with wait_for_daemon keep waiting
-  }
-}
-
-void Connection::Impl::on_event(Link::Event event) {
-  switch (event) {
-    case Link::Event::connected:
-      if (connect_timer_) timers_.cancel(*std::exchange(connect_timer_, std::nullopt));
-      connected_ = true;
-      retry_.reset();
-      return;
-    case Link::Event::failed:
-      attempt_failed(link_->failure());
-      return;
-    case Link::Event::lost:
-      // Messages from before the loss are read first.
-      losing_ = true;
-      return;
-  }
-}
-
-void Connection::Impl::drop_link() {
-  for (auto* timer : {&connect_timer_, &leaving_timer_, &probe_timer_}) {
-    if (*timer) timers_.cancel(*std::exchange(*timer, std::nullopt));
-  }
-  probe_.reset();
-  end_hold();
-  link_.reset();
-  connected_ = false;
-  losing_ = false;
-  tags_.clear();
-  by_tag_.clear();
-}
-
-void Connection::Impl::attempt_failed(ConnectFailure failure) {
-  drop_link();
-  last_failure_ = failure;
-  ++failed_attempts_;
-  std::deque<Outgoing> waiting;
-  std::optional<Error> error;
-  for (auto& entry : std::exchange(outgoing_, {})) {
-    const Request* request = find_open(entry.id);
-    if (request == nullptr) continue;
-    if (request->wait_for_daemon && !is_final(failure)) {
-      waiting.push_back(std::move(entry));
-      continue;
-    }
-    // Finding the reason takes a moment, so it is done only if a request fails.
-    if (!error) error = attempt_error();
-    fail(entry.id, *error);
-  }
-  outgoing_ = std::move(waiting);
-  if (!outgoing_.empty()) retry_later();
-}
-
-void Connection::Impl::retry_later() {
-  retry_timer_ = timers_.add(Clock::now() + (has_places() ? retry_.next(random_) : retry_.next()), [this] {
-    retry_timer_.reset();
-    if (!link_ && !search_) try_link();
-  });
-}
-
-Error Connection::Impl::lost_error(std::string_view topic) const {
-  return {ECONNRESET,
-          fmt::format("lost the connection to the daemon at {}{}", uri_,
-                      has_places() && is_change(topic)
-                          ? "; the change may have been made, which the status or the event log shows"
-                          : "")};
-}
-
-Error Connection::Impl::attempt_error() const {
-  return explain(last_failure_, uri_, keys_ ? options_.key_file : std::string());
 }
 
 // Functions of requests
@@ -398,21 +341,29 @@ Connection::Impl::RequestPtr Connection::Impl::take(RequestId id) {
   if (found == requests_.end()) return nullptr;
   auto request = std::move(found->second);
   requests_.erase(found);
-  if (request->timer) timers_.cancel(*request->timer);
+  cancel_timers(*request);
   return request;
 }
 
 void Connection::Impl::fail(RequestId id, const Error& error) {
   Request* request = find_open(id);
   if (request == nullptr) return;
-  if (request->timer) timers_.cancel(*std::exchange(request->timer, std::nullopt));
+  cancel_timers(*request);
   request->failure = error;
   failures_.push_back(id);
+}
+
+void Connection::Impl::cancel_timers(Request& request) {
+  for (auto* timer : {&request.timer, &request.answer_timer}) {
+    if (*timer) timers_.cancel(*std::exchange(*timer, std::nullopt));
+  }
 }
 
 void Connection::Impl::time_out(RequestId id, Milliseconds timeout) {
   const auto& request = requests_.at(id);
   if (request->sent) {
+    // The daemon would keep what a late answer gives, such as resources.
+    if (request->message.has(proto::flag::streaming)) notify(proto::make_cancel(request->message));
     tags_.cancel(request->message.matchtag);
     by_tag_.erase(request->message.matchtag);
   }

@@ -15,6 +15,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include <unistd.h>
+
+#include "client/background.hpp"
 #include "client/backoff.hpp"
 #include "client/connection.hpp"
 #include "client/leader_search.hpp"
@@ -41,7 +44,7 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
 
   [[nodiscard]] const std::string& uri() const noexcept { return uri_; }
   [[nodiscard]] const ConnectionOptions& options() const noexcept { return options_; }
-  [[nodiscard]] bool connected() const noexcept { return connected_; }
+  [[nodiscard]] bool connected() const noexcept { return connected_ && !is_inherited(); }
   [[nodiscard]] bool has_places() const noexcept { return places_.size() > 1; }
   [[nodiscard]] int fd() const noexcept { return wakeup_.fd(); }
 
@@ -60,15 +63,24 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   void stop() noexcept { stopped_ = true; }
   void close();
 
-  /// Throws Error EDEADLK that names the function if a handler is running.
+  /// Whether this process is a child, by fork, of the process that made the connection. Its descriptors, and
+  /// the bytes on their way, belong to that process.
+  [[nodiscard]] bool is_inherited() const noexcept { return ::getpid() != process_; }
+  /// Throws Error EDEADLK that names the function if a handler is running; ENOTCONN if is_inherited().
   void refuse_inside_handler(const char* function) const;
 
  private:
+  /// Throws Error ENOTCONN that begins with the name of a function or topic if is_inherited().
+  void refuse_in_child(std::string_view what) const;
+
   struct Request {
     proto::Message message;
     Handler handler;
     bool wait_for_daemon = false;
     std::optional<TimerId> timer;
+    /// Time-out of the first answer, and its timer from when the request is sent.
+    Milliseconds answer_timeout{0};
+    std::optional<TimerId> answer_timer;
     /// Whether the request was sent and has a matchtag.
     bool sent = false;
     /// Number of times that the connection was lost while the daemon had the request.
@@ -129,6 +141,10 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   void drop_link();
   void retry_later();
   [[nodiscard]] Error attempt_error() const;
+  /// Fails these requests with attempt_error(), once that is known.
+  void fail_unreached(const std::vector<RequestId>& ids);
+  /// Fails the requests of unexplained_ if the reason is known. Returns false otherwise.
+  bool deliver_explanation();
   /// Returns the error of a lost connection; `topic` is that of a request that was sent.
   [[nodiscard]] Error lost_error(std::string_view topic = {}) const;
   [[nodiscard]] Error late_error(const Request& request, Milliseconds timeout) const;
@@ -138,11 +154,13 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   /// Removes a request, failed or not, so that only the caller can still call its handler.
   RequestPtr take(RequestId id);
   void fail(RequestId id, const Error& error);
+  void cancel_timers(Request& request);
   void time_out(RequestId id, Milliseconds timeout);
   /// Sets the alarm for the next timer, or for now if there is something to do. Must be called after each use
   /// of the link, the timers or the failures.
   void rearm();
 
+  const pid_t process_ = ::getpid();
   std::string uri_;
   /// The URIs in uri_.
   std::vector<std::string> places_;
@@ -150,8 +168,8 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   std::optional<proto::KeyFile> keys_;
   Wakeup wakeup_;
   Link::ContextPtr context_ = Link::make_context();
-  std::unique_ptr<Link> link_;
   Timers timers_;
+  std::unique_ptr<Link> link_;
   /// The search for the leader: with several endpoints, while a link is wanted and none exists.
   std::unique_ptr<LeaderSearch> search_;
   bool is_connecting_ = false;
@@ -193,6 +211,9 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   Backoff retry_;
   std::size_t failed_attempts_ = 0;
   ConnectFailure last_failure_ = ConnectFailure::unreachable;
+  /// While the reason of a failed attempt is looked for: the requests that fail with it.
+  std::optional<Background<Error>> explanation_;
+  std::vector<RequestId> unexplained_;
   bool connected_ = false;
   bool losing_ = false;
   bool processing_ = false;

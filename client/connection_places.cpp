@@ -63,6 +63,7 @@ void Connection::Impl::end_search() {
 }
 
 bool Connection::Impl::follows(proto::topics::Term term) {
+  refuse_in_child("follows()");
   if (!proto::topics::may_follow(term_, term)) {
     losing_ = link_ != nullptr;
     rearm();
@@ -144,7 +145,9 @@ void Connection::Impl::end_hold() {
 
 void Connection::Impl::send_again(const std::vector<RequestId>& ids) {
   for (const RequestId id : ids) {
-    requests_.at(id)->sent = false;
+    Request& request = *requests_.at(id);
+    request.sent = false;
+    if (request.answer_timer) timers_.cancel(*std::exchange(request.answer_timer, std::nullopt));
     outgoing_.push_back({id, {}});
   }
   std::ranges::stable_sort(outgoing_, {}, [](const Outgoing& entry) { return entry.id; });

@@ -116,7 +116,7 @@ void LeaderSearch::connect(Place& place) {
   place.is_asked = false;
   try {
     place.link = std::make_unique<Link>(context_.links, place.uri, context_.options, context_.keys,
-                                        context_.wakeup, Link::Backlog::refuse);
+                                        context_.wakeup, context_.timers);
   } catch (const Error&) {
     return pause(place);  // no descriptors left, for example
   }

@@ -192,8 +192,8 @@ class ZmqLink final : public Link::Impl {
 std::unique_ptr<Link::Impl> make_impl(Link::Context& context, const std::string& uri,
                                       const ConnectionOptions& options,
                                       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup,
-                                      Link::Backlog backlog) {
-  if (uri.starts_with("local:")) return make_local_link(uri, options, wakeup, backlog);
+                                      Timers& timers) {
+  if (uri.starts_with("local:")) return make_local_link(uri, options, wakeup, timers);
   if (uri.starts_with("tcp:")) return make_tcp_link(context, uri, options, keys, wakeup);
   return make_zmq_link(context, uri, options, keys, wakeup, std::nullopt);
 }
@@ -208,9 +208,9 @@ std::unique_ptr<Link::Impl> make_zmq_link(Link::Context& context, const std::str
 }
 
 Link::Link(Context& context, const std::string& uri, const ConnectionOptions& options,
-           const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, Backlog backlog)
+           const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, Timers& timers)
     : has_heartbeats_(!uri.starts_with("local:")),
-      impl_(make_impl(context, uri, options, keys, wakeup, backlog)) {}
+      impl_(make_impl(context, uri, options, keys, wakeup, timers)) {}
 Link::~Link() = default;
 
 bool Link::send(const proto::Message& message) { return impl_->send(message); }

@@ -32,14 +32,11 @@ class Link {
   using ContextPtr = std::unique_ptr<Context, ContextDeleter>;
   [[nodiscard]] static ContextPtr make_context();
 
-  /// Whether a local: link waits for up to 250 ms while the daemon's socket has a full backlog, or fails.
-  enum class Backlog { wait, refuse };
-
-  /// Starts to connect, with CURVE if there are keys. Adds the sockets to `wakeup`. The options must have the
-  /// times of heartbeats; they and the keys must outlive the link. Throws Error for a URI that ZeroMQ
-  /// refuses, or if there are no descriptors left.
+  /// Starts to connect, with CURVE if there are keys. Adds the sockets to `wakeup`, and further attempts to
+  /// `timers`. The options must have the times of heartbeats; they and the keys must outlive the link. Throws
+  /// Error for a URI that ZeroMQ refuses, or if there are no descriptors left.
   Link(Context& context, const std::string& uri, const ConnectionOptions& options,
-       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, Backlog backlog = Backlog::wait);
+       const std::optional<proto::KeyFile>& keys, Wakeup& wakeup, Timers& timers);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -97,10 +94,11 @@ class Link::Impl {
 
 /// Makes a link over a Unix stream socket, as Flux's local connector uses it (framing:
 /// proto/local_frame.hpp): the transport for users whom the ZeroMQ socket does not admit. The kernel
-/// identifies this client to the daemon, and the daemon bounds frames. Starts to connect to a `local://PATH`.
-/// Throws Error if there are no descriptors left; an address that cannot be reached is an event of the link.
+/// identifies this client to the daemon, and the daemon bounds frames. Starts to connect to a `local://PATH`,
+/// and tries again by `timers` while the backlog of the daemon's socket is full. Throws Error if there are no
+/// descriptors left; an address that cannot be reached is an event of the link.
 [[nodiscard]] std::unique_ptr<Link::Impl> make_local_link(const std::string& uri,
                                                           const ConnectionOptions& options, Wakeup& wakeup,
-                                                          Link::Backlog backlog);
+                                                          Timers& timers);
 
 }  // namespace resourced::client

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,6 +24,8 @@ namespace {
 /// Maximum number of bytes that may wait for a daemon that does not read.
 constexpr std::size_t full_at = std::size_t{1} << 20;
 constexpr std::size_t read_size = std::size_t{64} << 10;
+/// Pause between attempts to connect to a socket with a full backlog.
+constexpr Milliseconds pause{10};
 
 /// Returns the failure for the first byte that the daemon sends: 0, or the errno of its refusal.
 ConnectFailure refusal(int errnum) {
@@ -40,22 +41,18 @@ ConnectFailure refusal(int errnum) {
 
 class LocalLink final : public Link::Impl {
  public:
-  LocalLink(const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup, Link::Backlog backlog)
+  LocalLink(const std::string& uri, const ConnectionOptions& options, Wakeup& wakeup, Timers& timers)
       : wakeup_(wakeup),
-        socket_(::socket(
-            AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (backlog == Link::Backlog::refuse ? SOCK_NONBLOCK : 0), 0)),
+        timers_(timers),
+        path_(proto::parse_endpoint(uri, proto::EndpointUse::connect).path),
+        socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
         decoder_(options.max_message_size) {
     if (socket_ < 0) throw Error(errno, fmt::format("cannot connect to {}: {}", uri, std::strerror(errno)));
-    connect_to(proto::parse_endpoint(uri, proto::EndpointUse::connect).path);
-    try {
-      wakeup_.add(socket_);
-    } catch (const Error&) {
-      ::close(socket_);
-      throw;
-    }
+    connect();
   }
 
   ~LocalLink() override {
+    if (attempt_) timers_.cancel(*attempt_);
     wakeup_.remove(socket_);
     if (connected_ && !over_) linger();
     ::close(socket_);
@@ -93,20 +90,31 @@ class LocalLink final : public Link::Impl {
   void set_linger(Milliseconds time) override { linger_ = time; }
 
  private:
-  // Connects. connect(2) succeeds at once, unless the backlog of the daemon's socket is full. A blocking
-  // socket then waits for up to 250 ms, as no descriptor signals when there is room again.
-  void connect_to(const std::string& path) {
+  // Connects. connect(2) succeeds at once, unless the backlog of the daemon's socket is full. No descriptor
+  // signals when there is room again, so a timer repeats the attempt.
+  void connect() {
+    attempt_.reset();
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    constexpr timeval patience{0, 250000};
-    ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      try {
+        // A socket that is not connected would be ready all the time.
+        wakeup_.add(socket_);
+        return;
+      } catch (const Error&) {
+        end(ConnectFailure::unreachable);
+      }
+    } else if (errno == EAGAIN) {
+      attempt_ = timers_.add(Clock::now() + pause, [this] { connect(); });
+    } else {
       end(ConnectFailure::unreachable);
+    }
   }
 
   /// Writes waiting bytes, and reads up to the next message or event.
   void work() {
+    if (attempt_) return;
     write();
     while (!over_ && !message_ && event_ != Link::Event::connected) {
       try {
@@ -174,8 +182,10 @@ class LocalLink final : public Link::Impl {
     const auto end = Clock::now() + linger_;
     while (!outgoing_.empty()) {
       const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now());
+      if (left <= Milliseconds(0)) return;
       pollfd waiting{socket_, POLLOUT, 0};
-      if (left <= Milliseconds(0) || ::poll(&waiting, 1, static_cast<int>(left.count())) <= 0) return;
+      constexpr Milliseconds::rep most = 3'600'000;
+      (void)::poll(&waiting, 1, static_cast<int>(std::min(left.count(), most)));
       const ssize_t size = ::send(socket_, outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (size < 0 && errno != EINTR && errno != EAGAIN) return;
       if (size > 0) outgoing_.erase(0, static_cast<std::size_t>(size));
@@ -189,7 +199,11 @@ class LocalLink final : public Link::Impl {
   }
 
   Wakeup& wakeup_;
+  Timers& timers_;
+  std::string path_;
   int socket_;
+  /// Timer of the next attempt to connect, while the backlog is full.
+  std::optional<Timers::Id> attempt_;
   proto::LocalFrameDecoder decoder_;
   std::string outgoing_;
   bool waits_to_write_ = false;
@@ -204,8 +218,8 @@ class LocalLink final : public Link::Impl {
 }  // namespace
 
 std::unique_ptr<Link::Impl> make_local_link(const std::string& uri, const ConnectionOptions& options,
-                                            Wakeup& wakeup, Link::Backlog backlog) {
-  return std::make_unique<LocalLink>(uri, options, wakeup, backlog);
+                                            Wakeup& wakeup, Timers& timers) {
+  return std::make_unique<LocalLink>(uri, options, wakeup, timers);
 }
 
 }  // namespace resourced::client

@@ -66,14 +66,14 @@ std::optional<Error> try_host(const std::string& uri, const proto::Endpoint& end
   const auto fail = [&](std::string_view why) {
     return unreachable(uri, EHOSTUNREACH, fmt::format("{}: {}", endpoint.host, why));
   };
-  std::optional<LookUp> look_up;
+  std::optional<LookUp> found;
   try {
-    look_up.emplace(endpoint);
+    found = look_up(endpoint);
   } catch (const Error& error) {
     return unreachable(uri, error.errnum(), error.what());
   }
-  if (!look_up->is_over(patience_ms)) return fail("the server of names has not answered yet");
-  const Addresses addresses = look_up->take();
+  if (!found->is_over(patience_ms)) return fail("the server of names has not answered yet");
+  const Addresses addresses = found->take();
   if (!addresses.failure.empty()) return fail(addresses.failure);
   const int patience = std::max(patience_ms / static_cast<int>(addresses.list.size()), 1);
   std::vector<int> errnums;
@@ -110,6 +110,11 @@ Error explain_end(const std::string& uri, const std::string& key_file) {
 bool is_final(ConnectFailure failure) noexcept {
   return failure == ConnectFailure::other_mechanism || failure == ConnectFailure::key_refused ||
          failure == ConnectFailure::no_role;
+}
+
+bool may_take_long(ConnectFailure failure, const std::string& uri) noexcept {
+  return (failure == ConnectFailure::unreachable || failure == ConnectFailure::ended) &&
+         uri.starts_with("tcp:");
 }
 
 Error explain(ConnectFailure failure, const std::string& uri, const std::string& key_file) {

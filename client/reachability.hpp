@@ -30,6 +30,9 @@ enum class ConnectFailure : std::uint8_t {
 /// Whether the next attempt would fail in the same way unless keys or roles are changed.
 [[nodiscard]] bool is_final(ConnectFailure failure) noexcept;
 
+/// Whether explain() takes more than a moment, as it looks up a name, or waits for a host.
+[[nodiscard]] bool may_take_long(ConnectFailure failure, const std::string& uri) noexcept;
+
 /// Returns the error `cannot reach the daemon at URI: WHY`, with an errno. For unreachable and ended a plain
 /// socket tries all addresses of the host, for at most a fraction of a second, and its errors are preferred.
 /// `key_file` is the file of the keys that were used, or empty.

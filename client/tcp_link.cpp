@@ -21,7 +21,7 @@ class TcpLink final : public Link::Impl {
         keys_(keys),
         wakeup_(wakeup),
         endpoint_(proto::parse_endpoint(uri, proto::EndpointUse::connect)),
-        look_up_(std::in_place, endpoint_) {
+        look_up_(look_up(endpoint_)) {
     if (look_up_->is_over()) {
       addresses_ = look_up_->take();
       look_up_.reset();

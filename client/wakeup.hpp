@@ -2,6 +2,7 @@
 // loop in which a connection is embedded. Timers are functions that are called at a time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,13 @@
 namespace resourced::client {
 
 using Clock = std::chrono::steady_clock;
+
+/// Returns a time to wait that the clock can add to the present: at least 0, and at most some decades, where
+/// callers give the maximum of the type.
+[[nodiscard]] constexpr std::chrono::milliseconds bounded(std::chrono::milliseconds time) {
+  constexpr std::chrono::milliseconds longest = std::chrono::years(50);
+  return std::clamp(time, std::chrono::milliseconds(0), longest);
+}
 
 class Wakeup {
  public:

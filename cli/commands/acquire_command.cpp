@@ -137,6 +137,7 @@ void register_acquire(usage::Command& app, Context& context) {
       ->one_of({"resources", "up", "down", "shrink", "property-add", "property-remove", "expiration"});
   command->add_flag("--wait", options->acquisition.wait_for_daemon,
                     "Wait until the daemon runs, if it does not run yet");
+  options->acquisition.follow_restart = false;
   command->add_flag("--follow-restart", options->acquisition.follow_restart,
                     "Acquire again also after a clean shutdown of the daemon");
   command->callback([options, &context] { acquire(context, *options); });

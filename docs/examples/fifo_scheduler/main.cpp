@@ -97,7 +97,6 @@ void run(const Options& options) {
   client::AcquisitionOptions acquire;
   acquire.allocations = !options.no_ledger;
   acquire.partition = options.partition;
-  acquire.follow_restart = true;
   client::Acquisition acquisition(connection, scheduler, acquire);
 
   while (!scheduler.error()) {

@@ -48,6 +48,7 @@ class Epochs final : public client::AcquisitionObserver {
     seen.push_back(payload.at("epoch"));
     connection_.stop();
   }
+  void on_error(const Error& why) override { FAIL(why.what()); }
 
   std::vector<client::Epoch> seen;
 

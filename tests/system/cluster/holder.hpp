@@ -53,7 +53,7 @@ class Holder final : public client::AcquisitionObserver {
  private:
   static client::AcquisitionOptions options() {
     client::AcquisitionOptions options;
-    options.allocations = options.follow_restart = options.wait_for_daemon = true;
+    options.allocations = options.wait_for_daemon = true;
     return options;
   }
   client::Connection::Handler outcome() {

@@ -145,7 +145,7 @@ class Scheduler final : public client::AcquisitionObserver {
  private:
   void work() {
     client::AcquisitionOptions options;
-    options.allocations = options.follow_restart = options.wait_for_daemon = true;
+    options.allocations = options.wait_for_daemon = true;
     const client::Acquisition acquisition(connection_, *this, options);
     while (!stops_) connection_.run_for(client::Milliseconds(100));
   }

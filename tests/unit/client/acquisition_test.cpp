@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -139,6 +140,7 @@ TEST_SUITE("acquisition") {
      public:
       IdSet down;
       void on_down(const IdSet& ranks) override { down |= ranks; }
+      void on_error(const Error& why) override { FAIL(why.what()); }
     } plain;
     const Acquisition acquisition(connection, plain);
     const auto request = bus.receive(connection);
@@ -148,8 +150,14 @@ TEST_SUITE("acquisition") {
     CHECK(plain.down.encode() == "1-2");
   }
 
+  TEST_CASE("an observer has to say what an error means") {
+    CHECK(std::is_abstract_v<client::AcquisitionObserver>);
+  }
+
   TEST_CASE_FIXTURE(AcquisitionFixture, "an error response ends it") {
-    const Acquisition acquisition(connection, recorder);
+    AcquisitionOptions options;
+    options.follow_restart = false;
+    const Acquisition acquisition(connection, recorder, options);
     const auto request = bus.receive(connection);
     SUBCASE("refused") {
       bus.fail(request, EBUSY, "the resources are held by another scheduler");
@@ -159,7 +167,9 @@ TEST_SUITE("acquisition") {
       bus.respond(request, first_response(""), true);
       bus.fail(request, ECANCELED, "the resource module was unloaded");
       CHECK(calls(2).back() == fmt::format("error {} the resource module was unloaded", ECANCELED));
+      CHECK(acquisition.resources().ranks().encode() == "0-3");
     }
+    CHECK(acquisition.up().empty());
     CHECK(acquisition.state() == Acquisition::State::ended);
     connection.run_for(client::Milliseconds(1));
     CHECK(bus.quiet());
@@ -186,7 +196,29 @@ TEST_SUITE("acquisition") {
     }
   }
 
-  TEST_CASE_FIXTURE(AcquisitionFixture, "changes that make no sense end it and leave the picture as it was") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "scheduling of R may be nested 64 levels deep") {
+    const auto answer = [](std::size_t levels) {
+      const std::string scheduling =
+          R"({"x":)" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
+      json resources = json::parse(four_nodes);
+      resources["scheduling"] = json::parse(scheduling);
+      return json{{"resources", resources}, {"up", "0"}}.dump();
+    };
+    {
+      const Acquisition acquisition(connection, recorder);
+      bus.respond(bus.receive(connection), answer(64), true);
+      CHECK(calls(1) == Calls{"resources 0-3 up 0"});
+    }
+    CHECK(bus.receive(connection).topic() == "resource.acquire-cancel");
+    const Acquisition acquisition(connection, recorder);
+    bus.respond(bus.receive(connection), answer(65), true);
+    const auto call = calls(1).front();
+    CHECK(call.starts_with(fmt::format("error {} ", EPROTO)));
+    CHECK(call.ends_with("scheduling: is nested deeper than 64 levels"));
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "changes that make no sense end it and leave the inventory as it was") {
     for (const auto* response :
          {R"({"down":"9"})", R"({"up":"x"})", R"({"expiration":"soon"})", R"({"property-add":{"fast":"7"}})",
           R"({"property-add":{"a b":1}})", R"({"up":"3","shrink":"8"})", R"({"expiration":-1})"}) {
@@ -197,7 +229,7 @@ TEST_SUITE("acquisition") {
       calls(1);
       bus.respond(request, response, true);
       CHECK(calls(1).front().starts_with(fmt::format("error {} ", EPROTO)));
-      CHECK(acquisition.up().encode() == "0-2");
+      CHECK(acquisition.up().empty());
       CHECK(acquisition.resources() == rset::ResourceSet::parse(four_nodes));
       CHECK(bus.receive(connection).topic() == "resource.acquire-cancel");
     }
@@ -211,7 +243,8 @@ TEST_SUITE("acquisition") {
     bus.close();
     CHECK(calls(1) == Calls{fmt::format("lost {}", ECONNRESET)});
     CHECK(acquisition.state() == Acquisition::State::lost);
-    CHECK(acquisition.up().encode() == "0-3");
+    CHECK(acquisition.up().empty());
+    CHECK(acquisition.resources().ranks().encode() == "0-3");
     bus.open();
     for (int i = 0; i < 3; ++i) bus.fail(bus.receive(connection), EBUSY, "held");
     bus.respond(bus.receive(connection), first_response("1"), true);
@@ -236,15 +269,14 @@ TEST_SUITE("acquisition") {
     CHECK(recorder.calls == Calls{fmt::format("error {} held", EBUSY)});
   }
 
-  TEST_CASE_FIXTURE(AcquisitionFixture, "on demand a restart in good order is followed too") {
-    AcquisitionOptions options;
-    options.follow_restart = true;
-    const Acquisition acquisition(connection, recorder, options);
+  TEST_CASE_FIXTURE(AcquisitionFixture, "a restart in good order is followed too") {
+    const Acquisition acquisition(connection, recorder);
     const auto request = bus.receive(connection);
     bus.respond(request, first_response("0-3"), true);
     calls(1);
     bus.fail(request, ECANCELED, "the resource module was unloaded");
     CHECK(calls(1) == Calls{fmt::format("lost {}", ECANCELED)});
+    CHECK(acquisition.up().empty());
     bus.close();
     bus.open();
     bus.respond(bus.receive(connection), first_response("2"), true);
@@ -252,13 +284,44 @@ TEST_SUITE("acquisition") {
   }
 
   TEST_CASE_FIXTURE(AcquisitionFixture, "other cancellations are the end even so") {
-    AcquisitionOptions options;
-    options.follow_restart = true;
-    const Acquisition acquisition(connection, recorder, options);
+    const Acquisition acquisition(connection, recorder);
     const auto request = bus.receive(connection);
     bus.respond(request, first_response("0-3"), true);
     bus.fail(request, ECANCELED, "canceled by the administrator");
     CHECK(calls(2).back().starts_with("error"));
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "a request that is not answered in time is an error") {
+    AcquisitionOptions options;
+    options.answer_timeout = client::Milliseconds(20);
+    const Acquisition acquisition(connection, recorder, options);
+    const auto request = bus.receive(connection);
+    const std::string late = fmt::format("error {} resource.acquire: no answer from {} within 0.02 s",
+                                         ETIMEDOUT, connection.uri());
+    CHECK(calls(1) == Calls{late});
+    CHECK(acquisition.state() == Acquisition::State::ended);
+    // The daemon may answer later, and must not keep the resources for this client.
+    CHECK(bus.receive(connection).topic() == "resource.acquire-cancel");
+    bus.respond(request, first_response("0"), true);
+    connection.run_for(client::Milliseconds(1));
+    CHECK(recorder.calls.empty());
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture,
+                    "the time for an answer is that of the first one, and not that of the connection") {
+    bus.close();
+    AcquisitionOptions options;
+    options.answer_timeout = client::Milliseconds(400);
+    options.wait_for_daemon = true;
+    const Acquisition acquisition(connection, recorder, options);
+    connection.run_for(client::Milliseconds(410));
+    bus.open();
+    const auto request = bus.receive(connection);
+    bus.respond(request, first_response("0"), true);
+    CHECK(calls(1) == Calls{"resources 0-3 up 0"});
+    connection.run_for(client::Milliseconds(410));
+    bus.respond(request, R"({"up":"1"})", true);
+    CHECK(calls(1) == Calls{"up 1"});
   }
 
   TEST_CASE("a daemon that is not there is an error, or waited for") {
@@ -314,6 +377,7 @@ TEST_SUITE("acquisition") {
      public:
       std::vector<std::string> lines;
       void on_response(std::string_view text) override { lines.emplace_back(text); }
+      void on_error(const Error& why) override { FAIL(why.what()); }
     } raw;
     const Acquisition acquisition(connection, raw);
     const auto request = bus.receive(connection);

@@ -419,25 +419,6 @@ TEST_SUITE("connection") {
     CHECK(count == many);
   }
 
-  TEST_CASE_FIXTURE(ConnectionFixture, "a flood does not keep timers from their time") {
-    client::ConnectionOptions options;
-    options.most_steps = 1;
-    Connection slow(uri, options);
-    std::size_t count = 0;
-    client::SendOptions streaming;
-    streaming.streaming = true;
-    slow.send(
-        "resource.journal", [&](const Response&) { ++count; }, streaming);
-    const auto request = bus.receive(slow);
-    constexpr std::size_t many = 100;
-    for (std::size_t i = 0; i < many; ++i) bus.respond(request, R"({"events":[]})", true);
-    wire::pump(slow, [&] { return count > 0; });
-    std::size_t before = many;
-    slow.after(client::Milliseconds(0), [&] { before = count; });
-    wire::pump(slow, [&] { return count == many; });
-    CHECK(before < many);
-  }
-
   TEST_CASE_FIXTURE(ConnectionFixture,
                     "handlers may send, but not wait; what they throw leaves through the caller") {
     std::vector<std::string> seen;
@@ -473,20 +454,5 @@ TEST_SUITE("connection") {
     last_error([&] { connection.call("resource.status"); }, &errnum);
     CHECK(errnum == ENOTCONN);
     connection.close();
-  }
-
-  TEST_CASE_FIXTURE(ConnectionFixture, "timers run in order of their time, and not when they were canceled") {
-    std::string order;
-    connection.after(client::Milliseconds(3), [&] { order += "b"; });
-    connection.after(client::Milliseconds(1), [&] { order += "a"; });
-    const auto canceled = connection.after(client::Milliseconds(2), [&] { order += "x"; });
-    connection.after(client::Milliseconds(3), [&] {
-      order += "c";
-      connection.stop();
-    });
-    connection.cancel_timer(canceled);
-    CHECK(connection.run_for(wire::patience));
-    CHECK(order == "abc");
-    CHECK_FALSE(connection.run_for(client::Milliseconds(1)));
   }
 }

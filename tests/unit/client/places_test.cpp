@@ -194,7 +194,9 @@ TEST_CASE_FIXTURE(Places, "a scheduler does not acquire from a leader of a lower
   // A single URI, behind which the leader changes.
   FakeBus bus(first);
   Connection connection(first);
-  client::AcquisitionObserver observer;
+  struct : client::AcquisitionObserver {
+    void on_error(const Error& why) override { FAIL(why.what()); }
+  } observer;
   client::Acquisition acquisition(connection, observer);
   bus.respond(expect(bus, connection, "resource.acquire"), acquired(7), true);
   wire::pump(connection, [&] { return acquisition.state() == client::Acquisition::State::held; });

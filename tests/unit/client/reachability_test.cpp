@@ -21,6 +21,8 @@ namespace {
 
 /// While true, look-ups of names do not return.
 std::atomic<bool> is_silent = false;
+/// Whether the next look-up of played.example makes the later ones silent.
+std::atomic<bool> is_silent_after_one = false;
 
 }  // namespace
 
@@ -32,6 +34,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
   if ((hints->ai_flags & AI_NUMERICHOST) != 0) return next(node, service, hints, found);
   is_silent.wait(true);
   if (std::string(node) != "played.example") return next(node, service, hints, found);
+  if (is_silent_after_one.exchange(false)) is_silent = true;
   if (const int failure = next("127.0.0.2", service, hints, found); failure != 0) return failure;
   return next("127.0.0.1", service, hints, &(*found)->ai_next);
 }
@@ -59,6 +62,22 @@ TEST_CASE(
     CHECK_THROWS_WITH_AS(connection.connect(), "cannot reach the daemon at tcp://localhost:1: no answer",
                          Error);
   }
+  is_silent = false;
+  is_silent.notify_all();
+}
+
+TEST_CASE("process() does not wait for the reason of a failed attempt") {
+  is_silent_after_one = true;
+  Connection connection("tcp://played.example:1");
+  std::string order;
+  connection.send("resource.status", [&](const Response& response) {
+    order += fmt::format("failed with {}", response.error().errnum());
+    connection.stop();
+  });
+  // The attempt fails at once, and the look-up for the reason is given up after a quarter of a second.
+  connection.after(Milliseconds(50), [&] { order += "timer "; });
+  CHECK(connection.run_for(wire::patience));
+  CHECK(order == fmt::format("timer failed with {}", EHOSTUNREACH));
   is_silent = false;
   is_silent.notify_all();
 }
