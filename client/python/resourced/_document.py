@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from resourced._groups import Group, disjoint, ranks_of, read_entry, read_ids, required, under
-from resourced._json import read_json
-from resourced._quote import quoted
+from resourced._json import KEY_DEPTH_MAX, is_nested_at_most, read_json
+from resourced._quote import printable_line, quoted
 from resourced.hostlist import Hostlist
 from resourced.idset import IDset
 
@@ -74,9 +74,16 @@ def read_document(value: Any) -> Document:
     attributes = required(value, "attributes", Mapping, "an object", "", {})
     system = required(attributes, "system", Mapping, "an object", "attributes.", {})
     required(system, "scheduler", Mapping, "an object", "attributes.system.", {})
-    result.more = copied({key: member for key, member in value.items() if key not in ("version", "execution")})
-    result.more_execution = copied({key: member for key, member in execution.items() if key not in _OWN_KEYS})
+    result.more = _carried({key: member for key, member in value.items() if key not in ("version", "execution")}, "")
+    result.more_execution = _carried({key: one for key, one in execution.items() if key not in _OWN_KEYS}, "execution.")
     return result
+
+
+def _carried(members: dict[str, Any], path: str) -> dict[str, Any]:
+    for key, member in members.items():
+        if not is_nested_at_most(member, KEY_DEPTH_MAX):
+            raise ValueError(f"{path}{printable_line(key)}: is nested deeper than {KEY_DEPTH_MAX} levels")
+    return copied(members)
 
 
 def _read_hosts(texts: list[Any], count: int) -> Hostlist:

@@ -3,14 +3,15 @@
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from resourced._quote import printable_line
 
 #: Maximum number of characters of a text.
 JSON_TEXT_MAX = 1 << 28
-#: Maximum nesting of objects and arrays.
-JSON_DEPTH_MAX = 128
+#: Maximum nesting of objects and arrays: of a message, and of the keys of an R in it, such as `scheduling`.
+JSON_DEPTH_MAX, KEY_DEPTH_MAX = 80, 64
 
 _BRACKETS_AND_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _HALF = re.compile("[\ud800-\udfff]")
@@ -33,6 +34,13 @@ def read_json(text: str) -> Any:
     except ValueError as error:
         raise ValueError(f"not JSON: {printable_line(str(error))}") from None
     return value
+
+
+def is_nested_at_most(value: Any, levels: int) -> bool:
+    if not isinstance(value, (Mapping, list, tuple)):
+        return True
+    parts = value.values() if isinstance(value, Mapping) else value
+    return levels > 0 and all(is_nested_at_most(part, levels - 1) for part in parts)
 
 
 def _finite(text: str) -> float:

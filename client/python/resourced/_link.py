@@ -16,7 +16,7 @@ import socket
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import zmq
 
@@ -94,6 +94,40 @@ _FULL_AT = 1 << 20
 _numbers = itertools.count(1)
 
 
+class _Socket(zmq.Socket[bytes]):
+    def __del__(self) -> None:
+        """Leaves the order in which sockets are closed to their context."""
+
+
+class Context(zmq.Context[_Socket]):
+    """A context that can be collected as garbage together with its sockets: the collector finalizes objects in any order,
+    and the end of a context waits for that of its sockets."""
+
+    _socket_class = _Socket
+    #: The sockets of links that are not closed, each with its monitor.
+    pairs: set[tuple[_Socket, _Socket]] = set()
+    _process = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._process = os.getpid()
+        self.pairs = set()
+
+    def close_pair(self, pair: tuple[_Socket, _Socket], linger: int) -> None:
+        self.pairs.discard(pair)
+        socket, monitor = pair
+        # Stop the monitor while its other end exists: else the next event would block the thread of libzmq for ever.
+        socket.monitor(None, 0)
+        monitor.close(0)
+        socket.close(linger)
+
+    def __del__(self) -> None:
+        if not self.closed and os.getpid() == self._process:
+            while self.pairs:
+                self.close_pair(next(iter(self.pairs)), 0)
+            self.term()
+
+
 class ZmqLink:
     """A link to an ipc endpoint, or a tcp one with a numeric host. It fails after `longest` seconds.
 
@@ -103,7 +137,7 @@ class ZmqLink:
     def __init__(
         self,
         owner: Owner,
-        context: zmq.Context[zmq.Socket[bytes]],
+        context: Context,
         endpoint: Endpoint,
         keys: Keys | None,
         options: LinkOptions,
@@ -111,6 +145,7 @@ class ZmqLink:
     ) -> None:
         self._owner = owner
         self._loop = asyncio.get_running_loop()
+        self._context = context
         self._connected = self._lost = self._wants_room = self._over = False
         self._work_soon: asyncio.Handle | None = None
         try:
@@ -122,6 +157,8 @@ class ZmqLink:
         except zmq.ZMQError as error:
             self._socket.close(0)
             raise _cannot_connect(endpoint, error) from None
+        self._pair = (self._socket, self._monitor)
+        context.pairs.add(self._pair)
         try:
             for option, value in (
                 (zmq.LINGER, 0),
@@ -177,10 +214,7 @@ class ZmqLink:
         pass  # the end of the context waits for all sockets
 
     def _close_sockets(self, linger: float) -> None:
-        # Stop the monitor while its other end exists: else the next event would block the thread of libzmq for ever.
-        self._socket.monitor(None, 0)
-        self._monitor.close(0)
-        self._socket.close(-1 if math.isinf(linger) else _ms(linger))
+        self._context.close_pair(self._pair, -1 if math.isinf(linger) else _ms(linger))
 
     def _again(self) -> None:
         if not self._work_soon and not self._over:
@@ -290,9 +324,9 @@ class LocalLink(asyncio.Protocol):
             raise
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=_FULL_AT)
+        # uvloop has transports that are of no class of asyncio.
+        self._transport = cast(asyncio.WriteTransport, transport)
+        self._transport.set_write_buffer_limits(high=_FULL_AT)
 
     def data_received(self, data: bytes) -> None:
         if not self._connected and not self._over:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
@@ -11,6 +13,29 @@ from resourced._message import Response, encode_payload
 from resourced.errors import ResourcedError
 
 T_co = TypeVar("T_co", covariant=True)
+_TOPIC = re.compile(r"[!-~]{1,255}")
+#: Objects on which a task waits. The loop refers neither to a task that waits nor to a connection that is not used.
+_awaited: dict[int, object] = {}
+
+
+@contextlib.contextmanager
+def awaited(one: object) -> Iterator[None]:
+    """Keeps an object, and so the task that waits for it, until the wait ends."""
+    key = id(waiter := (one,))
+    _awaited[key] = waiter
+    try:
+        yield
+    finally:
+        del _awaited[key]
+
+
+def in_loop(loop: asyncio.AbstractEventLoop | None, work: Callable[[], object]) -> None:
+    """Does some work in the thread of a loop; for finalizers, which run in any thread."""
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        if loop and not loop.is_closed() and asyncio._get_running_loop() is not loop:
+            loop.call_soon_threadsafe(work)
+        else:
+            work()
 
 
 class Request:
@@ -18,6 +43,10 @@ class Request:
     the event loop, until the last."""
 
     def __init__(self, topic: str, payload: Mapping[str, Any] | None, *, flags: int = 0, wait_for_daemon: bool = False) -> None:
+        if not isinstance(topic, str) or not isinstance(payload, Mapping | None):
+            raise TypeError(f"{topic!r}: a request has a topic, and an object or None as its payload")
+        if not _TOPIC.fullmatch(topic):
+            raise ValueError(f"{topic!r}: a topic has 1 to 255 printable characters of ASCII without blanks")
         self.topic = topic
         self.payload = encode_payload(payload)
         self.flags = flags
@@ -77,12 +106,12 @@ class Reader(Generic[T_co]):
         return self
 
     async def next(self, timeout: float | None = None) -> T_co | None:
-        """Returns the next item, or None at the end, and after `timeout` seconds without one. A timeout loses no
-        item."""
+        """Returns the next item, or None at the end. Raises TimeoutError after `timeout` seconds without one, which
+        loses no item."""
         try:
             async with asyncio.timeout(timeout):
                 return await self.__anext__()
-        except (TimeoutError, StopAsyncIteration):
+        except StopAsyncIteration:
             return None
 
     async def close(self) -> None:

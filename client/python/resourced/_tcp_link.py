@@ -8,10 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import zmq
-
 from resourced._addresses import host_of, look_up
-from resourced._link import Failure, LinkOptions, Owner, ZmqLink
+from resourced._link import Context, Failure, LinkOptions, Owner, ZmqLink
 from resourced._message import Response
 from resourced.address import Endpoint, Keys
 from resourced.errors import ResourcedError
@@ -25,7 +23,7 @@ class TcpLink:
     def __init__(
         self,
         owner: Owner,
-        context: zmq.Context[zmq.Socket[bytes]],
+        context: Context,
         endpoint: Endpoint,
         keys: Keys | None,
         options: LinkOptions,

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import weakref
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from resourced._json import member
-from resourced._message import STREAMING, Response
+from resourced._message import STREAMING, Response, encode_payload
 from resourced._places import UNLOADED
-from resourced._requests import Reader, Request
+from resourced._requests import Reader, Request, awaited
 from resourced.allocations import Allocation
 from resourced.errors import ResourcedError
 from resourced.idset import IDset
@@ -81,9 +82,12 @@ AcquisitionEvent = Acquired | Update | Lost
 
 
 class Acquisition(Reader[AcquisitionEvent]):
-    """An acquisition. Iterate over its events. `resources` and `up` are as of the last item that was taken. The
-    iteration raises ResourcedError if the resources are refused (EBUSY, EPERM, ENOENT for an unknown partition) or the
-    daemon ends the acquisition. Leaving the `async with` gives the resources back, and waits until they are free."""
+    """An acquisition. Iterate over its events. `resources` and `up` are as of the last item that was taken; `up` is empty
+    while nothing is held. The iteration raises ResourcedError if the resources are refused (EBUSY, EPERM, ENOENT for an
+    unknown partition), or the daemon ends the acquisition. Leaving the `async with` gives the resources back, and waits
+    until they are free. One that is dropped without close() gives them back, too, with a ResourceWarning."""
+
+    _closed = True
 
     def __init__(
         self,
@@ -101,6 +105,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._payload["partition"] = partition
         if allocations:
             self._payload["allocations"] = True
+        encode_payload(self._payload)  # raises ValueError for a name that JSON does not have
         # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places
         self._wait_for_daemon = wait_for_daemon
@@ -109,7 +114,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         self._pause = _FIRST_PAUSE
         self._timer: asyncio.TimerHandle | None = None
         self._request: _AcquireRequest | None = None
-        self._started = self._acquired_before = self._held = self._lost = self._closed = False
+        self._started = self._acquired_before = self._held = self._lost = False
         self._unread: deque[AcquisitionEvent] = deque()
         self._news = asyncio.Event()
         self._end: ResourcedError | None = None
@@ -118,6 +123,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         self._starttime = 0.0
         self._resources = ResourceSet()
         self._up = IDset()
+        self._closed = False
 
     @property
     def resources(self) -> ResourceSet:
@@ -138,18 +144,27 @@ class Acquisition(Reader[AcquisitionEvent]):
             if self._closed:
                 raise StopAsyncIteration
             if self._end:
+                self._up = IDset()
                 raise self._end.with_traceback(None)
             self._news.clear()
-            await self._news.wait()
+            with awaited(self):
+                await self._news.wait()
         event = self._unread.popleft()
         if isinstance(event, Acquired):
             self._resources, self._up = event.resources.copy(), event.up.copy()
         elif isinstance(event, Update):
             self._apply(event)
+        else:
+            self._up = IDset()
         return event
+
+    def __del__(self) -> None:
+        if not self._closed and not self._end and self._request:
+            self._connection.drop(self._request, "an acquisition")
 
     async def close(self) -> None:
         self._closed = True
+        self._up = IDset()
         if self._timer:
             self._timer.cancel()
         self._unread.clear()
@@ -285,11 +300,13 @@ class Acquisition(Reader[AcquisitionEvent]):
 class _AcquireRequest(Request):
     def __init__(self, acquisition: Acquisition, payload: Mapping[str, Any], wait_for_daemon: bool) -> None:
         super().__init__(_TOPIC, payload, flags=STREAMING, wait_for_daemon=wait_for_daemon)
-        self._acquisition = acquisition
+        self._acquisition = weakref.ref(acquisition)
 
     def receive(self, response: Response) -> None:
-        self._acquisition.receive(response)
+        if acquisition := self._acquisition():
+            acquisition.receive(response)
 
     def fail(self, error: ResourcedError) -> None:
-        self._acquisition.fail(error)
+        if acquisition := self._acquisition():
+            acquisition.fail(error)
 

@@ -78,15 +78,15 @@ class Connection(RpcConnection):
         *,
         partition: str | None = None,
         allocations: bool = False,
-        follow_restart: bool = False,
+        follow_restart: bool = True,
         wait_for_daemon: bool = False,
         busy_retry: float = 30.0,
     ) -> Acquisition:
         """Acquires the resources of the partition, or all that are in no partition, as a scheduler.
 
-        With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `follow_restart`, and
-        in a cluster, the acquisition waits for the next daemon after a clean shutdown, which otherwise ends it, and
-        with `wait_for_daemon` for one that is not running yet. Without it the first connection has to succeed; after a
+        With `allocations` the scheduler keeps the ledger, and gets the present allocations. After a clean shutdown of
+        the daemon the acquisition waits for the next one, but without `follow_restart` it ends, except in a cluster.
+        With `wait_for_daemon` it waits for a daemon that is not running yet. Without it the first connection has to succeed; after a
         lost connection, also before the first Acquired, the next daemon is always waited for. After a reconnection the
         request is repeated for `busy_retry` seconds if the resources are still busy, because the daemon has not noticed
         the end of the former connection yet.

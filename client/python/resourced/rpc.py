@@ -17,6 +17,8 @@ import functools
 import itertools
 import math
 import os
+import warnings
+import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
@@ -24,11 +26,11 @@ from typing import Any, Self
 
 import zmq
 
-from resourced._link import Failure, Link, LinkOptions, LocalLink, Owner, ZmqLink
+from resourced._link import Context, Failure, Link, LinkOptions, LocalLink, Owner, ZmqLink
 from resourced._message import NORESPONSE, STREAMING, Response, request_parts
 from resourced._places import LastLeader, LeaderSearch, Patience, Repeats, leads_no_more, none_leads
 from resourced._reachability import explain
-from resourced._requests import Call, End, Request
+from resourced._requests import Call, End, Request, awaited, in_loop
 from resourced._tcp_link import TcpLink
 from resourced.address import Endpoint, Keys, default_uri, load_keys, parse_places
 from resourced.errors import ResourcedError
@@ -61,8 +63,11 @@ class RpcConnection:
     next leader soon.
 
     Raises ResourcedError for an invalid address or time, and for a key file that cannot be used. Not thread-safe: a
-    connection belongs to the event loop that uses it first.
+    connection belongs to the event loop that uses it first. One that is dropped without close() ends, with a
+    ResourceWarning.
     """
+
+    _closed = True
 
     def __init__(
         self,
@@ -105,9 +110,10 @@ class RpcConnection:
         self._link_options = LinkOptions(heartbeat_interval, heartbeat_timeout, max_message_size)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Task[None] | None = None
-        self._context: zmq.Context[zmq.Socket[bytes]] | None = None
+        self._context: Context | None = None
         self._link: Link | None = None
-        self._connected = self._closed = False
+        self._connected = False
+        self._process = os.getpid()
         self._since = -math.inf
         self._patience: Patience | None = None
         self._retry: asyncio.TimerHandle | None = None
@@ -126,6 +132,7 @@ class RpcConnection:
         self._numbers = itertools.count(1)
         #: Services with streams of this client: close() sends each a SERVICE.disconnect.
         self._services: set[str] = set()
+        self._closed = False
 
     @property
     def uri(self) -> str:
@@ -151,7 +158,8 @@ class RpcConnection:
             if not self._is_trying and not (self._retry and self.has_places):
                 self._start()
             async with asyncio.timeout(self._failover_timeout if self.has_places else None):
-                await future
+                with awaited(self):
+                    await future
         except TimeoutError:
             raise await self._why_none() from None
         finally:
@@ -174,7 +182,8 @@ class RpcConnection:
         seconds = self._call_timeout if timeout is None else timeout
         try:
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
-                response = await request.future
+                with awaited(self):
+                    response = await request.future
         except TimeoutError:
             # Check again: the response may have been read in the turn of the loop in which the time was over.
             if not request.future.done() or request.future.cancelled():
@@ -260,6 +269,17 @@ class RpcConnection:
                 # This waits for messages on their way out, as long as they may linger.
                 await asyncio.get_running_loop().run_in_executor(None, context.term)
 
+    def __del__(self) -> None:
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed, self._connected = True, False
+        ends = [functools.partial(self._link.close, 0)] if self._link else []
+        ends += [functools.partial(self._search.close)] if self._search else []
+        if ends:
+            warnings.warn(f"the connection to {self.uri} was dropped without close()", ResourceWarning, source=self)
+        for end in ends:
+            in_loop(self._loop, end)
+
     async def __aenter__(self) -> Self:
         try:
             await self.connect()
@@ -303,6 +323,13 @@ class RpcConnection:
             if request.flags & STREAMING or request.topic in _CANCELLABLE:
                 self._notify(f"{request.topic}-cancel", {"matchtag": request.matchtag})
 
+    def drop(self, request: Request, what: str) -> None:
+        """Cancels the request of an object that was dropped without close(), in any thread. A forked child leaves it to
+        its parent."""
+        if not self._closed and os.getpid() == self._process:
+            warnings.warn(f"{what} was dropped without close()", ResourceWarning, source=request)
+            in_loop(self._loop, lambda: self.cancel(request))
+
     async def end(self, request: Request) -> None:
         """Cancels a request, and waits until the daemon has ended it, at most for the linger time."""
         tag = request.matchtag
@@ -313,7 +340,8 @@ class RpcConnection:
             end = self._pending[tag] = End(request.topic)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._linger):
-                    await end.reached.wait()
+                    with awaited(self):
+                        await end.reached.wait()
 
     def _check_open(self, what: str) -> None:
         if self._closed:
@@ -336,13 +364,14 @@ class RpcConnection:
                 tag = self._last_tag % 0xFFFFFFFE + 1
                 while tag in self._pending:
                     tag = tag % 0xFFFFFFFE + 1
+            self._outgoing.popleft()
             if not self._link.send(request_parts(request.topic, request.payload, tag, request.flags)):
+                self._outgoing.appendleft(request)
                 return
             if tag:
                 request.matchtag = self._last_tag = tag
                 self._pending[tag] = request
                 self._repeats.sent(request)
-            self._outgoing.popleft()
 
     @staticmethod
     def _fail(requests: Iterable[Request], futures: Iterable[asyncio.Future[None]], error: ResourcedError) -> None:
@@ -361,12 +390,16 @@ class RpcConnection:
         return bool(self._link or self._search)
 
     def _start(self) -> None:
+        # The loop refers to links, and these to the connection only weakly, so that one that is dropped can end.
+        weak: RpcConnection = weakref.proxy(self)
         if self.has_places:
-            self._search = LeaderSearch(self._places, self._last_leader, self, self._make_link, self._follow, self._refuse,
+            self._search = LeaderSearch(self._places, self._last_leader, weak,
+                                        lambda owner, endpoint: weak._make_link(owner, endpoint),
+                                        lambda link: weak._follow(link), lambda: weak._refuse(),
                                         attempt=self._connect_timeout, longest=self._failover_timeout,
                                         pauses=(self._retry_first, self._retry_most))
         else:
-            self._link = self._make_link(self, self._places[0])
+            self._link = self._make_link(weak, self._places[0])
             self._patience = Patience(self._connect_timeout, lambda: self.link_failed(Failure.TIMED_OUT))
         # Cancel the timer only now: without descriptors there is no link, and the next attempt has to be made.
         if self._retry:
@@ -376,7 +409,7 @@ class RpcConnection:
     def _make_link(self, owner: Owner, endpoint: Endpoint) -> Link:
         if endpoint.scheme == "local":
             return LocalLink(owner, endpoint, self._link_options)
-        self._context = self._context or zmq.Context()
+        self._context = self._context or Context()
         if endpoint.scheme == "tcp":
             return TcpLink(owner, self._context, endpoint, self._keys, self._link_options, self._connect_timeout)
         return ZmqLink(owner, self._context, endpoint, self._keys, self._link_options)

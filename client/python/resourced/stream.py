@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from resourced._message import STREAMING, Response
-from resourced._requests import Reader, Request
+from resourced._requests import Reader, Request, awaited
 from resourced.errors import ResourcedError
 
 #: Maximum number of unread responses of a stream, and of their bytes.
@@ -59,7 +59,8 @@ class Stream(Reader[dict[str, Any]], Request):
             if self._end:
                 raise self._end.with_traceback(None)
             self._news.clear()
-            await self._news.wait()
+            with awaited(self):
+                await self._news.wait()
         response = self._unread.popleft()
         self._unread_bytes -= len(response.text)
         return response.payload()

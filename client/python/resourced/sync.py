@@ -197,8 +197,8 @@ class Reader(_Twin, Generic[R]):
             self._run(self._twin.close())
 
     def next(self, timeout: float | None = None) -> R | None:
-        """Returns the next item, or None at the end, and after `timeout` seconds without one. A timeout loses no
-        item."""
+        """Returns the next item, or None at the end. Raises TimeoutError after `timeout` seconds without one, which
+        loses no item."""
         item: R | None = self._run(self._twin.next(timeout))
         return item
 

@@ -2,18 +2,25 @@
 """A scheduler of whole nodes, first come, first served: reads `run ID NODES` and `end ID`, prints what it does."""
 import asyncio
 import sys
+import threading
 from errno import EAGAIN, EBUSY, EEXIST, EHOSTDOWN, ENOENT
 
 import resourced
 
 
+def read(loop, news):
+    for line in open(0, errors="replace", closefd=False):  # a thread reads: no loop can wait for a file
+        loop.call_soon_threadsafe(news.put_nowait, line.split())
+
+
 async def forward(items, news):
     async for item in items:
-        news.put_nowait(item.decode().split() if isinstance(item, bytes) else item)
+        news.put_nowait(item)
 
 
 async def schedule(connection, acquisition, news):
     jobs, running, ready = {}, None, False  # nodes by id, 0 for jobs that have ended; ranks by id, None if not known
+    others = []  # ranks of allocations of other partitions, whose schedulers end them
     while True:
         match item := await news.get():
             case ["run", id, nodes] if nodes.isdecimal():
@@ -21,20 +28,22 @@ async def schedule(connection, acquisition, news):
             case ["end", id]:
                 jobs[id] = 0
             case resourced.Acquired() | resourced.Update() | resourced.Lost():
-                print(type(item).__name__.lower(), "up", acquisition.up, flush=True)
+                print(type(item).__name__.lower(), "up", acquisition.up or "none", flush=True)
                 ready, running = not isinstance(item, resourced.Lost), running if isinstance(item, resourced.Update) else None
         if not ready:
             continue
         try:
             if running is None:  # an unanswered request may have been carried out
-                running = {one.id: one.resources.ranks for one in await connection.allocations()}
+                listed = await connection.allocations()
+                running = {one.id: one.resources.ranks for one in listed if not one.partition}
+                others = [one.resources.ranks for one in listed if one.partition]
                 print("running", *running, flush=True)
             for id, nodes in sorted(jobs.items(), key=lambda job: job[1] > 0):  # ended jobs first
                 if not nodes and id in running:
                     await connection.free(id)
                     print("end", id, running.pop(id), flush=True)
                 elif nodes and id not in running:
-                    if len(free := acquisition.up.difference(*running.values())) < nodes:
+                    if len(free := acquisition.up.difference(*running.values(), *others)) < nodes:
                         break
                     chosen = acquisition.resources.copy_ranks(list(free)[:nodes])
                     await connection.alloc(id, chosen)
@@ -49,10 +58,10 @@ async def schedule(connection, acquisition, news):
 
 
 async def main():
-    news, lines = asyncio.Queue(), asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    async with resourced.connect() as connection, connection.acquire(allocations=True, follow_restart=True) as acquisition:
-        await asyncio.gather(forward(lines, news), forward(acquisition, news), schedule(connection, acquisition, news))
+    news = asyncio.Queue()
+    threading.Thread(target=read, args=(asyncio.get_running_loop(), news), daemon=True).start()
+    async with resourced.connect() as connection, connection.acquire(allocations=True) as acquisition:
+        await asyncio.gather(forward(acquisition, news), schedule(connection, acquisition, news))
 
 
 if __name__ == "__main__":
