@@ -92,8 +92,8 @@ void run(const Options& options) {
   const int signals = watch_signals();
   fifo::LineInput input(options.file);
   client::Connection connection(options.uri);
-  fifo::Scheduler scheduler(print, now,
-                            options.no_ledger ? std::nullopt : std::optional(ledger_of(connection)));
+  fifo::Scheduler scheduler(
+      print, now, options.no_ledger ? std::nullopt : std::optional(ledger_of(connection)), options.partition);
   client::AcquisitionOptions acquire;
   acquire.allocations = !options.no_ledger;
   acquire.partition = options.partition;

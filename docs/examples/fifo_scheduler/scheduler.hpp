@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -57,9 +58,13 @@ class Scheduler final : public client::AcquisitionObserver {
     std::function<void(std::function<void()> work)> later;
   };
 
-  /// Makes a scheduler. Without a ledger each change counts as made at once.
-  Scheduler(Say say, Clock clock, std::optional<Ledger> ledger = std::nullopt)
-      : say_(std::move(say)), clock_(std::move(clock)), ledger_(std::move(ledger)) {}
+  /// Makes a scheduler of a partition, or of all targets in none. Without a ledger each change counts as made
+  /// at once.
+  Scheduler(Say say, Clock clock, std::optional<Ledger> ledger = std::nullopt, std::string partition = {})
+      : say_(std::move(say)),
+        clock_(std::move(clock)),
+        ledger_(std::move(ledger)),
+        partition_(std::move(partition)) {}
 
   /// Handles a line of input: a request, `free ID`, an empty line, or a comment after `#`.
   void command(std::string_view line);
@@ -122,6 +127,7 @@ class Scheduler final : public client::AcquisitionObserver {
   Clock clock_;
   Pool pool_;
   std::optional<Ledger> ledger_;
+  std::string partition_;
   std::deque<Job> queue_;
   /// Allocations, and frees of jobs, that wait for the ledger's answer.
   struct Recording {
@@ -134,8 +140,9 @@ class Scheduler final : public client::AcquisitionObserver {
   /// Jobs of freeing_ whose free the ledger could not commit, to be repeated.
   std::set<Pool::JobId> to_free_;
   bool is_stalled_ = false;
-  /// Allocations of the ledger whose ids are not of this program.
-  std::map<std::string, Pool::JobId> foreign_;
+  /// Allocations of the ledger, by partition and id, that are not of this program: of other partitions, or
+  /// with other ids. They hold their resources, and are left alone.
+  std::map<std::pair<std::string, std::string>, Pool::JobId> foreign_;
   Pool::JobId last_id_ = 0;
   /// Whether the daemon is connected; false before the first response and after a loss, when the view may be
   /// outdated.

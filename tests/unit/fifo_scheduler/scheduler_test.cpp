@@ -275,6 +275,14 @@ TEST_CASE("an allocation of another program that is gone is free, without a word
   CHECK(stand.asked() == Lines{"1 n[0-3]"});
 }
 
+TEST_CASE("an allocation of another partition holds its resources, and is left alone") {
+  LedgerStand stand;
+  client::Allocation other{"7", four_nodes().copy_ranks(IdSet::range(0, 1))};
+  other.partition = "night";
+  CHECK(stand.connect({other}) == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
+  CHECK(stand.asked({"free 7", "slot=1/node"}) == Lines{"8 n2"});
+}
+
 TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
   LedgerStand stand;
   CHECK(stand.asked({"slot=1/node", "slot=4/node"}) == Lines{"1 n0"});
