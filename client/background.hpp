@@ -2,42 +2,32 @@
 // readable once the result is there.
 #pragma once
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <functional>
 #include <future>
 #include <memory>
-#include <string>
-#include <system_error>
 #include <utility>
-
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include "core/error.hpp"
-#include "os/thread.hpp"
 
 namespace resourced::client {
 
 /// The event that signals a result.
 class ResultEvent {
  public:
-  ResultEvent() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (event_ >= 0) return;
-    const int errnum = errno;
-    throw Error(errnum, std::string("eventfd: ") + std::strerror(errnum));
-  }
-  ~ResultEvent() { close(event_); }
+  /// Throws Error if there are no descriptors left.
+  ResultEvent();
+  ~ResultEvent();
   ResultEvent(const ResultEvent&) = delete;
   ResultEvent& operator=(const ResultEvent&) = delete;
 
-  void signal() const { eventfd_write(event_, 1); }
+  void signal() const;
   [[nodiscard]] int fd() const noexcept { return event_; }
 
  private:
   int event_;
 };
+
+/// Starts a thread, which no exit waits for. Throws Error if there are no more threads.
+void run_in_background(std::function<void()> work);
 
 /// A result that is there, or that a thread works on, which may outlive this object.
 template <class Result>
@@ -47,12 +37,8 @@ class Background {
   explicit Background(Result result) { set(*promise_, std::move(result), *event_); }
   /// Starts `work`, which must not throw. Throws Error if there are no descriptors or threads left.
   explicit Background(std::function<Result()> work) {
-    try {
-      os::start_thread(
-          [promise = promise_, event = event_, work = std::move(work)] { set(*promise, work(), *event); });
-    } catch (const std::system_error& error) {
-      throw Error(error.code().value(), error.what());
-    }
+    run_in_background(
+        [promise = promise_, event = event_, work = std::move(work)] { set(*promise, work(), *event); });
   }
 
   /// Returns the descriptor that is readable once the result is there.
