@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
@@ -51,6 +52,9 @@ class Request:
         self.payload = encode_payload(payload)
         self.flags = flags
         self.wait_for_daemon = wait_for_daemon
+        #: The time for the first response from when the request is sent, and its timer.
+        self.answer_timeout = math.inf
+        self.late: asyncio.TimerHandle | None = None
         #: The matchtag; set when the request is sent.
         self.matchtag: int | None = None
         #: Number of the request in the order of the calls; 0 for messages that get no response.
@@ -59,6 +63,11 @@ class Request:
         self.losses = 0
         self.refusal: ResourcedError | None = None
         self.refused_at = 0.0
+
+    def stop_timer(self) -> None:
+        if self.late:
+            self.late.cancel()
+            self.late = None
 
     def receive(self, response: Response) -> None:
         """Receives a response without an error; the last one if `response.more` is false."""

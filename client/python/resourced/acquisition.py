@@ -98,6 +98,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         follow_restart: bool,
         wait_for_daemon: bool,
         busy_retry: float,
+        answer_timeout: float,
     ) -> None:
         self._connection = connection
         self._payload: dict[str, Any] = {}
@@ -110,6 +111,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         self._follow_restart = follow_restart or connection.has_places
         self._wait_for_daemon = wait_for_daemon
         self._busy_retry = busy_retry
+        self._answer_timeout = answer_timeout
         self._busy_until: float | None = None
         self._pause = _FIRST_PAUSE
         self._timer: asyncio.TimerHandle | None = None
@@ -193,6 +195,7 @@ class Acquisition(Reader[AcquisitionEvent]):
     def _send(self, wait_for_daemon: bool) -> None:
         self._timer = None
         self._request = _AcquireRequest(self, self._payload, wait_for_daemon)
+        self._request.answer_timeout = self._answer_timeout
         try:
             self._connection.submit(self._request)
         except ResourcedError as error:

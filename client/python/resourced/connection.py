@@ -81,6 +81,7 @@ class Connection(RpcConnection):
         follow_restart: bool = True,
         wait_for_daemon: bool = False,
         busy_retry: float = 30.0,
+        answer_timeout: float = 30.0,
     ) -> Acquisition:
         """Acquires the resources of the partition, or all that are in no partition, as a scheduler.
 
@@ -89,7 +90,8 @@ class Connection(RpcConnection):
         With `wait_for_daemon` it waits for a daemon that is not running yet. Without it the first connection has to succeed; after a
         lost connection, also before the first Acquired, the next daemon is always waited for. After a reconnection the
         request is repeated for `busy_retry` seconds if the resources are still busy, because the daemon has not noticed
-        the end of the former connection yet.
+        the end of the former connection yet. A request that the daemon does not answer within `answer_timeout` seconds ends
+        the acquisition with ETIMEDOUT; math.inf waits for ever.
         """
         return Acquisition(
             self,
@@ -98,6 +100,7 @@ class Connection(RpcConnection):
             follow_restart=follow_restart,
             wait_for_daemon=wait_for_daemon,
             busy_retry=busy_retry,
+            answer_timeout=answer_timeout,
         )
 
     async def alloc(

@@ -273,10 +273,11 @@ class RpcConnection:
         if self._closed or os.getpid() != self._process:
             return
         self._closed, self._connected = True, False
-        ends = [functools.partial(self._link.close, 0)] if self._link else []
-        ends += [functools.partial(self._search.close)] if self._search else []
+        ends: list[Callable[[], None]] = [functools.partial(self._link.close, 0)] if self._link else []
+        ends += [self._search.close] if self._search else []
         if ends:
             warnings.warn(f"the connection to {self.uri} was dropped without close()", ResourceWarning, source=self)
+        ends += [request.stop_timer for request in self._pending.values() if request]
         for end in ends:
             in_loop(self._loop, end)
 
@@ -314,6 +315,7 @@ class RpcConnection:
     def cancel(self, request: Request) -> None:
         """Cancels a request: neither of its functions is called any more, and the daemon is asked to end it if it can
         be ended."""
+        request.stop_timer()
         if request.matchtag is None:
             if request in self._outgoing:
                 self._outgoing.remove(request)
@@ -372,6 +374,18 @@ class RpcConnection:
                 request.matchtag = self._last_tag = tag
                 self._pending[tag] = request
                 self._repeats.sent(request)
+                if math.isfinite(request.answer_timeout):
+                    self._time_answer(request)
+
+    def _time_answer(self, request: Request) -> None:
+        weak: RpcConnection = weakref.proxy(self)
+
+        def no_answer() -> None:
+            weak.cancel(request)  # the daemon would keep what a late answer gives
+            text = f"{request.topic}: no answer from {weak.uri} within {request.answer_timeout:g} s"
+            request.fail(ResourcedError(errno.ETIMEDOUT, text, local=True))
+
+        request.late = asyncio.get_running_loop().call_later(request.answer_timeout, no_answer)
 
     @staticmethod
     def _fail(requests: Iterable[Request], futures: Iterable[asyncio.Future[None]], error: ResourcedError) -> None:
@@ -441,6 +455,8 @@ class RpcConnection:
         self._link = None
         self._connected = False
         sent = [request for request in self._pending.values() if request]
+        for request in sent:
+            request.stop_timer()
         self._pending.clear()
         return sent
 
@@ -556,6 +572,8 @@ class RpcConnection:
         if response.matchtag not in self._pending:
             return
         request = self._pending[response.matchtag]
+        if request:
+            request.stop_timer()
         if not response.more:
             del self._pending[response.matchtag]
             self._flush()
