@@ -74,8 +74,9 @@ struct AcquisitionOptions {
   /// noticed the loss of the former connection. The first acquire is never retried.
   Milliseconds busy_retry{30000};
   /// How long the daemon may take for the first answer to each request for the resources; then on_error gets
-  /// a local ETIMEDOUT. The wait for a daemon does not count. Zero: for ever.
-  Milliseconds answer_timeout{30000};
+  /// a local ETIMEDOUT. The wait for a daemon does not count, but that of a daemon for the reports of its
+  /// nodes, from which it discovers the inventory. Zero: for ever.
+  Milliseconds answer_timeout{300000};
 };
 
 class Acquisition {

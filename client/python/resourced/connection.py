@@ -81,7 +81,7 @@ class Connection(RpcConnection):
         follow_restart: bool = True,
         wait_for_daemon: bool = False,
         busy_retry: float = 30.0,
-        answer_timeout: float = 30.0,
+        answer_timeout: float = 300.0,
     ) -> Acquisition:
         """Acquires the resources of the partition, or all that are in no partition, as a scheduler.
 
@@ -91,7 +91,8 @@ class Connection(RpcConnection):
         lost connection, also before the first Acquired, the next daemon is always waited for. After a reconnection the
         request is repeated for `busy_retry` seconds if the resources are still busy, because the daemon has not noticed
         the end of the former connection yet. A request that the daemon does not answer within `answer_timeout` seconds ends
-        the acquisition with ETIMEDOUT; math.inf waits for ever.
+        the acquisition with ETIMEDOUT; math.inf waits for ever. A daemon answers once it knows its inventory, which it
+        may have to discover first.
         """
         return Acquisition(
             self,
