@@ -34,8 +34,13 @@ void check_known(std::string_view key, const IdSet& ranks, const IdSet& known) {
 }
 
 Allocation public_form(proto::topics::ListedAllocation&& listed) {
-  return {std::move(listed.id),        std::move(listed.resources), listed.expiration, std::move(listed.note),
-          std::move(listed.partition), std::move(listed.absent),    listed.expired};
+  return {std::move(listed.id),
+          std::move(listed.resources),
+          listed.expiration,
+          std::move(listed.note),
+          std::move(listed.partition).value_or(""),
+          std::move(listed.absent),
+          listed.expired};
 }
 
 /// Applies a later response, whose `down` includes the targets that left for good. Throws Error EPROTO, with

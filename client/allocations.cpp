@@ -18,17 +18,20 @@ Connection::RequestId alloc(Connection& connection, const std::vector<Allocation
 }
 
 Connection::RequestId free(Connection& connection, std::vector<std::string> ids, Connection::Handler handler,
-                           SendOptions options) {
+                           SendOptions options, std::optional<std::string> partition) {
   module::FreeCommand command;
   command.ids = std::move(ids);
+  command.partition = std::move(partition);
   return connection.send("resource.free", proto::topics::encode_free(command), std::move(handler), options);
 }
 
 Connection::RequestId free_part(Connection& connection, std::string id, const text::IdSet& ranks,
-                                Connection::Handler handler, SendOptions options) {
+                                Connection::Handler handler, SendOptions options,
+                                std::optional<std::string> partition) {
   module::FreeCommand command;
   command.ids = {std::move(id)};
   command.ranks = ranks;
+  command.partition = std::move(partition);
   return connection.send("resource.free", proto::topics::encode_free(command), std::move(handler), options);
 }
 

@@ -20,7 +20,7 @@
 namespace resourced::client {
 
 struct Allocation {
-  /// The id: 1 to 64 printable characters, unique among the present allocations.
+  /// The id: 1 to 64 printable characters, unique among the present allocations of a partition.
   std::string id;
   /// The targets by rank and host, with the cores and gpus that are allocated of each (RFC 20). The daemon
   /// keeps other keys, such as `scheduling`, as they are.
@@ -33,7 +33,8 @@ struct Allocation {
 
   // The following members are set in an allocation that the daemon lists, and not sent.
 
-  /// The partition of the scheduler that made the allocation; empty outside of all partitions.
+  /// The partition in which the allocation was made; empty outside of all partitions. Allocations of other
+  /// partitions on the targets of a scheduler may have the same ids as its own.
   std::string partition = {};
   /// Hosts (RFC 29) of allocated targets that are not in the inventory now, and not in `resources`.
   std::string absent = {};
@@ -50,12 +51,17 @@ struct Allocation {
 /// Allocates all of these or none (resource.alloc). The handler is not called from inside this function.
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
                             Connection::Handler handler, SendOptions options = {});
+// `partition` is that of the allocations (Allocation::partition). Without it, a connection with one
+// acquisition means its own partition; one with several gets EINVAL.
+
 /// Frees all of these or none (resource.free).
 Connection::RequestId free(Connection& connection, std::vector<std::string> ids, Connection::Handler handler,
-                           SendOptions options = {});
-/// Frees a part of an allocation: all resources of these targets. An allocation that has none left ends.
+                           SendOptions options = {}, std::optional<std::string> partition = std::nullopt);
+/// Frees a part of an allocation: all resources of these targets. An allocation that has none left ends. For
+/// an allocation of another partition these are targets that this connection has acquired.
 Connection::RequestId free_part(Connection& connection, std::string id, const text::IdSet& ranks,
-                                Connection::Handler handler, SendOptions options = {});
+                                Connection::Handler handler, SendOptions options = {},
+                                std::optional<std::string> partition = std::nullopt);
 
 }  // namespace resourced::client
 #pragma GCC visibility pop

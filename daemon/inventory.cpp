@@ -96,7 +96,7 @@ std::string waiting_for_hosts(const module::AbsentStates& absent, const module::
   std::size_t allocations = 0;
   // Cores and gpus that are absent on present targets, by host.
   std::map<std::string, std::pair<text::IdSet, text::IdSet>> parts;
-  for (const auto& [id, allocation] : ledger.all()) {
+  for (const auto& [name, allocation] : ledger.all()) {
     const text::HostIndex there(allocation->absent.empty() ? text::Hostlist()
                                                            : allocation->resources.nodelist());
     for (const module::AbsentResources& part : allocation->absent) {

@@ -16,7 +16,9 @@ using nlohmann::json;
 void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now) {
   out += '{';
   append_key(out, "id");
-  append_string(out, allocation.id);
+  append_string(out, allocation.name.id);
+  append_key(out, "partition");
+  append_string(out, allocation.name.partition);
   append_key(out, "R");
   out += *allocation.text;
   if (allocation.expiration) {
@@ -26,10 +28,6 @@ void append_allocation(std::string& out, const module::Allocation& allocation, s
   if (allocation.note) {
     append_key(out, "note");
     append_string(out, *allocation.note);
-  }
-  if (!allocation.partition.empty()) {
-    append_key(out, "partition");
-    append_string(out, allocation.partition);
   }
   if (!allocation.absent.empty()) {
     text::Hostlist hosts;
@@ -48,6 +46,7 @@ json encode_allocation(const module::AllocationRequest& allocation) {
   json entry{{"id", allocation.id}, {"R", allocation.resources.to_json()}};
   if (allocation.expiration) entry["expiration"] = to_number(*allocation.expiration);
   if (allocation.note) entry["note"] = *allocation.note;
+  if (allocation.partition) entry["partition"] = *allocation.partition;
   return entry;
 }
 
@@ -67,6 +66,7 @@ module::AllocationRequest read_allocation(const json& entry) {
     allocation.expiration = wall_time(time->get<double>());
   }
   allocation.note = optional_string(entry, "note");
+  allocation.partition = optional_string(entry, "partition");
   return allocation;
 }
 

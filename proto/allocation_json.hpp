@@ -1,7 +1,8 @@
 // An allocation as JSON, in requests, responses and the log:
-// `{"id": STRING, "R": R, "expiration": NUMBER?, "note": STRING?, "partition": STRING?, "absent": HOSTLIST?,
+// `{"id": STRING, "partition": STRING, "R": R, "expiration": NUMBER?, "note": STRING?, "absent": HOSTLIST?,
 // "expired": true?}`. R (RFC 20) has the targets with the cores and gpus that are allocated of each. A
-// request has the first four keys. `absent` has the hosts of targets that are not in the inventory now.
+// request has the first five keys, and may leave out `partition`, as earlier versions did where it is empty.
+// `absent` has the hosts of targets that are not in the inventory now.
 #pragma once
 
 #include <optional>

@@ -215,18 +215,16 @@ EventBody read_alloc(const Context& context) {
   module::AllocEvent event;
   for (const json& entry : context.array("allocations")) {
     module::AllocationRequest read = named("allocations", [&] { return read_allocation(entry); });
-    auto partition = named("allocations", [&] { return optional_string(entry, "partition"); });
     auto text = std::make_shared<const std::string>(read.resources.encode());
     const auto nslots = read.resources.nslots();
-    event.allocations.push_back(
-        std::make_shared<const module::Allocation>(module::Allocation{std::move(read.id),
-                                                                      std::move(read.resources),
-                                                                      std::move(text),
-                                                                      {},
-                                                                      nslots,
-                                                                      read.expiration,
-                                                                      std::move(read.note),
-                                                                      std::move(partition).value_or("")}));
+    event.allocations.push_back(std::make_shared<const module::Allocation>(
+        module::Allocation{{std::move(read.partition).value_or(""), std::move(read.id)},
+                           std::move(read.resources),
+                           std::move(text),
+                           {},
+                           nslots,
+                           read.expiration,
+                           std::move(read.note)}));
   }
   return event;
 }
@@ -237,6 +235,7 @@ EventBody read_free(const Context& context) {
     if (!id.is_string()) throw Error(EINVAL, "context.ids: must be strings");
     event.ids.push_back(id.get<std::string>());
   }
+  event.partition = context.text("partition");
   event.nodelist = context.hosts("nodelist");
   event.partial = context.text("idset").has_value();
   if (event.partial) {

@@ -104,6 +104,7 @@ class ContextWriter {
       append_string(out_, id);
     }
     out_ += ']';
+    if (event.partition) text("partition", *event.partition);
     if (event.partial) idset("idset", event.ranks);
     text("nodelist", event.nodelist.encode());
   }

@@ -3,8 +3,9 @@
 // shrink and unshrink (`idset`, `nodelist`), forget (`nodelist`), drain-schedule (`idset`, `nodelist`,
 // `from`, the terms of the drain) and drain-cancel (`idset`, `nodelist`, `from` if not all are cancelled) are
 // this project's own. So are the records of the ledger, which a journal shows only on request: alloc
-// (`allocations`: an array of proto/allocation_json.hpp) and free (`ids`; `nodelist`: the freed targets;
-// `idset` of them if they are a part of one allocation).
+// (`allocations`: an array of proto/allocation_json.hpp) and free (`ids`; `partition` of all of them, which
+// earlier versions did not write; `nodelist`: the freed targets; `idset` of them if they are a part of one
+// allocation).
 //
 // The context of an event with an actor also has `by` (proto/actor_json.hpp).
 #pragma once

@@ -124,10 +124,10 @@ class StateWriter {
   void allocations(const State& state) {
     key("allocations");
     begin('[');
-    for (const auto& [id, allocation] : state.ledger.all()) {
+    for (const auto& [name, allocation] : state.ledger.all()) {
       next();
       begin('{');
-      text("id", id);
+      text("id", name.id);
       text("R", *allocation->text);
       rows("absent", allocation->absent,
            [this](const module::AbsentResources& resources) { absent(resources); });
@@ -137,7 +137,7 @@ class StateWriter {
       }
       if (allocation->expiration) time("expiration", *allocation->expiration);
       if (allocation->note) text("note", *allocation->note);
-      if (!allocation->partition.empty()) text("partition", allocation->partition);
+      if (!name.partition.empty()) text("partition", name.partition);
       end('}');
     }
     end(']');
@@ -291,7 +291,7 @@ class StateReader {
   void read_allocations(State& state) const {
     for (const json& entry : array("allocations")) {
       module::Allocation allocation;
-      allocation.id = required_string(entry, "id");
+      allocation.name = {optional_string(entry, "partition").value_or(""), required_string(entry, "id")};
       allocation.text = std::make_shared<const std::string>(required_string(entry, "R"));
       allocation.resources = ResourceSet::parse(*allocation.text);
       if (const json* absent = member(entry, "absent"))
@@ -299,9 +299,8 @@ class StateReader {
       if (const json* nslots = member(entry, "nslots")) allocation.nslots = nslots->get<std::uint64_t>();
       allocation.expiration = optional_time(entry, "expiration");
       allocation.note = optional_string(entry, "note");
-      allocation.partition = optional_string(entry, "partition").value_or("");
-      if (state.ledger.find(allocation.id) != nullptr || state.ledger.first_held(allocation.resources))
-        throw Error(EPROTO, "two allocations have one id, or one resource");
+      if (state.ledger.find(allocation.name) != nullptr || state.ledger.first_held(allocation.resources))
+        throw Error(EPROTO, "two allocations have one name, or one resource");
       (void)state.ledger.apply(
           module::AllocEvent{{std::make_shared<const module::Allocation>(std::move(allocation))}});
     }

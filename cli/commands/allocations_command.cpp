@@ -1,7 +1,9 @@
 // resourcectl allocations, free: the ledger of what schedulers have allocated.
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,9 +24,7 @@ namespace {
 
 // Fetches all allocations: the daemon answers in parts.
 template <class Take>
-void fetch_parts(Context& context, const std::string& targets, Take take) {
-  proto::topics::AllocationsRequest request;
-  if (!targets.empty()) request.targets = targets;
+void fetch_parts(Context& context, proto::topics::AllocationsRequest request, Take take) {
   while (true) {
     const nlohmann::json payload =
         context.call("resource.allocations", proto::topics::encode_allocations_request(request));
@@ -35,11 +35,16 @@ void fetch_parts(Context& context, const std::string& targets, Take take) {
   }
 }
 
+// Adds --partition, for the partition in which allocations were made.
+void add_partition_option(usage::Command& command, std::optional<std::string>& partition, std::string text) {
+  command.add_option("--partition", partition, std::move(text))->type_name("NAME")->may_be_empty();
+}
+
 }  // namespace
 
 nlohmann::json fetch_allocations(Context& context, const std::string& targets) {
   nlohmann::json all = nlohmann::json::array();
-  fetch_parts(context, targets,
+  fetch_parts(context, {.targets = targets.empty() ? std::nullopt : std::optional(targets)},
               [&](const nlohmann::json& part) { all.insert(all.end(), part.begin(), part.end()); });
   return all;
 }
@@ -47,11 +52,13 @@ nlohmann::json fetch_allocations(Context& context, const std::string& targets) {
 void register_allocations(usage::Command& app, Context& context) {
   struct Options {
     NamedTargets targets;
+    std::optional<std::string> partition;
     views::OutputOptions output;
   };
   auto options = std::make_shared<Options>();
   auto* list = app.add_subcommand("allocations", "List the allocations of schedulers");
   add_targets_option(*list, options->targets);
+  add_partition_option(*list, options->partition, "Only those of this partition; \"\": of none");
   add_output_options(*list, options->output);
   list->callback([options, &context] {
     fit_output(context, options->output);
@@ -60,29 +67,38 @@ void register_allocations(usage::Command& app, Context& context) {
     const bool with_resources =
         options->output.json || options->output.format.find("{R") != std::string::npos;
     views::Listing listing = views::allocation_columns();
-    fetch_parts(context, options->targets.text(context),
-                [&](const nlohmann::json& part) { views::add_allocations(listing, part, with_resources); });
+    const std::string targets = options->targets.text(context);
+    fetch_parts(
+        context,
+        {.targets = targets.empty() ? std::nullopt : std::optional(targets), .partition = options->partition},
+        [&](const nlohmann::json& part) { views::add_allocations(listing, part, with_resources); });
     context.out() << views::render(listing, options->output);
   });
 
   struct FreeOptions {
     std::vector<std::string> ids;
+    std::optional<std::string> partition;
     ReportOptions report;
   };
   auto free_options = std::make_shared<FreeOptions>();
   auto* free = app.add_subcommand(
       "free", "Free allocations of schedulers that are gone for good. The jobs are not notified");
   free->add_option("ID", free_options->ids, "The ids, as allocations lists them")->required();
+  add_partition_option(
+      *free, free_options->partition,
+      "The partition of the allocations; \"\": of none. Required where there are partitions");
   add_report_options(*free, free_options->report);
   free->callback([free_options, &context] {
     const std::vector<std::string>& ids = free_options->ids;
     module::FreeCommand command;
     command.ids = ids;
+    command.partition = free_options->partition;
     context.call("resource.force-free", proto::topics::encode_free(command));
-    print_change(
-        context, free_options->report,
-        fmt::format("freed {} allocation{}: {}", ids.size(), ids.size() == 1 ? "" : "s", fmt::join(ids, " ")),
-        {{"change", "free"}, {"ids", ids}});
+    const std::string partition = command.partition.value_or("");
+    print_change(context, free_options->report,
+                 fmt::format("freed {} allocation{}: {}", ids.size(), ids.size() == 1 ? "" : "s",
+                             module::text_of({partition, fmt::format("{}", fmt::join(ids, " "))})),
+                 {{"change", "free"}, {"partition", partition}, {"ids", ids}});
   });
 }
 

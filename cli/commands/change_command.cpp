@@ -1,4 +1,5 @@
 // resourcectl expiration, shrink, unshrink, forget: changes of the inventory.
+#include <algorithm>
 #include <cerrno>
 #include <istream>
 #include <memory>
@@ -6,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,6 +23,7 @@
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/hostlist.hpp"
+#include "proto/topics/allocations.hpp"
 #include "proto/topics/operate.hpp"
 
 namespace resourced::cli::commands {
@@ -87,24 +90,23 @@ bool will_return(const std::string& targets, const text::Hostlist& returning) {
   return all;
 }
 
-/// Returns `, with 2 allocations (j1 j2)` for the allocations on targets; empty if there are none, or the
+/// Returns `, with 2 allocations (j1, j2)` for the allocations on targets; empty if there are none, or the
 /// ledger is not kept.
 std::string allocations_text(Context& context, const std::string& targets) {
-  nlohmann::json allocations;
+  std::vector<proto::topics::ListedAllocation> allocations;
   try {
-    allocations = fetch_allocations(context, targets);
+    allocations = proto::topics::parse_allocation_list(fetch_allocations(context, targets));
   } catch (const Error& error) {
     if (error.errnum() != ENOSYS && error.errnum() != EPERM) throw;
     return {};
   }
-  std::string ids;
+  if (allocations.empty()) return {};
+  std::string names;
   constexpr std::size_t most = 10;
-  for (std::size_t i = 0; i < allocations.size(); ++i)
-    ids += i < most ? ' ' + allocations[i].at("id").get<std::string>() : i == most ? " ..." : "";
-  if (ids.empty()) return {};
-  ids.front() = '(';
-  return fmt::format(", with {} allocation{} {})", allocations.size(), allocations.size() == 1 ? "" : "s",
-                     ids);
+  for (std::size_t i = 0; i < std::min(allocations.size(), most); ++i)
+    names += (i == 0 ? "" : ", ") + text_of(allocations[i].name());
+  return fmt::format(", with {} allocation{} ({}{})", allocations.size(), allocations.size() == 1 ? "" : "s",
+                     names, allocations.size() > most ? ", ..." : "");
 }
 
 /// Asks before several targets, or one that has allocations, leave the inventory. Throws Error ECANCELED if

@@ -61,7 +61,7 @@ std::string holders_of(Context& context, const Selection& targets, Snapshot& sna
     const IdSet held = allocation.resources.ranks() & targets.ranks;
     if (held.empty() || ++count > most_named) continue;
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ",
-                        snapshot.status().inventory.hosts(held).encode(), allocation.id);
+                        snapshot.status().inventory.hosts(held).encode(), text_of(allocation.name()));
   }
   if (count > most_named) text += fmt::format(" and {} more", count - most_named);
   return text;
@@ -105,7 +105,8 @@ class ExpiryWatch {
  private:
   void ask(const std::string& after) {
     if (after.empty()) next_.reset();
-    const auto request = proto::topics::encode_allocations_request({targets_.request, after});
+    const auto request =
+        proto::topics::encode_allocations_request({.targets = targets_.request, .after = after});
     request_ = context_.connection().send("resource.allocations", request,
                                           [this](const client::Response& response) { take(response); },
                                           {.wait_for_daemon = true});
@@ -128,23 +129,24 @@ class ExpiryWatch {
     }
   }
   void look_at(const proto::topics::ListedAllocation& allocation) {
-    if (!allocation.expiration || told_.contains(allocation.id)) return;
+    if (!allocation.expiration || told_.contains(allocation.name())) return;
     if (!allocation.expired) {
       next_ = std::min(next_.value_or(*allocation.expiration), *allocation.expiration);
       return;
     }
-    told_.insert(allocation.id);
+    told_.insert(allocation.name());
     if (report_.quiet) return;
     const std::string hosts =
         snapshot_.status().inventory.hosts(allocation.resources.ranks() & targets_.ranks).encode();
     if (report_.json) {
-      nlohmann::ordered_json expired{{"id", allocation.id}, {"nodelist", hosts}};
+      nlohmann::ordered_json expired{
+          {"id", allocation.id}, {"partition", allocation.partition.value_or("")}, {"nodelist", hosts}};
       expired["expiration"] = to_number(*allocation.expiration);
       context_.print_line(nlohmann::ordered_json{{"wait", "allocated"}, {"expired", expired}}.dump());
     }
     context_.warn(fmt::format(
-        "waits for {} on {}, which has expired {} ago: resourcectl free {} if it is gone", allocation.id,
-        hosts, views::format_age(context_.now() - *allocation.expiration), allocation.id));
+        "waits for {} on {}, which has expired {} ago: {} if it is gone", text_of(allocation.name()), hosts,
+        views::format_age(context_.now() - *allocation.expiration), free_command(allocation.name())));
   }
   /// Requests the allocations again after a delay: the clock of the daemon may be behind this one, and an
   /// expiration may change.
@@ -161,7 +163,7 @@ class ExpiryWatch {
   Snapshot& snapshot_;
   std::optional<client::Connection::RequestId> request_;
   std::optional<client::Connection::TimerId> timer_;
-  std::set<std::string> told_;
+  std::set<module::AllocationName> told_;
   /// Time of the next expiration.
   std::optional<WallTime> next_;
 };

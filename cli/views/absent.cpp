@@ -49,7 +49,7 @@ Listing absent_view(const nlohmann::json& payload, const nlohmann::json& allocat
     add(property.added ? "property-add" : "property-remove", property.name, property.hosts);
   for (const auto& allocation : proto::topics::parse_allocation_list(allocations)) {
     const auto hosts = text::Hostlist::parse(allocation.absent);
-    if (!hosts.empty()) add("allocated", allocation.id, hosts);
+    if (!hosts.empty()) add("allocated", text_of(allocation.name()), hosts);
   }
   return listing;
 }

@@ -249,7 +249,7 @@ void add_use(Page& page, const Node& node, const NodeFacts& facts) {
   if (facts.allocations->empty()) page.add("allocations", "none");
   for (const auto& allocation : *facts.allocations) {
     const auto [cores, gpus] = held_on(allocation, node.rank);
-    std::string line = fmt::format("{} cores {}", allocation.id, cores.encode());
+    std::string line = fmt::format("{} cores {}", text_of(allocation.name()), cores.encode());
     if (!gpus.empty()) line += " gpus " + gpus.encode();
     if (allocation.expiration)
       line +=
@@ -287,7 +287,10 @@ ordered_json node_json(const NodeFacts& facts) {
   if (facts.allocations) {
     for (const auto& allocation : *facts.allocations) {
       const auto [cores, gpus] = held_on(allocation, node.rank);
-      ordered_json entry{{"id", allocation.id}, {"cores", cores.encode()}, {"gpus", gpus.encode()}};
+      ordered_json entry{{"id", allocation.id},
+                         {"partition", allocation.partition.value_or("")},
+                         {"cores", cores.encode()},
+                         {"gpus", gpus.encode()}};
       entry["expiration"] =
           allocation.expiration ? ordered_json(to_number(*allocation.expiration)) : ordered_json();
       entry["note"] = allocation.note ? ordered_json(*allocation.note) : ordered_json();

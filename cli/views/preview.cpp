@@ -95,7 +95,7 @@ DrainPreview preview_drain(const PlannedDrain& plan, const Status& status,
   preview.excluded = plan.targets & status.exclude;
   for (const auto& allocation : allocations) {
     IdSet ranks = allocation.resources.ranks() & plan.targets;
-    if (!ranks.empty()) preview.allocations.push_back({allocation.id, std::move(ranks)});
+    if (!ranks.empty()) preview.allocations.push_back({allocation.name(), std::move(ranks)});
   }
   const IdSet now = available(status);
   const auto add = [&](std::string name, const IdSet& targets) {
@@ -126,8 +126,8 @@ std::string render_preview(const DrainPreview& preview, const PlannedDrain& plan
   if (!preview.excluded.empty())
     out += fmt::format("excluded: {}, which refuses the drain\n", hosts_of(preview.excluded, inventory));
   for (const auto& allocation : preview.allocations)
-    out +=
-        fmt::format("allocated: {} on {}\n", printable(allocation.id), hosts_of(allocation.ranks, inventory));
+    out += fmt::format("allocated: {} on {}\n", printable(text_of(allocation.name)),
+                       hosts_of(allocation.ranks, inventory));
   Listing table{
       {{"left", "LEFT"}, {"nodes", "NODES", true}, {"cores", "CORES", true}, {"gpus", "GPUS", true}}, {}};
   for (const auto& [name, now, after] : preview.left) {
@@ -156,8 +156,9 @@ nlohmann::ordered_json preview_json(const DrainPreview& preview, const PlannedDr
   object["excluded"] = hosts_of(preview.excluded, inventory);
   object["allocations"] = Json::array();
   for (const auto& allocation : preview.allocations)
-    object["allocations"].push_back(
-        {{"id", allocation.id}, {"nodelist", hosts_of(allocation.ranks, inventory)}});
+    object["allocations"].push_back({{"id", allocation.name.id},
+                                     {"partition", allocation.name.partition},
+                                     {"nodelist", hosts_of(allocation.ranks, inventory)}});
   object["left"] = Json::array();
   for (const auto& [name, now, after] : preview.left) {
     const auto counts = [](const ResourceCounts& of) {

@@ -33,7 +33,7 @@ struct DrainPreview {
   [[nodiscard]] bool is_refused() const;
 
   struct Allocated {
-    std::string id;
+    module::AllocationName name;
     /// The targets of the allocation that the drain names.
     text::IdSet ranks;
   };

@@ -289,6 +289,7 @@ Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName
 Listing allocation_columns() {
   Listing listing;
   listing.columns = {{"id", "ID"},
+                     {"partition", "PARTITION"},
                      {"expiration", "EXPIRATION"},
                      {"nnodes", "NNODES", true},
                      {"ncores", "NCORES", true},
@@ -296,7 +297,6 @@ Listing allocation_columns() {
                      {"nodelist", "NODELIST"},
                      {"note", "NOTE"},
                      {"expired", "EXPIRED", false, true},
-                     {"partition", "PARTITION", false, true},
                      {"R", "R", false, true}};
   return listing;
 }
@@ -317,8 +317,8 @@ void add_allocations(Listing& listing, const Json& allocations, bool with_resour
     });
     std::string hosts = all.encode();
     listing.rows.push_back(
-        {allocation.id, std::move(expiration), counts.nodes, counts.cores, counts.gpus, std::move(hosts),
-         allocation.note.value_or(""), allocation.expired, allocation.partition,
+        {allocation.id, allocation.partition.value_or(""), std::move(expiration), counts.nodes, counts.cores,
+         counts.gpus, std::move(hosts), allocation.note.value_or(""), allocation.expired,
          with_resources ? Cell(allocation.resources.to_json(), allocation.resources.encode())
                         : Cell(nullptr)});
   }

@@ -180,6 +180,11 @@ void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& e
 }
 
 void Engine::take(const Command& command, const Occasion& now, Effects& effects) {
+  if (const auto* free = std::get_if<module::FreeCommand>(&command)) {
+    module::FreeCommand divided = *free;
+    divided.has_partitions = !acquisition_.partitions().empty();
+    return execute(std::move(divided), now, effects);
+  }
   const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
   // Targets that are no longer excluded are compared with the inventory now.
@@ -239,11 +244,11 @@ std::vector<module::SharedAllocation> Engine::allocations_of(const IdSet& target
                                                              const std::string& partition) const {
   std::vector<module::SharedAllocation> allocations;
   const IdSet acquirable = module_.acquirable();
-  for (const auto& [id, allocation] : module_.ledger().all()) {
+  for (const auto& [name, allocation] : module_.ledger().all()) {
     const IdSet& ranks = allocation->resources.ranks();
     // Without partitions one scheduler has all allocations.
     const bool is_own = acquisition_.partitions().empty() || !(ranks & targets).empty() ||
-                        (allocation->partition == partition && (ranks & acquirable).empty());
+                        (name.partition == partition && (ranks & acquirable).empty());
     if (is_own) allocations.push_back(allocation);
   }
   return allocations;

@@ -274,7 +274,7 @@ class Engine {
   /// Whether the module has the state after event applied(). It has none before a Start or Begin, which bring
   /// that of the log.
   [[nodiscard]] bool has_state() const noexcept { return module_.defined() || has_begun_; }
-  /// The allocations that concern a scheduler with these targets, by id: those on any of them, and those of
+  /// The allocations that concern a scheduler with these targets, by name: those on any of them, and those of
   /// its partition whose targets can all not be acquired any more.
   [[nodiscard]] std::vector<module::SharedAllocation> allocations_of(const text::IdSet& targets,
                                                                      const std::string& partition) const;

@@ -18,9 +18,22 @@
 
 namespace resourced::module {
 
+/// Names an allocation. Each partition has ids of its own, so two schedulers may choose the same one.
+struct AllocationName {
+  /// The partition in which the allocation was made, also when its targets have moved to another one; empty
+  /// for the rest of the inventory.
+  std::string partition;
+  std::string id;
+  auto operator<=>(const AllocationName&) const = default;
+};
+/// Returns the name for a person: `j17`, or `j17 of partition night`.
+[[nodiscard]] std::string text_of(const AllocationName& name);
+/// Returns the command that frees an allocation: `resourcectl free --partition night j17`.
+[[nodiscard]] std::string free_command(const AllocationName& name);
+
 /// An allocation that a scheduler asks for.
 struct AllocationRequest {
-  /// 1 to 64 printable characters, unique among the present allocations.
+  /// 1 to 64 printable characters, unique among the present allocations of the partition.
   std::string id;
   /// Targets of the inventory, with the cores and gpus that the allocation takes of each.
   rset::ResourceSet resources;
@@ -28,6 +41,8 @@ struct AllocationRequest {
   std::optional<WallTime> expiration = std::nullopt;
   /// A text for people, at most 1024 bytes.
   std::optional<std::string> note = std::nullopt;
+  /// The partition of all targets, which is that of the acquisition that has them if it is unset.
+  std::optional<std::string> partition = std::nullopt;
 };
 
 /// Resources of an allocation that the inventory lacks now: a target, or cores and gpus of one that it has.
@@ -46,7 +61,7 @@ struct AbsentResources {
 
 /// An allocation. It never changes once it is made, so the ledger, events and records share it.
 struct Allocation {
-  std::string id;
+  AllocationName name;
   /// The resources by the present ranks, with the keys that the scheduler's R had beside the resources.
   /// Includes targets that are down, drained, excluded, or removed for good.
   rset::ResourceSet resources;
@@ -57,21 +72,18 @@ struct Allocation {
   std::optional<std::uint64_t> nslots = std::nullopt;
   std::optional<WallTime> expiration = std::nullopt;
   std::optional<std::string> note = std::nullopt;
-  /// The partition of the scheduler that made the allocation; empty for the rest of the inventory.
-  std::string partition = {};
 };
 using SharedAllocation = std::shared_ptr<const Allocation>;
 
 /// An allocation whose targets are known by name: ranks only tell which of the resources belong to which
 /// host.
 struct RecordedAllocation {
-  std::string id;
+  AllocationName name;
   rset::ResourceSet resources;
   /// The ordinal of each target in rank order (TargetName); empty if all are 0.
   std::vector<std::uint32_t> ordinals = {};
   std::optional<WallTime> expiration = std::nullopt;
   std::optional<std::string> note = std::nullopt;
-  std::string partition = {};
 };
 
 /// Resources were allocated. A kind of record of this project, which is not an event of RFC 44.
@@ -87,6 +99,9 @@ struct FreeEvent {
   text::Hostlist nodelist;
   /// Set if only `ranks` of the single allocation were freed.
   bool partial = false;
+  /// The partition of all ids. Unset in the log of an earlier version, where each id is that of the only
+  /// allocation that has it (freed_name()).
+  std::optional<std::string> partition = std::nullopt;
 };
 
 }  // namespace resourced::module

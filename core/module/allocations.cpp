@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/invariant.hpp"
 #include "core/rset/operations.hpp"
 #include "core/text/idset_builder.hpp"
@@ -144,8 +146,7 @@ std::vector<AbsentResources> absent_without(const IdSet& ranks, const Allocation
 // Makes a record of the whole allocation by the names of its targets. Targets that are absent now get ranks
 // above the others. `configured` is the set that ordinals count in.
 RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& configured) {
-  RecordedAllocation row{allocation.id,         allocation.resources, {},
-                         allocation.expiration, allocation.note,      allocation.partition};
+  RecordedAllocation row{allocation.name, allocation.resources, {}, allocation.expiration, allocation.note};
   const IdSet& ranks = allocation.resources.ranks();
   if (configured.hosts_repeat())
     ranks.for_each([&](IdSet::Id rank) { row.ordinals.push_back(configured.ordinal_of(rank)); });
@@ -188,6 +189,15 @@ RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& con
 
 }  // namespace
 
+std::string text_of(const AllocationName& name) {
+  return name.partition.empty() ? name.id : fmt::format("{} of partition {}", name.id, name.partition);
+}
+
+std::string free_command(const AllocationName& name) {
+  if (name.partition.empty()) return "resourcectl free " + name.id;
+  return fmt::format("resourcectl free --partition {} {}", name.partition, name.id);
+}
+
 AllocatedPlaces::AllocatedPlaces(const ResourceSet& inventory) : inventory_(inventory) {
   bool is_first = true;
   for (const ResourceGroup& group : inventory.groups()) {
@@ -210,7 +220,7 @@ ResourceSet AllocatedPlaces::lacking(const ResourceSet& resources) const {
 }
 
 Ledger::Ledger(const Ledger& other) {
-  for (const auto& [id, allocation] : other.allocations_) put(allocation);
+  for (const auto& [name, allocation] : other.allocations_) put(allocation);
   version_ = other.version_;
 }
 
@@ -219,8 +229,8 @@ Ledger& Ledger::operator=(const Ledger& other) {
   return *this;
 }
 
-const Allocation* Ledger::find(std::string_view id) const {
-  const auto found = allocations_.find(id);
+const Allocation* Ledger::find(const AllocationName& name) const {
+  const auto found = allocations_.find(name);
   return found == allocations_.end() ? nullptr : found->second.get();
 }
 
@@ -316,7 +326,7 @@ std::optional<Ledger::Allocations> Ledger::on(const IdSet& ranks, std::size_t mo
     if (page == pages_.end() || count > most) return;
     for (const SharedAllocation* allocation : (*page->second)[rank % page_size]) {
       if (++count > most) return;
-      found.emplace((*allocation)->id, *allocation);
+      found.emplace((*allocation)->name, *allocation);
     }
   });
   if (count > most) return std::nullopt;
@@ -371,14 +381,14 @@ void Ledger::unindex(const ResourceSet& resources, const SharedAllocation& place
 void Ledger::put(const SharedAllocation& allocation) {
   // No core or gpu has two holders, whatever a scheduler has asked for.
   RESOURCED_INVARIANT(!first_held(allocation->resources));
-  const auto [place, is_new] = allocations_.try_emplace(allocation->id, allocation);
+  const auto [place, is_new] = allocations_.try_emplace(allocation->name, allocation);
   RESOURCED_INVARIANT(is_new);
   index(place->second);
   ++version_;
 }
 
-SharedAllocation Ledger::take(std::string_view id) {
-  const auto found = allocations_.find(id);
+SharedAllocation Ledger::take(const AllocationName& name) {
+  const auto found = allocations_.find(name);
   RESOURCED_INVARIANT(found != allocations_.end());
   work_of_held_ -= runs_held(found->second->resources);
   unindex(found->second->resources, found->second);
@@ -388,8 +398,8 @@ SharedAllocation Ledger::take(std::string_view id) {
   return allocation;
 }
 
-void Ledger::take_part(std::string_view id, const ResourceSet& part) {
-  const auto found = allocations_.find(id);
+void Ledger::take_part(const AllocationName& name, const ResourceSet& part) {
+  const auto found = allocations_.find(name);
   RESOURCED_INVARIANT(found != allocations_.end());
   SharedAllocation& place = found->second;
   // The slots are those of all targets, and do not hold for a part of them.
@@ -411,16 +421,17 @@ void Ledger::apply(const AllocEvent& event) {
 std::vector<std::shared_ptr<const ResourceSet>> Ledger::apply(const FreeEvent& event) {
   std::vector<std::shared_ptr<const ResourceSet>> released;
   for (const std::string& id : event.ids) {
-    const Allocation* allocation = find(id);
-    RESOURCED_INVARIANT(allocation != nullptr);
+    const auto name = freed_name(allocations_, event, id);
+    RESOURCED_INVARIANT(name);
+    const Allocation* allocation = find(*name);
     const bool has_more = !absent_without(event.ranks, *allocation).empty() ||
                           !event.ranks.includes(allocation->resources.ranks());
     if (event.partial && has_more) {
       auto part = std::make_shared<const ResourceSet>(allocation->resources.copy_ranks(event.ranks));
-      take_part(id, *part);
+      take_part(*name, *part);
       released.push_back(std::move(part));
     } else {
-      const SharedAllocation taken = take(id);
+      const SharedAllocation taken = take(*name);
       released.emplace_back(taken, &taken->resources);
     }
   }
@@ -437,7 +448,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
     std::vector<AbsentResources> gone;
   };
   std::vector<Changing> changing;
-  for (const auto& [id, allocation] : allocations_) {
+  for (const auto& [name, allocation] : allocations_) {
     if (allocation->absent.empty() && map.keeps(allocation->resources.ranks()) &&
         places.lacking(allocation->resources).empty()) {
       moved.put(allocation);
@@ -482,7 +493,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
   // Absent targets come back last, so that resources which are allocated to a present target stay there.
   // Targets that leave now do not come back: if hosts repeat, another target has their name.
   for (auto& [allocation, gone] : changing) {
-    SharedAllocation restored = moved.take(allocation->id);
+    SharedAllocation restored = moved.take(allocation->name);
     if (!restored->absent.empty() || !places.lacking(restored->resources).empty())
       restored = moved.restore(recorded(*restored, to), places);
     if (!gone.empty()) {
@@ -499,8 +510,8 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
 SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const AllocatedPlaces& places) const {
   const ResourceSet& present = places.inventory();
   const ResourceSet& resources = recorded.resources;
-  Allocation allocation{recorded.id,        resources,           nullptr,       {},
-                        resources.nslots(), recorded.expiration, recorded.note, recorded.partition};
+  Allocation allocation{recorded.name,      resources,           nullptr,      {},
+                        resources.nslots(), recorded.expiration, recorded.note};
   // The usual case: all targets are where they were.
   if (recorded.ordinals.empty() && !present.hosts_repeat() && present.ranks().includes(resources.ranks()) &&
       present.hosts(resources.ranks()) == resources.nodelist() && places.lacking(resources).empty() &&

@@ -57,9 +57,32 @@ class AllocatedPlaces {
   text::IdSet gpus_;
 };
 
+/// Returns the partitions that have an allocation with this id. `entries` is a map from names of allocations.
+template <class Entries>
+[[nodiscard]] std::vector<std::string> partitions_with(const Entries& entries, const std::string& id) {
+  std::vector<std::string> partitions;
+  for (auto at = entries.begin(); at != entries.end();) {
+    const std::string& partition = at->first.partition;
+    if (entries.contains({partition, id})) partitions.push_back(partition);
+    // The first name of the next partition.
+    at = entries.lower_bound({partition + '\0', {}});
+  }
+  return partitions;
+}
+
+/// Returns the name of an allocation that a free has by this id; nothing if there is no such allocation, or
+/// if the event has no partition and there are several. `entries` is a map from names of allocations.
+template <class Entries>
+[[nodiscard]] std::optional<AllocationName> freed_name(const Entries& entries, const FreeEvent& event,
+                                                       const std::string& id) {
+  const auto partitions = event.partition ? std::vector{*event.partition} : partitions_with(entries, id);
+  if (partitions.size() != 1 || !entries.contains({partitions.front(), id})) return std::nullopt;
+  return AllocationName{partitions.front(), id};
+}
+
 class Ledger {
  public:
-  using Allocations = std::map<std::string, SharedAllocation, std::less<>>;
+  using Allocations = std::map<AllocationName, SharedAllocation>;
 
   Ledger() = default;
   /// The index refers to entries by their addresses, so a copy makes its own index. A move keeps the entries.
@@ -69,12 +92,12 @@ class Ledger {
   Ledger& operator=(Ledger&&) = default;
   ~Ledger() = default;
 
-  /// The allocations by id.
+  /// The allocations by name.
   [[nodiscard]] const Allocations& all() const noexcept { return allocations_; }
   [[nodiscard]] bool empty() const noexcept { return allocations_.empty(); }
   /// Finds an allocation; null if there is none.
-  [[nodiscard]] const Allocation* find(std::string_view id) const;
-  /// Returns the allocations on these targets, by id; nothing if there are more than `most`, where an
+  [[nodiscard]] const Allocation* find(const AllocationName& name) const;
+  /// Returns the allocations on these targets, by name; nothing if there are more than `most`, where an
   /// allocation on several targets counts for each.
   [[nodiscard]] std::optional<Allocations> on(const text::IdSet& ranks, std::size_t most) const;
   /// Ranks with a core or gpu that is allocated.
@@ -96,10 +119,10 @@ class Ledger {
   /// An estimate of the work of allocating or freeing these resources, in units of some 20 ns.
   [[nodiscard]] static std::size_t work_of(const rset::ResourceSet& resources);
 
-  /// Requires ids that are new, and resources that no allocation holds.
+  /// Requires names that are new, and resources that no allocation holds.
   void apply(const AllocEvent& event);
-  /// Requires known ids. Returns the resources that are held no longer: those of freed allocations, and of
-  /// targets that were freed of others.
+  /// Requires that freed_name() knows all ids. Returns the resources that are held no longer: those of freed
+  /// allocations, and of targets that were freed of others.
   std::vector<std::shared_ptr<const rset::ResourceSet>> apply(const FreeEvent& event);
 
   /// Follows a replaced inventory: the allocations move with their targets from one set to the other by
@@ -125,10 +148,10 @@ class Ledger {
   using Page = std::array<std::vector<const SharedAllocation*>, page_size>;
 
   void put(const SharedAllocation& allocation);
-  SharedAllocation take(std::string_view id);
+  SharedAllocation take(const AllocationName& name);
   /// Takes targets out of an allocation that keeps others. The cost grows with the resources of these
   /// targets, and with the runs of the others.
-  void take_part(std::string_view id, const rset::ResourceSet& part);
+  void take_part(const AllocationName& name, const rset::ResourceSet& part);
   [[nodiscard]] static std::size_t runs_held(const rset::ResourceSet& resources);
   void index(const SharedAllocation& place);
   void unindex(const rset::ResourceSet& resources, const SharedAllocation& place);

@@ -99,8 +99,14 @@ struct FreeCommand {
   std::vector<std::string> ids;
   /// Frees only these targets of the allocation. Requires a single id.
   std::optional<text::IdSet> ranks = std::nullopt;
+  /// The partition of the allocations. If it is unset, a scheduler with one acquisition means the partition
+  /// of that one, and an operator the rest of the inventory; a scheduler with several, and an operator where
+  /// there are partitions, must name it.
+  std::optional<std::string> partition = std::nullopt;
   /// The holdings of the scheduler that frees the allocations; unset for an operator, who may free any.
   std::optional<std::vector<Holding>> holdings = std::nullopt;
+  /// Whether the inventory has partitions.
+  bool has_partitions = false;
 };
 
 /// Replaces the configuration; hosts and resources stay the same, except for targets that return.

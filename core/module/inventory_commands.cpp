@@ -93,13 +93,13 @@ std::vector<Event> Module::decide_on(const ForgetCommand& command, WallTime now)
   if (hosts.empty()) throw Error(EINVAL, "no host is named");
   const text::HostIndex named(hosts);
   const IdSet left = rset::known_ranks_of_hosts(hosts, configured()) & shrunk();
-  for (const auto& [id, allocation] : ledger().all()) {
+  for (const auto& [name, allocation] : ledger().all()) {
     Hostlist held = configured().hosts(allocation->resources.ranks() & left);
     for (const AbsentResources& gone : allocation->absent)
       if (named.find(gone.target.host)) held.append(gone.target.host);
     if (!held.empty())
-      throw Error(EBUSY, fmt::format("allocation {0} still has {1}: resourcectl free {0} ends it", id,
-                                     held.encode()));
+      throw Error(EBUSY, fmt::format("allocation {} still has {}: {} ends it", text_of(name), held.encode(),
+                                     free_command(name)));
   }
   const auto awaited = state_.absent.awaited();
   hosts.for_each([&](std::string_view host) {

@@ -1,6 +1,7 @@
 // Decisions on allocations. The reasons to refuse one are checked in this order: the work of an alloc, the
-// form, an id that is taken or unknown, targets and resources that the inventory does not have, targets that
-// the scheduler does not hold, targets that are drained or excluded, resources that are held.
+// form, targets and resources that the inventory does not have, targets that the scheduler does not hold, an
+// id that is taken, targets that are drained or excluded, resources that are held. A free is refused for an
+// id that is unknown before all other reasons.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/module/module.hpp"
 #include "core/rset/operations.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced::module {
 
@@ -155,20 +157,65 @@ void check_free(const ResourceSet& wanted, const Ledger& ledger, const ResourceS
   const auto held = ledger.first_held(wanted);
   if (!held) return;
   throw Error(EBUSY, fmt::format("{} {}{} is held by allocation {}", inventory.host(held->rank),
-                                 held->is_gpu ? "gpu" : "core", held->number, held->holder.id));
+                                 held->is_gpu ? "gpu" : "core", held->number, text_of(held->holder.name)));
 }
 
-SharedAllocation make_allocation(const AllocationRequest& wanted, const std::vector<Holding>& holdings) {
-  Allocation allocation{wanted.id, wanted.resources,
+// Returns the acquisition that has the targets of a new allocation. All of them are in one, as the allocation
+// gets the partition of it.
+const Holding& holding_of(const AllocationRequest& wanted, const std::vector<Holding>& holdings,
+                          const ResourceSet& inventory) {
+  const IdSet& ranks = wanted.resources.ranks();
+  const auto found = std::ranges::find_if(holdings, [&](const Holding& holding) {
+    return wanted.partition ? holding.partition == *wanted.partition
+                            : holding.targets.contains(ranks.first());
+  });
+  if (found == holdings.end() && wanted.partition)
+    throw Error(EPERM, fmt::format("partition {} is not acquired", text::quoted(*wanted.partition)));
+  const IdSet others = found == holdings.end() ? ranks : ranks - found->targets;
+  if (others.empty()) return *found;
+  if (all_of(holdings).contains(others.first()))
+    throw Error(EPERM, fmt::format("allocation {}: rank {} ({}) is of another acquisition; make one of each",
+                                   wanted.id, others.first(), inventory.host(others.first())));
+  refuse_not_acquired(others.first(), inventory);
+}
+
+SharedAllocation make_allocation(const AllocationRequest& wanted, const std::string& partition) {
+  Allocation allocation{{partition, wanted.id},
+                        wanted.resources,
                         std::make_shared<const std::string>(wanted.resources.encode())};
   allocation.nslots = wanted.resources.nslots();
   if (wanted.expiration != WallTime{}) allocation.expiration = wanted.expiration;
   allocation.note = wanted.note;
-  const IdSet::Id first = wanted.resources.ranks().first();
-  allocation.partition = std::ranges::find_if(holdings, [&](const Holding& holding) {
-                           return holding.targets.contains(first);
-                         })->partition;
   return std::make_shared<const Allocation>(std::move(allocation));
+}
+
+// Returns the partition that a free means (FreeCommand::partition).
+std::string partition_of(const FreeCommand& command, const Ledger& ledger) {
+  if (command.partition) return *command.partition;
+  if (command.holdings && command.holdings->size() == 1) return command.holdings->front().partition;
+  if (command.ids.empty() || (!command.holdings && !command.has_partitions)) return "";
+  const std::string& id = command.ids.front();
+  std::string known;
+  for (const std::string& partition : partitions_with(ledger.all(), id))
+    known += (known.empty() ? "" : ", ") + text::quoted(partition);
+  if (known.empty()) throw Error(ENOENT, fmt::format("unknown allocation: {}", id));
+  throw Error(EINVAL, fmt::format("name the partition of allocation {}: {}", id, known));
+}
+
+// The scheduler of its partition frees an allocation, also where its targets have moved to another one, are
+// excluded or have left. The scheduler that has a target now frees this target of it.
+void check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
+                 const std::optional<IdSet>& ranks, const ResourceSet& configured) {
+  const bool is_own = std::ranges::any_of(
+      holdings, [&](const Holding& holding) { return holding.partition == allocation.name.partition; });
+  if (is_own) return;
+  if (!ranks) {
+    throw Error(EPERM, fmt::format("allocation {} is of another scheduler: free the targets that you have by "
+                                   "their ranks",
+                                   text_of(allocation.name)));
+  }
+  if (const IdSet others = *ranks - all_of(holdings); !others.empty())
+    refuse_not_acquired(others.first(), configured);
 }
 
 }  // namespace
@@ -179,60 +226,46 @@ std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) 
   const std::size_t times = command.allocations.size() > 1 ? 2 : 1;
   for (const AllocationRequest& wanted : command.allocations)
     work.add(times * Ledger::work_of(wanted.resources));
-  const IdSet acquired = all_of(command.holdings);
   // The allocations of this request, which must not overlap each other either.
   Ledger together;
   AllocEvent event;
   for (const AllocationRequest& wanted : command.allocations) {
     check_form(wanted);
-    if (ledger().find(wanted.id) != nullptr || together.find(wanted.id) != nullptr)
-      throw Error(EEXIST, fmt::format("allocation {} exists already", wanted.id));
     check_in_inventory(wanted.resources, inventory());
-    if (const IdSet others = wanted.resources.ranks() - acquired; !others.empty())
-      refuse_not_acquired(others.first(), inventory());
+    const AllocationName name{holding_of(wanted, command.holdings, inventory()).partition, wanted.id};
+    if (ledger().find(name) != nullptr || together.find(name) != nullptr)
+      throw Error(EEXIST, fmt::format("allocation {} exists already", text_of(name)));
     check_usable(wanted.resources.ranks(), state_.targets.drains.ranks(), excluded(), inventory());
     check_free(wanted.resources, ledger(), inventory());
     check_free(wanted.resources, together, inventory());
-    event.allocations.push_back(make_allocation(wanted, command.holdings));
+    event.allocations.push_back(make_allocation(wanted, name.partition));
     if (command.allocations.size() > 1) together.apply(AllocEvent{{event.allocations.back()}});
   }
   if (event.allocations.empty()) return {};
   return {{now, std::move(event)}};
 }
 
-// The partition that has allocated the targets may have lost some of them: another scheduler has them, or
-// none, as they are excluded or have left.
-void Module::check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
-                         const IdSet& ranks) const {
-  const bool is_own = std::ranges::any_of(
-      holdings, [&](const Holding& holding) { return holding.partition == allocation.partition; });
-  if (is_own) return;
-  const IdSet others = ranks - all_of(holdings);
-  if (const IdSet denied = others & acquirable(); !denied.empty())
-    refuse_not_acquired(denied.first(), configured());
-  if (!others.empty())
-    throw Error(EPERM, fmt::format("allocation {} is of another partition", allocation.id));
-}
-
 std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) const {
   Work work(inventory().ranks().count());
-  FreeEvent event{command.ids, {}, {}, command.ranks.has_value()};
+  const std::string partition = partition_of(command, ledger());
+  FreeEvent event{command.ids, {}, {}, command.ranks.has_value(), partition};
   std::set<std::string_view> named;
   for (const std::string& id : command.ids) {
-    const Allocation* allocation = ledger().find(id);
-    if (allocation == nullptr) throw Error(ENOENT, fmt::format("unknown allocation: {}", id));
+    const AllocationName name{partition, id};
+    const Allocation* allocation = ledger().find(name);
+    if (allocation == nullptr) throw Error(ENOENT, fmt::format("unknown allocation: {}", text_of(name)));
     if (!named.insert(id).second) throw Error(EINVAL, fmt::format("allocation {} is named twice", id));
     const IdSet& all = allocation->resources.ranks();
     if (command.ranks) {
       if (command.ranks->empty()) throw Error(EINVAL, "idset is empty");
-      if (const IdSet unknown = *command.ranks - all; !unknown.empty())
-        throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), id));
+      if (const IdSet unknown = *command.ranks - all; !unknown.empty()) {
+        throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), text_of(name)));
+      }
     }
     // A single allocation may be larger than the bound, as freed parts have divided its runs of targets.
     if (command.ids.size() > 1) work.add(Ledger::work_of(allocation->resources));
-    const IdSet& ranks = command.ranks ? *command.ranks : all;
-    if (command.holdings) check_frees(*command.holdings, *allocation, ranks);
-    event.ranks |= ranks;
+    if (command.holdings) check_frees(*command.holdings, *allocation, command.ranks, configured());
+    event.ranks |= command.ranks ? *command.ranks : all;
   }
   if (event.ids.empty()) return {};
   event.nodelist = configured().hosts(event.ranks);

@@ -150,11 +150,6 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const AllocCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const FreeCommand& command, WallTime now) const;
 
-  /// Throws Error EPERM if a scheduler may not free these targets of an allocation: the scheduler of its
-  /// partition may, and so may one that holds all of the targets.
-  void check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
-                   const text::IdSet& ranks) const;
-
   /// Returns the inventory with the targets that will return.
   [[nodiscard]] rset::ResourceSet with_returned() const;
   /// Finds the targets of a drain or undrain. With brokers, ranks are those of addressable(), and hosts those

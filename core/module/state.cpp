@@ -127,7 +127,7 @@ struct CanFollow {
     Ledger others;
     for (const SharedAllocation& allocation : event.allocations) {
       for (const Ledger* ledger : {&state.ledger, static_cast<const Ledger*>(&others)})
-        if (ledger->find(allocation->id) != nullptr || ledger->first_held(allocation->resources))
+        if (ledger->find(allocation->name) != nullptr || ledger->first_held(allocation->resources))
           return false;
       if (event.allocations.size() > 1) others.apply(AllocEvent{{allocation}});
     }
@@ -136,7 +136,9 @@ struct CanFollow {
   bool operator()(const FreeEvent& event) const {
     const std::set<std::string_view> ids(event.ids.begin(), event.ids.end());
     return ids.size() == event.ids.size() && (!event.partial || ids.size() == 1) &&
-           std::ranges::all_of(ids, [&](std::string_view id) { return state.ledger.find(id) != nullptr; });
+           std::ranges::all_of(event.ids, [&](const std::string& id) {
+             return freed_name(state.ledger.all(), event, id).has_value();
+           });
   }
   template <class Other>
   bool operator()(const Other& /*event*/) const {

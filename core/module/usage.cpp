@@ -24,13 +24,15 @@ struct Concerned {
     IdSet ranks;
     for (const SharedAllocation& allocation : event.allocations) {
       ranks |= allocation->resources.ranks();
-      add_ranks(allocation->id, ranks);
     }
     return ranks;
   }
   IdSet operator()(const FreeEvent& event) const {
     IdSet ranks;
-    for (const std::string& id : event.ids) add_ranks(id, ranks);
+    for (const std::string& id : event.ids) {
+      const auto name = freed_name(states.ledger.all(), event, id);
+      if (name) ranks |= states.ledger.find(*name)->resources.ranks();
+    }
     return event.partial ? ranks & event.ranks : ranks;
   }
   IdSet operator()(const DefineEvent& /*event*/) const { return {}; }
@@ -38,10 +40,6 @@ struct Concerned {
   template <class Other>
   IdSet operator()(const Other& event) const {
     return event.ranks;
-  }
-
-  void add_ranks(const std::string& id, IdSet& ranks) const {
-    if (const Allocation* found = states.ledger.find(id)) ranks |= found->resources.ranks();
   }
 
   const State& states;

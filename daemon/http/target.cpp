@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::string_view api = "/api/";
 
-constexpr auto allocation_keys = std::to_array<Key>({{"targets", KeyType::text}, {"after", KeyType::text}});
+constexpr auto allocation_keys =
+    std::to_array<Key>({{"targets", KeyType::text}, {"partition", KeyType::text}, {"after", KeyType::text}});
 constexpr auto peer_keys = std::to_array<Key>({{"targets", KeyType::text}});
 constexpr auto user_keys = std::to_array<Key>({{"userids", KeyType::text}});
 constexpr auto attribute_keys = std::to_array<Key>({{"name", KeyType::text}});

@@ -131,8 +131,9 @@ ImportedState::Translated ImportedState::translate(const module::AllocEvent& eve
       const Numbers number = numbers_of(IdSet{rank}, Hostlist::parse(resources.host(rank)));
       allocated.numbers.emplace(rank, number.first());
     });
-    if (!allocations_.try_emplace(allocation->id, std::move(allocated)).second) {
-      throw Error(EINVAL, fmt::format("context.allocations: allocation {} exists already", allocation->id));
+    if (!allocations_.try_emplace(allocation->name, std::move(allocated)).second) {
+      throw Error(EINVAL, fmt::format("context.allocations: allocation {} exists already",
+                                      text_of(allocation->name)));
     }
     all.append(resources.nodelist());
   }
@@ -141,9 +142,16 @@ ImportedState::Translated ImportedState::translate(const module::AllocEvent& eve
 
 ImportedState::Translated ImportedState::translate(const module::FreeEvent& event) {
   for (const std::string& id : event.ids) {
-    const auto found = allocations_.find(id);
-    if (found == allocations_.end())
-      throw Error(EINVAL, fmt::format("context.ids: unknown allocation: {}", id));
+    const auto name = freed_name(allocations_, event, id);
+    if (!name) {
+      const bool is_ambiguous = !event.partition && !partitions_with(allocations_, id).empty();
+      throw Error(EINVAL,
+                  is_ambiguous
+                      ? fmt::format("context.partition: is missing, and several have an allocation {}", id)
+                      : fmt::format("context.ids: unknown allocation: {}",
+                                    module::text_of({event.partition.value_or(""), id})));
+    }
+    const auto found = allocations_.find(*name);
     auto& numbers = found->second.numbers;
     const Numbers freed = event.partial ? freed_of(found->second, event) : Numbers{};
     std::erase_if(numbers,
@@ -190,9 +198,8 @@ module::RecordedAllocation ImportedState::row_of(const Allocated& allocated) con
     has_ordinals = has_ordinals || ordinals.back() != 0;
   }
   if (!has_ordinals) ordinals.clear();
-  return {allocation.id,       allocation.resources.copy_ranks(ranks),
-          std::move(ordinals), allocation.expiration,
-          allocation.note,     allocation.partition};
+  return {allocation.name, allocation.resources.copy_ranks(ranks), std::move(ordinals), allocation.expiration,
+          allocation.note};
 }
 
 void ImportedState::Overlay::keep(const Numbers& numbers) {
@@ -297,7 +304,7 @@ module::State ImportedState::finish() const {
   }
   const ResourceSet none;
   const module::AllocatedPlaces places(none);
-  for (const auto& [id, allocated] : allocations_)
+  for (const auto& [name, allocated] : allocations_)
     state.ledger.apply(module::AllocEvent{{state.ledger.restore(row_of(allocated), places)}});
   shrunk_.for_each([&](IdSet::Id number) { state.absent.shrunk.push_back(names_[number]); });
   if (expiration_) state.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};

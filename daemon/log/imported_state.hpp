@@ -131,7 +131,7 @@ class ImportedState {
   std::vector<module::TargetName> names_;
   module::TargetStates states_;
   std::map<std::string, Overlay> properties_;
-  std::map<std::string, Allocated> allocations_;
+  std::map<module::AllocationName, Allocated> allocations_;
   Numbers shrunk_;
   // Targets that left before the last definition by `reload`, which may have brought them back.
   Numbers reloadable_;

@@ -39,11 +39,13 @@ std::string describe(StoreReader& log, Sequence sequence) {
     const module::Event event = event_of(logged, [&](const std::string& name) { return log.document(name); });
     std::vector<std::string> ids;
     if (const auto* alloc = std::get_if<module::AllocEvent>(&event.body)) {
-      for (const module::SharedAllocation& allocation : alloc->allocations) ids.push_back(allocation->id);
+      for (const module::SharedAllocation& allocation : alloc->allocations)
+        ids.push_back(text_of(allocation->name));
       return fmt::format("event {}: the allocation of {}", sequence, fmt::join(ids, ", "));
     }
     const auto& free = std::get<module::FreeEvent>(event.body);
-    return fmt::format("event {}: the free of {}{}", sequence, fmt::join(free.ids, ", "),
+    for (const std::string& id : free.ids) ids.push_back(module::text_of({free.partition.value_or(""), id}));
+    return fmt::format("event {}: the free of {}{}", sequence, fmt::join(ids, ", "),
                        free.partial ? " on " + free.nodelist.encode() : "");
   } catch (const std::exception&) {
     return fmt::format("event {}, which cannot be read", sequence);

@@ -42,7 +42,8 @@ void AllocationTopics::force_free(const Call& call) {
   module::FreeCommand command = proto::topics::parse_free(call.object());
   if (call.sender.hosts != nullptr) {
     for (const std::string& id : command.ids) {
-      const module::Allocation* const allocation = executor_.module().ledger().find(id);
+      const module::Allocation* const allocation =
+          executor_.module().ledger().find({command.partition.value_or(""), id});
       if (allocation == nullptr) continue;
       call.sender.check_acts_on(allocation->resources.nodelist());
       for (const module::AbsentResources& gone : allocation->absent) {
@@ -63,15 +64,20 @@ void AllocationTopics::list(const Call& call) {
   std::vector<module::SharedAllocation> found;
   std::size_t bytes = 0;
   std::size_t looked_at = 0;
-  std::optional<std::string> last;
+  std::optional<module::AllocationName> last;
   // If the named targets have few allocations, look at these only.
   const auto on_targets = targets ? ledger.on(*targets, most_looked_at) : std::nullopt;
   const module::Ledger::Allocations& all = on_targets ? *on_targets : ledger.all();
-  auto next = all.upper_bound(wanted.after);
+  auto next = wanted.after.empty() ? all.lower_bound({wanted.partition.value_or(""), {}})
+                                   : all.upper_bound(proto::topics::parse_after(wanted.after));
   for (; next != all.end(); ++next) {
-    const module::SharedAllocation& allocation = next->second;
+    const auto& [name, allocation] = *next;
+    if (wanted.partition && name.partition != *wanted.partition) {
+      next = all.end();
+      break;
+    }
     if (++looked_at > most_looked_at || found.size() >= most_listed || bytes >= most_listed_bytes) break;
-    last = allocation->id;
+    last = name;
     if (targets && (allocation->resources.ranks() & *targets).empty()) continue;
     found.push_back(allocation);
     bytes += allocation->text->size();

@@ -1,11 +1,14 @@
 #include "proto/topics/allocations.hpp"
 
 #include <cerrno>
+#include <charconv>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/text/quote.hpp"
 #include "proto/allocation_json.hpp"
 #include "proto/json_text.hpp"
 
@@ -35,14 +38,20 @@ module::AllocCommand parse_alloc(const json& payload) {
 }
 
 json encode_free(const module::FreeCommand& command) {
-  if (command.ids.size() != 1) return {{"ids", command.ids}};
-  json payload{{"id", command.ids.front()}};
+  json payload = json::object();
+  if (command.partition) payload["partition"] = *command.partition;
+  if (command.ids.size() != 1) {
+    payload["ids"] = command.ids;
+    return payload;
+  }
+  payload["id"] = command.ids.front();
   if (command.ranks) payload["ranks"] = command.ranks->encode();
   return payload;
 }
 
 module::FreeCommand parse_free(const json& payload) {
   module::FreeCommand command;
+  command.partition = optional_string(payload, "partition");
   const auto ids = payload.find("ids");
   if (ids == payload.end()) {
     command.ids.push_back(required_string(payload, "id"));
@@ -58,15 +67,37 @@ module::FreeCommand parse_free(const json& payload) {
   return command;
 }
 
+namespace {
+
+// Returns the name of an allocation as one text: `5:nightj17`, with the size of the partition.
+std::string encode_name(const module::AllocationName& name) {
+  return fmt::format("{}:{}{}", name.partition.size(), name.partition, name.id);
+}
+
+}  // namespace
+
+module::AllocationName parse_after(std::string_view after) {
+  const char* const end = after.data() + after.size();
+  std::size_t size = 0;
+  const auto [colon, failure] = std::from_chars(after.data(), end, size);
+  if (failure != std::errc() || colon == end || *colon != ':' ||
+      size > static_cast<std::size_t>(end - colon - 1))
+    throw Error(EINVAL, fmt::format("after: {} is not the next of a response", text::quoted(after)));
+  const std::string name(colon + 1, end);
+  return {name.substr(0, size), name.substr(size)};
+}
+
 json encode_allocations_request(const AllocationsRequest& request) {
   json payload = json::object();
   if (request.targets) payload["targets"] = *request.targets;
+  if (request.partition) payload["partition"] = *request.partition;
   if (!request.after.empty()) payload["after"] = request.after;
   return payload;
 }
 
 AllocationsRequest parse_allocations_request(const json& payload) {
-  return {optional_string(payload, "targets"), optional_string(payload, "after").value_or("")};
+  return {optional_string(payload, "targets"), optional_string(payload, "partition"),
+          optional_string(payload, "after").value_or("")};
 }
 
 std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations, WallTime now) {
@@ -85,13 +116,13 @@ std::string encode_allocation_list(std::span<const module::SharedAllocation> all
   return list;
 }
 
-std::string encode_allocations(std::string_view list, const std::optional<std::string>& next) {
+std::string encode_allocations(std::string_view list, const std::optional<module::AllocationName>& last) {
   std::string out = "{";
   append_key(out, "allocations");
   out += list;
-  if (next) {
+  if (last) {
     append_key(out, "next");
-    append_string(out, *next);
+    append_string(out, encode_name(*last));
   }
   out += '}';
   return out;
@@ -101,8 +132,7 @@ std::vector<ListedAllocation> parse_allocation_list(const json& list) {
   if (!list.is_array()) throw Error(EPROTO, "allocations must be an array");
   std::vector<ListedAllocation> allocations;
   for (const json& entry : list) {
-    ListedAllocation allocation{read_allocation(entry), {}, {}, optional_flag(entry, "expired")};
-    allocation.partition = optional_string(entry, "partition").value_or("");
+    ListedAllocation allocation{read_allocation(entry), {}, optional_flag(entry, "expired")};
     allocation.absent = optional_string(entry, "absent").value_or("");
     allocations.push_back(std::move(allocation));
   }

@@ -28,37 +28,43 @@ inline constexpr std::size_t max_ledger_values = 4096;
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R.
 [[nodiscard]] module::AllocCommand parse_alloc(const nlohmann::json& payload);
 
-/// The payload of resource.free and resource.force-free: `{"id": ID, "ranks": IDSET?}`, with ranks only that
-/// part of the allocation, or `{"ids": [ID...]}`, all or none. The response has no payload.
+/// The payload of resource.free and resource.force-free: `{"id": ID, "ranks": IDSET?, "partition": NAME?}`,
+/// with ranks only that part of the allocation, or `{"ids": [ID...], "partition": NAME?}`, all or none. The
+/// response has no payload.
 [[nodiscard]] nlohmann::json encode_free(const module::FreeCommand& command);
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad idset.
 [[nodiscard]] module::FreeCommand parse_free(const nlohmann::json& payload);
 
-/// The payload of resource.allocations, `{"targets": TARGETS?, "after": ID?}`: the allocations, by id, of
-/// these targets (an idset or a hostlist), and those after an id.
+/// The payload of resource.allocations, `{"targets": TARGETS?, "partition": NAME?, "after": STRING?}`: the
+/// allocations, by partition and id, on these targets (an idset or a hostlist), of this partition, and behind
+/// those of the response that had `after` as its `next`.
 struct AllocationsRequest {
-  std::optional<std::string> targets;
-  std::string after;
+  std::optional<std::string> targets = std::nullopt;
+  std::optional<std::string> partition = std::nullopt;
+  std::string after = {};
 };
 [[nodiscard]] nlohmann::json encode_allocations_request(const AllocationsRequest& request);
 /// Throws Error EPROTO for a key of the wrong type.
 [[nodiscard]] AllocationsRequest parse_allocations_request(const nlohmann::json& payload);
+/// Returns the last allocation of the response that had this `next`. Throws Error EINVAL if none had it.
+[[nodiscard]] module::AllocationName parse_after(std::string_view after);
 
 /// Returns `[...]`, with each allocation as append_allocation() writes it.
 [[nodiscard]] std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations,
                                                  WallTime now);
-/// Returns the response to resource.allocations: `{"allocations": [...], "next": ID?}`. A request whose
-/// `after` is this `next` gets the next ones.
-[[nodiscard]] std::string encode_allocations(std::string_view list, const std::optional<std::string>& next);
+/// Returns the response to resource.allocations: `{"allocations": [...], "next": STRING?}`. A request whose
+/// `after` is this `next` gets the allocations behind `last`.
+[[nodiscard]] std::string encode_allocations(std::string_view list,
+                                             const std::optional<module::AllocationName>& last);
 
-/// An allocation in a list.
+/// An allocation in a list. A daemon of an earlier version leaves out an empty partition.
 struct ListedAllocation : module::AllocationRequest {
-  /// Partition of the scheduler that made the allocation; empty outside of all partitions.
-  std::string partition;
   /// Hosts (RFC 29) of allocated targets that are not in the inventory now, and not in `resources`.
   std::string absent;
   /// Whether the expiration has passed.
   bool expired = false;
+
+  [[nodiscard]] module::AllocationName name() const { return {partition.value_or(""), id}; }
 };
 /// Reads a list. Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R.
 [[nodiscard]] std::vector<ListedAllocation> parse_allocation_list(const nlohmann::json& list);

@@ -123,21 +123,22 @@ void Simulation::check_log() const {
 }
 
 void Simulation::check_ledger(const Reference& state) const {
-  std::map<std::string, Reference::Cores> present;
+  Reference::Allocations present;
   std::set<std::pair<unsigned, unsigned>> held;
   const module::Module& module = service_->engine().module();
-  for (const auto& [id, allocation] : module.ledger().all()) {
+  for (const auto& [name, allocation] : module.ledger().all()) {
+    Reference::Cores& cores = present[{name.partition, name.id}];
     for (const rset::ResourceGroup& group : allocation->resources.groups()) {
       group.ranks.for_each([&](unsigned rank) {
         group.cores.for_each([&](unsigned core) {
           demand(held.emplace(rank, core).second,
                  fmt::format("core {} of rank {} is held twice", core, rank));
-          present[id].emplace(module.configured().host(rank), core);
+          cores.emplace(module.configured().host(rank), core);
         });
       });
     }
     for (const module::AbsentResources& absent : allocation->absent)
-      absent.cores.for_each([&](unsigned core) { present[id].emplace(absent.target.host, core); });
+      absent.cores.for_each([&](unsigned core) { cores.emplace(absent.target.host, core); });
   }
   demand(present == state.allocations(), "the ledger has other allocations than the log");
 }

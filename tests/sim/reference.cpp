@@ -319,8 +319,8 @@ void Reference::forget(const nlohmann::json& context) {
 
 void Reference::alloc(const nlohmann::json& context) {
   for (const nlohmann::json& allocation : context.at("allocations")) {
-    const auto [place, is_new] = allocations_.try_emplace(allocation.at("id"));
-    if (!is_new) throw std::runtime_error("an id is allocated twice");
+    const auto [place, is_new] = allocations_.try_emplace({allocation.at("partition"), allocation.at("id")});
+    if (!is_new) throw std::runtime_error("an id is allocated twice in a partition");
     for (const nlohmann::json& entry : allocation.at("R").at("execution").at("R_lite")) {
       for (const unsigned rank : parse_ranks(entry.at("rank"))) {
         const Name& name = names_.at(rank);
@@ -335,7 +335,7 @@ void Reference::alloc(const nlohmann::json& context) {
 
 void Reference::free(const nlohmann::json& context) {
   for (const std::string id : context.at("ids")) {
-    const auto found = allocations_.find(id);
+    const auto found = allocations_.find({context.at("partition"), id});
     if (found == allocations_.end()) throw std::runtime_error("an unknown id is freed");
     if (!context.contains("idset")) {
       allocations_.erase(found);

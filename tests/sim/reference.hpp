@@ -58,9 +58,11 @@ class Reference {
   [[nodiscard]] std::map<unsigned, Schedules> scheduled() const;
   [[nodiscard]] std::map<std::string, Ranks> properties() const;
   [[nodiscard]] double expiration() const { return expiration_; }
-  /// The cores that each allocation holds, by host. A host may stand for several targets.
+  /// The cores that each allocation holds, by host. A host may stand for several targets. An allocation is
+  /// known by its partition and its id.
   using Cores = std::multiset<std::pair<std::string, unsigned>>;
-  [[nodiscard]] const std::map<std::string, Cores>& allocations() const { return allocations_; }
+  using Allocations = std::map<std::pair<std::string, std::string>, Cores>;
+  [[nodiscard]] const Allocations& allocations() const { return allocations_; }
 
  private:
   [[nodiscard]] Ranks ranks(const std::set<Name>& names) const;
@@ -98,7 +100,7 @@ class Reference {
   std::set<std::pair<std::string, Name>> properties_;
   std::set<std::pair<std::string, Name>> loaded_properties_;
   double expiration_ = 0;
-  std::map<std::string, Cores> allocations_;
+  Allocations allocations_;
 };
 
 /// The ids of an idset such as "0-3,7" (RFC 22).

@@ -163,6 +163,8 @@ void Simulation::change_ledger() {
   } else if (chance(0.4)) {
     payload["ranks"] = idset_of(ranks).encode();
   }
+  // Often the partition of another scheduler, whose allocations have the same ids.
+  if (!allocs && chance(0.5)) payload["partition"] = random_peer(schedulers_)->second.partition;
   const char* const topic = allocs ? "resource.alloc" : "resource.free";
   note(fmt::format("{} {}", topic, payload.dump()));
   const std::uint32_t matchtag = request(client, topic, payload);

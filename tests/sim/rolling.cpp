@@ -156,9 +156,9 @@ void Simulation::judge_action(Kind kind, const Roller::Node& node) {
   const text::IdSet& allocated = service_->engine().module().ledger().ranks();
   const Reference::Ranks own = ranks_of(node.host);
   if (std::ranges::none_of(own, [&](unsigned rank) { return allocated.contains(rank); })) return;
-  for (const auto& [id, cores] : state.allocations()) {
+  for (const auto& [name, cores] : state.allocations()) {
     demand(std::ranges::none_of(cores, [&](const auto& core) { return core.first == node.host; }),
-           fmt::format("the command runs on {}, which allocation {} has", node.host, id));
+           fmt::format("the command runs on {}, which allocation {} has", node.host, name.second));
   }
 }
 

@@ -16,8 +16,8 @@ inline auto members(const module::AbsentResources& resources) {
 }
 
 inline auto members(const module::Allocation& allocation) {
-  const auto& [id, resources, text, absent, nslots, expiration, note, partition] = allocation;
-  return std::tuple(id, *text, nslots, expiration, note, partition);
+  const auto& [name, resources, text, absent, nslots, expiration, note] = allocation;
+  return std::tuple(name, *text, nslots, expiration, note);
 }
 
 inline bool is_same(const module::Allocation& a, const module::Allocation& b) {

@@ -11,7 +11,7 @@ from resourced.resource_set import ResourceSet
 
 @dataclass(frozen=True)
 class Allocation:
-    """An allocation, whose id has 1 to 64 printable characters."""
+    """An allocation, whose id has 1 to 64 printable characters. Each partition has ids of its own."""
 
     id: str
     #: The targets by rank and host, with the cores and gpus that are allocated of each.
@@ -23,7 +23,7 @@ class Allocation:
 
     # The following are set in an allocation that the daemon lists, and not sent.
 
-    #: The partition of the scheduler that made the allocation; "" outside of all partitions.
+    #: The partition in which the allocation was made; "" outside of all partitions.
     partition: str = ""
     #: Hosts of allocated targets that are not in the inventory now, and not in `resources`.
     absent: str = ""

@@ -117,17 +117,22 @@ class Connection(RpcConnection):
         """Records all of these allocations or none."""
         await self.call("resource.alloc", {"allocations": [allocation.payload() for allocation in allocations]})
 
-    async def free(self, id: str, ranks: IDset | str | None = None) -> None:
-        """Frees an allocation, or its part on these targets. ENOENT: there is none, an operator may have freed it."""
-        await self.call("resource.free", {"id": id} if ranks is None else {"id": id, "ranks": str(IDset(ranks))})
+    async def free(self, id: str, ranks: IDset | str | None = None, *, partition: str | None = None) -> None:
+        """Frees an allocation, or its part on these targets. `partition` is that of the allocation; without it, a
+        connection with one acquisition means its own partition, and one with several gets EINVAL. ENOENT: there is
+        none, an operator may have freed it. EPERM: the part of another partition's allocation has targets that this
+        connection has not acquired."""
+        await self.call("resource.free", _named({"id": id}, ranks, partition))
 
-    async def free_all(self, ids: Iterable[str]) -> None:
-        """Frees all of these allocations or none."""
-        await self.call("resource.free", {"ids": list(ids)})
+    async def free_all(self, ids: Iterable[str], *, partition: str | None = None) -> None:
+        """Frees all of these allocations of a partition or none."""
+        await self.call("resource.free", _named({"ids": list(ids)}, None, partition))
 
-    async def allocations(self, targets: str | IDset | Hostlist | None = None) -> list[Allocation]:
-        """All allocations by id, or those on some targets."""
-        wanted = {} if targets is None else {"targets": str(targets)}
+    async def allocations(
+        self, targets: str | IDset | Hostlist | None = None, *, partition: str | None = None
+    ) -> list[Allocation]:
+        """All allocations by partition and id, or those on some targets, or of one partition ("": of none)."""
+        wanted = _named({} if targets is None else {"targets": str(targets)}, None, partition)
         found: list[Allocation] = []
         while True:
             payload = await self.call("resource.allocations", wanted)
@@ -135,15 +140,16 @@ class Connection(RpcConnection):
                 found += [Allocation.read(one) for one in member(payload, "allocations", list)]
             except ValueError as error:
                 raise _malformed("resource.allocations", error) from None
-            if not isinstance(after := payload.get("next"), str) or after <= wanted.get("after", ""):
+            if not isinstance(after := payload.get("next"), str) or after == wanted.get("after"):
                 return found
             wanted["after"] = after
 
     # Operators
 
-    async def force_free(self, id: str, ranks: IDset | str | None = None) -> None:
-        """Frees an allocation of any scheduler."""
-        await self.call("resource.force-free", {"id": id} if ranks is None else {"id": id, "ranks": str(IDset(ranks))})
+    async def force_free(self, id: str, ranks: IDset | str | None = None, *, partition: str | None = None) -> None:
+        """Frees an allocation of any scheduler. EINVAL: there are partitions, and `partition` is not given; the error
+        lists those that have the id."""
+        await self.call("resource.force-free", _named({"id": id}, ranks, partition))
 
     async def drain(
         self,
@@ -255,6 +261,14 @@ class Connection(RpcConnection):
 
 #: Makes a connection for `async with`, which connects and closes it.
 connect = Connection
+
+
+def _named(payload: dict[str, Any], ranks: IDset | str | None, partition: str | None) -> dict[str, Any]:
+    if ranks is not None:
+        payload["ranks"] = str(IDset(ranks))
+    if partition is not None:
+        payload["partition"] = partition
+    return payload
 
 
 def _malformed(topic: str, error: ValueError) -> ResourcedError:

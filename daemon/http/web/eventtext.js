@@ -2,7 +2,7 @@
 import * as hostlist from "./hostlist.js";
 import * as idset from "./idset.js";
 import * as rset from "./rset.js";
-import { actorText } from "./model.js";
+import { actorText, nameText } from "./model.js";
 import { stamp } from "./time.js";
 
 export const NAMES = [
@@ -75,8 +75,9 @@ export const detailOf = (event) => {
   if (typeof context.until === "number") parts.push(`until ${stamp(context.until)}`);
   if (context.ticket) parts.push(`ticket ${context.ticket}`);
   if (event.name === "alloc")
-    parts.push(listed((context.allocations ?? []).map((a) => (a.note ? `${a.id} (${a.note})` : a.id))));
-  if (event.name === "free") parts.push(listed(context.ids ?? []));
+    parts.push(listed((context.allocations ?? []).map((a) => (a.note ? `${nameText(a)} (${a.note})` : nameText(a)))));
+  if (event.name === "free")
+    parts.push(listed((context.ids ?? []).map((id) => nameText({ id, partition: context.partition }))));
   const properties = propertiesText(context);
   if (properties) parts.push(properties);
   if (context.method) parts.push(context.method);

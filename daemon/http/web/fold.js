@@ -5,7 +5,7 @@
 import * as idset from "./idset.js";
 import * as hostlist from "./hostlist.js";
 import * as rset from "./rset.js";
-import { Model, sizeOf } from "./model.js";
+import { Model, freedKeys, keyOf, sizeOf } from "./model.js";
 import { ALLOCATED, DRAINED, EXCLUDED, ONLINE, SHOWN, TORPID, UNCHECKED } from "./states.js";
 
 const NOTHING = 0; // Values of `overwrite` in a drain (RFC 44).
@@ -120,7 +120,7 @@ export const modelOf = (status) => {
 const takePage = (model, { allocations, next }, change) => {
   const { question } = model;
   if (question?.topic !== "allocations") return;
-  for (const allocation of allocations) question.found.set(allocation.id, allocation);
+  for (const allocation of allocations) question.found.set(keyOf(allocation), allocation);
   if (next !== undefined) return;
   model.question = null;
   model.ledgerKnown = true;
@@ -157,10 +157,10 @@ const setFlags = (model, index, bits, isSet, change) => {
 };
 
 const hold = (model, allocation) => {
-  if (model.allocations.has(allocation.id)) return;
+  if (model.allocations.has(keyOf(allocation))) return;
   const { ranks: all, hardware } = rset.resources(allocation.R);
   const ranks = idset.intersection(all, model.rankSet);
-  model.allocations.set(allocation.id, { ...allocation, ranks, hardware });
+  model.allocations.set(keyOf(allocation), { ...allocation, ranks, hardware });
   model.each(ranks, (index) => ++model.held[index]);
   use(model, hardware, ranks, 1);
 };
@@ -171,13 +171,13 @@ const use = (model, hardware, ranks, sign) => {
 };
 
 // Releases an allocation; `part` has the freed ranks, null for all.
-const release = (model, id, part, change) => {
-  const allocation = model.allocations.get(id);
+const release = (model, key, part, change) => {
+  const allocation = model.allocations.get(key);
   if (!allocation) return;
   const left = part ? idset.difference(allocation.ranks, part) : [];
   const gone = idset.difference(allocation.ranks, left);
   allocation.ranks = left;
-  if (left.length === 0) model.allocations.delete(id);
+  if (left.length === 0) model.allocations.delete(key);
   use(model, allocation.hardware, gone, -1);
   model.each(gone, (index) => setFlags(model, index, ALLOCATED, --model.held[index] > 0, change));
 };
@@ -271,7 +271,7 @@ const alloc = (model, context, _event, change) => {
 const free = (model, context, _event, change) => {
   if (!model.ledgerKnown) return;
   const part = context.idset === undefined ? null : idset.parse(context.idset);
-  for (const id of context.ids ?? []) release(model, id, part, change);
+  for (const key of freedKeys(model.allocations.keys(), context)) release(model, key, part, change);
 };
 
 const update = (model, context, event, change) => {

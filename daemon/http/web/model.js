@@ -17,6 +17,18 @@ export const actorText = (by) => {
   return kind === "userid" ? (nameOf(value) ?? `user ${value}`) : `${kind} ${value}`;
 };
 
+/** Returns the key of an allocation, whose id is unique in its partition. An id has no line break. */
+export const keyOf = ({ id, partition = "" }) => `${id}\n${partition}`;
+
+/** Returns those of these keys that a `free` names. Without a partition, as before there was one, it means each key. */
+export const freedKeys = (keys, { ids = [], partition }) => {
+  if (partition !== undefined) return ids.map((id) => keyOf({ id, partition }));
+  return [...keys].filter((key) => ids.includes(key.slice(0, key.indexOf("\n"))));
+};
+
+/** Returns the id of an allocation, with its partition if there is one. */
+export const nameText = ({ id, partition }) => (partition ? `${id} of partition ${partition}` : id);
+
 /** Returns the cores and gpus of hardware on some ranks. */
 export const sizeOf = (hardware, ranks) => {
   const size = { cores: 0, gpus: 0 };
@@ -54,7 +66,7 @@ export class Model {
     this.partitions = [];
     this.shrunk = []; // Hosts that were removed from the inventory, and those of them that return.
     this.returning = [];
-    this.allocations = new Map(); // From id to {id, ranks, hardware, R, note, expiration, partition}.
+    this.allocations = new Map(); // From keyOf() to {id, ranks, hardware, R, note, expiration, partition}.
     this.total = sizeOf(this.hardware, this.rankSet);
     this.used = { cores: 0, gpus: 0 }; // Resources of those allocations.
     this.ledgerKnown = false; // Whether all present allocations are in `allocations`.

@@ -8,7 +8,7 @@ import * as paint from "./paint.js";
 import * as timeline from "./timeline.js";
 import { badge, byId, el, replace } from "./dom.js";
 import { ranksOf } from "./eventtext.js";
-import { actorText } from "./model.js";
+import { actorText, nameText } from "./model.js";
 import { format } from "./router.js";
 import { hostTarget } from "./shell.js";
 import { eventRow, field, searchLink } from "./rows.js";
@@ -256,7 +256,7 @@ export class NodePanel {
       return el(
         "div",
         { className: "allocation" },
-        el("code", {}, allocation.id),
+        el("code", {}, nameText(allocation)),
         ` ${here?.text ?? ""}`,
         allocation.expiration
           ? el(

@@ -1,6 +1,7 @@
 // The states of one node over time, from its events: pieces {from, to, state} for a strip.
 import * as idset from "./idset.js";
 import * as rset from "./rset.js";
+import { freedKeys, keyOf } from "./model.js";
 import { ALLOCATED, DRAINED, EXCLUDED, ONLINE, SHOWN, TORPID } from "./states.js";
 
 /** The state of a piece for which there is no record. */
@@ -58,11 +59,11 @@ export const pieces = (events, { rank, present, from, to }) => {
       flags = (flags & ~(ONLINE | TORPID)) | (online ? ONLINE : 0);
     }
     if (event.name === "alloc") {
-      for (const a of context.allocations ?? []) if (idset.has(rset.resources(a.R).ranks, rank)) held.add(a.id);
+      for (const a of context.allocations ?? []) if (idset.has(rset.resources(a.R).ranks, rank)) held.add(keyOf(a));
       if (held.size > 0) flags |= ALLOCATED;
     }
     if (event.name === "free" && (context.idset === undefined || idset.has(idset.parse(context.idset), rank))) {
-      for (const id of context.ids ?? []) held.delete(id);
+      for (const key of freedKeys(held, context)) held.delete(key);
       if (held.size === 0) flags &= ~ALLOCATED;
     }
   };

@@ -191,14 +191,15 @@ void Scheduler::on_allocations(const std::vector<client::Allocation>& allocation
     Pool::JobId id = 0;
     const char* end = allocation.id.data() + allocation.id.size();
     const auto [stopped, failure] = std::from_chars(allocation.id.data(), end, id);
-    const bool is_number = failure == std::errc() && stopped == end && id < first_foreign;
-    const bool is_own = is_number && allocation.partition == partition_;
-    if (is_number) last_id_ = std::max(last_id_, id);
+    const bool is_own =
+        allocation.partition == partition_ && failure == std::errc() && stopped == end && id < first_foreign;
     if (!is_own) {
-      const Pool::JobId next = first_foreign + foreign_.size();
-      id = foreign_.try_emplace({allocation.partition, allocation.id}, next).first->second;
+      const auto known =
+          foreign_.try_emplace({allocation.partition, allocation.id}, first_foreign + foreign_.size());
+      id = known.first->second;
     }
     there.insert(id);
+    if (is_own) last_id_ = std::max(last_id_, id);
     if (recording_.contains(id)) {
       on_recorded(id, {});
     } else if (!pool_.holds(id)) {

@@ -140,8 +140,8 @@ class Scheduler final : public client::AcquisitionObserver {
   /// Jobs of freeing_ whose free the ledger could not commit, to be repeated.
   std::set<Pool::JobId> to_free_;
   bool is_stalled_ = false;
-  /// Allocations of the ledger, by partition and id, that are not of this program: of other partitions, or
-  /// with other ids. They hold their resources, and are left alone.
+  /// Allocations of the ledger that are not of this program, by partition and id: of other partitions, which
+  /// have ids of their own, or with other ids. They hold their resources, and are left alone.
   std::map<std::pair<std::string, std::string>, Pool::JobId> foreign_;
   Pool::JobId last_id_ = 0;
   /// Whether the daemon is connected; false before the first response and after a loss, when the view may be

@@ -19,8 +19,7 @@ async def forward(items, news):
 
 
 async def schedule(connection, acquisition, news):
-    jobs, running, ready = {}, None, False  # nodes by id, 0 for jobs that have ended; ranks by id, None if not known
-    others = []  # ranks of allocations of other partitions, whose schedulers end them
+    jobs, running, ready = {}, None, False  # nodes by id, 0 for jobs that have ended; ranks by partition and id, None if not known
     while True:
         match item := await news.get():
             case ["run", id, nodes] if nodes.isdecimal():
@@ -34,20 +33,18 @@ async def schedule(connection, acquisition, news):
             continue
         try:
             if running is None:  # an unanswered request may have been carried out
-                listed = await connection.allocations()
-                running = {one.id: one.resources.ranks for one in listed if not one.partition}
-                others = [one.resources.ranks for one in listed if one.partition]
-                print("running", *running, flush=True)
+                running = {(one.partition, one.id): one.resources.ranks for one in await connection.allocations()}
+                print("running", *(id for partition, id in running if not partition), flush=True)
             for id, nodes in sorted(jobs.items(), key=lambda job: job[1] > 0):  # ended jobs first
-                if not nodes and id in running:
+                if not nodes and ("", id) in running:
                     await connection.free(id)
-                    print("end", id, running.pop(id), flush=True)
-                elif nodes and id not in running:
-                    if len(free := acquisition.up.difference(*running.values(), *others)) < nodes:
+                    print("end", id, running.pop(("", id)), flush=True)
+                elif nodes and ("", id) not in running:
+                    if len(free := acquisition.up.difference(*running.values())) < nodes:
                         break
                     chosen = acquisition.resources.copy_ranks(list(free)[:nodes])
                     await connection.alloc(id, chosen)
-                    running[id] = chosen.ranks
+                    running["", id] = chosen.ranks
                     print("run", id, chosen.nodelist, flush=True)  # here the job would start
                 del jobs[id]
         except resourced.ResourcedError as error:

@@ -124,7 +124,7 @@ class SchedulerOfCluster final : public Client {
       demand(site_.etcd.find(change.id) > 0, "an allocation is answered, and not in etcd");
     } else if (errnum == 0) {
       std::erase(held_, change.id);
-      demand(!site_.etcd.state_after(site_.etcd.last()).allocations().contains(change.id),
+      demand(!site_.etcd.state_after(site_.etcd.last()).allocations().contains({partition_, change.id}),
              "a free is answered, and not in etcd");
     }
   }

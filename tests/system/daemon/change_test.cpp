@@ -232,11 +232,11 @@ TEST_CASE("shrink names the allocations on what it removes, and asks then for on
     part["execution"]["R_lite"][0]["children"]["core"] = id[1] == '1' ? "0" : "1";
     REQUIRE(scheduler.call("resource.alloc", {{"id", id}, {"R", part}}).errnum == 0);
   }
-  CHECK(
-      cluster.ctl.run({"shrink", "test2"}).err ==
-      "resourcectl: shrink removes 1 node: test2 for good, with 2 allocations (j1 j2): confirm with --yes\n");
+  CHECK(cluster.ctl.run({"shrink", "test2"}).err ==
+        "resourcectl: shrink removes 1 node: test2 for good, with 2 allocations (j1, j2): confirm with "
+        "--yes\n");
   CHECK(cluster.ctl.output({"shrink", "--dry-run", "test[2-3]"}) ==
-        "would remove 2 nodes: test[2-3], with 2 allocations (j1 j2)\n");
+        "would remove 2 nodes: test[2-3], with 2 allocations (j1, j2)\n");
   CHECK(cluster.ctl.output({"info"}).starts_with("8 Nodes"));
   CHECK(cluster.ctl.output({"shrink", "--yes", "test2"}) == "removed 1 node: test2\n");
   CHECK(cluster.ctl.output({"shrink", "test3"}) == "removed 1 node: test3\n");

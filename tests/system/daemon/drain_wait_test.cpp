@@ -96,7 +96,7 @@ TEST_CASE(
   json told = json::parse(as_json->expect_line());
   CHECK(told["expired"]["expiration"].is_number());
   told["expired"].erase("expiration");
-  CHECK(told == json::parse(R"({"wait":"allocated","expired":{"id":"j1","nodelist":"test[1-2]"}})"));
+  CHECK(told == json::parse(R"({"wait":"allocated","expired":{"id":"j1","partition":"","nodelist":"test[1-2]"}})"));
   CHECK(json::parse(as_json->expect_line())["expired"]["id"] == "j2");
   for (const char* id : {"j1", "j2", "j3", "j4"}) scheduler.free(id);
   CHECK(json::parse(as_json->expect_line())["wait"] == "idle");
@@ -211,7 +211,7 @@ TEST_CASE(
   CHECK(shown == json::parse(R"({"change": "drain", "dry_run": true, "refused": false, "nnodes": 2,
     "ranks": "2,4", "nodelist": "test[2,4]", "reason": "power",
     "drained": [{"nodelist": "test2", "reason": "disk", "then": "gets the new reason"}], "excluded": "",
-    "allocations": [{"id": "j2", "nodelist": "test4"}],
+    "allocations": [{"id": "j2", "partition": "", "nodelist": "test4"}],
     "left": [{"set": "all", "now": {"nodes": 5, "cores": 20, "gpus": 2},
               "after": {"nodes": 4, "cores": 16, "gpus": 2}},
              {"set": "property:gpu", "now": {"nodes": 2, "cores": 8, "gpus": 2},

@@ -66,10 +66,11 @@ class Fifo {
 
 /// Starts a scheduler after the previous one was killed. Retries, as the daemon must notice the lost
 /// connection before it accepts the next acquire.
-std::unique_ptr<Fifo> start_next(const Cluster& cluster, const std::string& name, json& first) {
+std::unique_ptr<Fifo> start_next(const Cluster& cluster, const std::string& name, json& first,
+                                 const std::string& more = "") {
   const Deadline deadline;
   for (int attempt = 0; !deadline.passed(); ++attempt) {
-    auto fifo = std::make_unique<Fifo>(cluster, name + std::to_string(attempt));
+    auto fifo = std::make_unique<Fifo>(cluster, name + std::to_string(attempt), more);
     if (const auto line = fifo->process().read_line()) {
       first = json::parse(*line);
       return fifo;
@@ -236,6 +237,42 @@ TEST_CASE("hosts that leave for good take their part of the queue with them") {
   CHECK(fifo.next()["denied"] == "needs 8 nodes, the inventory has 7");
   CHECK(fifo.ask("free 1") == json{{"free", 1}});
   CHECK(fifo.ask("slot=7/node").contains("R"));
+}
+
+TEST_CASE("the schedulers of two partitions both run their job 1") {
+  Cluster cluster(std::string(eight_nodes) +
+                  "[[acquire.partition]]\nname = \"night\"\ntargets = \"test[6-7]\"\n");
+  Fifo day(cluster, "day");
+  CHECK(day.next()["up"] == "0-5");
+  Fifo night(cluster, "night", "--partition night");
+  CHECK(night.next()["up"] == "6-7");
+  const auto host_of = [](const json& message) {
+    CAPTURE(message.dump());
+    REQUIRE(message.contains("R"));
+    CHECK(message["id"] == 1);
+    return message["R"]["execution"]["nodelist"][0];
+  };
+  CHECK(host_of(day.ask("slot=1/node")) == "test0");
+  CHECK(host_of(night.ask("slot=1/node")) == "test6");
+  const std::vector<std::string> names{"allocations", "-n", "-o", "{id} {partition} {nodelist}"};
+  CHECK(cluster.ctl.run(names).out == "1  test0\n1 night test6\n");
+  CHECK(day.ask("free 1") == json::parse(R"({"free": 1})"));
+  CHECK(cluster.ctl.run(names).out == "1 night test6\n");
+
+  // The next scheduler of a partition gets the allocations of its own.
+  night.process().kill();
+  json first;
+  const auto next = start_next(cluster, "late", first, "--partition night");
+  CHECK(first["up"] == "6-7");
+  CHECK(next->next()["recovered"] == 1);
+
+  // An operator names the partition.
+  const auto refused = cluster.ctl.run({"free", "1"});
+  CHECK(refused.status == 1);
+  CHECK(refused.err == "resourcectl: name the partition of allocation 1: \"night\"\n");
+  CHECK(cluster.ctl.run({"free", "--partition", "night", "1"}).out ==
+        "freed 1 allocation: 1 of partition night\n");
+  CHECK(cluster.ctl.run(names).out.empty());
 }
 
 TEST_CASE("a second scheduler is refused, and so are a wrong command line and a missing file") {

@@ -69,9 +69,12 @@ TEST_CASE("the page of a node has its state, drains, hardware, scheduler, alloca
   CHECK(drained["partition"] == "night");
   CHECK(drained["scheduler"]["by"] == by);
   CHECK(drained["scheduler"]["allocations"] == true);
-  CHECK(drained["allocations"] ==
-        json::array(
-            {{{"id", "j17"}, {"cores", "1-2"}, {"gpus", "1"}, {"expiration", nullptr}, {"note", "a job"}}}));
+  CHECK(drained["allocations"] == json::array({{{"id", "j17"},
+                                                {"partition", "night"},
+                                                {"cores", "1-2"},
+                                                {"gpus", "1"},
+                                                {"expiration", nullptr},
+                                                {"note", "a job"}}}));
   CHECK(drained["events"].back()["name"] == "drain");
   CHECK(drained["events"].back()["context"]["idset"] == "2");
 
@@ -96,7 +99,7 @@ TEST_CASE("the page of a node has its state, drains, hardware, scheduler, alloca
   CHECK(has_line(text, "  reason      bad memory\n"));
   CHECK(has_line(text, "  cores       4 (0-3)\n"));
   CHECK(has_line(text, "  properties  fast,gpu\n"));
-  CHECK(has_line(text, "  allocation  j17 cores 1-2 gpus 1: a job\n"));
+  CHECK(has_line(text, "  allocation  j17 of partition night cores 1-2 gpus 1: a job\n"));
   CHECK(has_line(text, "  scheduled   drain from "));
   CHECK(has_line(text, "\nn3 (rank 3)\n"));
   CHECK_FALSE(has_line(text, "  agent"));

@@ -74,7 +74,8 @@ TEST_SUITE("program") {
     CHECK(bus.quiet());
     CHECK(outcome.status == 0);
     CHECK(outcome.err.empty());
-    CHECK(json::parse(outcome.out).at("allocations") == json::parse(R"([{"id":"jobs","nodelist":"node1"}])"));
+    CHECK(json::parse(outcome.out).at("allocations") ==
+          json::parse(R"([{"id":"jobs","partition":"","nodelist":"node1"}])"));
   }
 
   TEST_CASE_FIXTURE(WaitFixture, "drain --wait drains, and ends in time, whoever does not answer") {

@@ -83,10 +83,10 @@ TEST_SUITE("allocations") {
     CHECK(answer == ENOENT);
 
     answer.reset();
-    client::free_part(connection, "j1", IdSet{1, 2}, handler);
+    client::free_part(connection, "j1", IdSet{1, 2}, handler, {}, "night");
     const auto part = bus.receive(connection);
     CHECK(part.topic() == "resource.free");
-    CHECK(json::parse(part.payload()) == json::parse(R"({"id":"j1","ranks":"1-2"})"));
+    CHECK(json::parse(part.payload()) == json::parse(R"({"id":"j1","partition":"night","ranks":"1-2"})"));
     bus.respond(part, "{}");
     wire::pump(connection, [&] { return answer.has_value(); });
     CHECK(answer == 0);

@@ -174,7 +174,7 @@ TEST_CASE("an allocation whose targets were all away comes back with all of its 
   World some = away.restarted("b,a");
   CHECK(some.text() == "j:0/0;c/0?");
   const auto r_of = [](const World& world) {
-    return world.engine.module().ledger().find("j")->resources.to_json().dump();
+    return world.engine.module().ledger().find({"", "j"})->resources.to_json().dump();
   };
   CHECK(r_of(some.restarted("a,b,c")) == resources.to_json().dump());
   // Loading R has the same result as a restart.
@@ -248,7 +248,7 @@ TEST_CASE("random requests, restarts and inventories: no core has two holders, a
     std::map<std::string, std::set<std::pair<std::string, IdSet::Id>>> present;
     const ResourceSet& now = it->engine.module().inventory();
     for (const auto& [name, allocation] : it->engine.module().ledger().all()) {
-      auto& cores = present[name];
+      auto& cores = present[name.id];
       for (const auto& group : allocation->resources.groups()) {
         group.ranks.for_each([&](IdSet::Id rank) {
           group.cores.for_each([&](IdSet::Id core) { cores.emplace(now.host(rank), core); });

@@ -14,7 +14,7 @@ TEST_CASE("an allocation is one record, which has its targets") {
   CHECK(record.of_ledger);
   CHECK(record.ranks == IdSet::parse("1-2"));
   CHECK(record.hosts.encode() == "node[1-2]");
-  CHECK(std::get<module::AllocEvent>(record.event.body).allocations[0]->id == "j17");
+  CHECK(std::get<module::AllocEvent>(record.event.body).allocations[0]->name.id == "j17");
   CHECK(it.engine.module().ledger().ranks() == IdSet::parse("1-2"));
   const Effects freed = it.free({"j17"});
   REQUIRE(freed.records.size() == 1);
@@ -91,10 +91,9 @@ TEST_CASE("only targets that the sender holds") {
   CHECK(it.refusal(EPERM, [&] { it.alloc("j", part("0", "0", "node0"), {}); }) ==
         "no resources are acquired");
   it.alloc("j", part("1", "0", "node1"));
-  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "rank 1 (node1) is not acquired");
-  // A client may hold several partitions.
-  it.alloc("both", part("0-3", "1", "node[0-3]"), {2, 1});
-  it.free({"both", "j"}, {}, {1, 2});
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, IdSet{1}, {2}, "left"); }) ==
+        "rank 1 (node1) is not acquired");
+  it.free({"j"});
 }
 
 TEST_CASE("a target is reported about while its holder is a scheduler that keeps the ledger") {
@@ -130,9 +129,103 @@ TEST_CASE("allocations of a partition without a scheduler wait for the next one"
   it.step(Acquire{2, "right"});
   it.alloc("j", part("1", "0", "node1"));
   it.step(Release{1});
-  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "rank 1 (node1) is not acquired");
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, IdSet{1}, {2}, "left"); }) ==
+        "rank 1 (node1) is not acquired");
   it.step(Acquire{3, "left"});
   it.free({"j"}, {}, {3});
+}
+
+const std::vector<module::PartitionRule> day_and_night{{"day", IdSet::parse("0-1"), {}},
+                                                       {"night", IdSet::parse("2-3"), {}}};
+
+TEST_CASE("each partition has ids of its own") {
+  World it("node[0-4]", day_and_night);
+  it.step(Acquire{1, "day"});
+  it.step(Acquire{2, "night"});
+  it.step(Acquire{3, std::nullopt});
+  it.alloc("1", part("0-1", "0", "node[0-1]"), {1});
+  it.alloc("1", part("2", "0", "node2"), {2});
+  it.alloc("1", part("4", "0", "node4"), {3});
+  CHECK(it.refusal(EEXIST, [&] { it.alloc("1", part("3", "0", "node3"), {2}); }) ==
+        "allocation 1 of partition night exists already");
+  CHECK(it.refusal(EBUSY, [&] { it.alloc("2", part("2", "0", "node2"), {2}); }) ==
+        "node2 core0 is held by allocation 1 of partition night");
+  CHECK(it.text() == "1:4/0; day/1:0-1/0; night/1:2/0;");
+  CHECK(it.restarted("node[0-4]").text() == it.text());
+  const Effects freed = it.free({"1"}, {}, {2});
+  CHECK(std::get<module::FreeEvent>(freed.records[0].event.body).partition == "night");
+  CHECK(it.text() == "1:4/0; day/1:0-1/0;");
+  it.free({"1"}, IdSet{1}, {1});
+  CHECK(it.text() == "1:4/0; day/1:0/0;");
+}
+
+TEST_CASE("a scheduler with several acquisitions names the partition of what it frees") {
+  World it("node[0-3]", day_and_night);
+  it.step(Acquire{1, "day"});
+  it.step(Acquire{2, "night"});
+  it.alloc("1", part("0", "0", "node0"), {1, 2});
+  it.alloc("1", part("3", "0", "node3"), {1, 2});
+  it.alloc("2", part("2", "0", "node2"), {1, 2});
+  CHECK(it.text() == "day/1:0/0; night/1:3/0; night/2:2/0;");
+  // An allocation lies in one acquisition, and its partition may be named.
+  CHECK(it.refusal(EPERM, [&] {
+    it.alloc("3", part("1-2", "1", "node[1-2]"), {1, 2});
+  }) == "allocation 3: rank 2 (node2) is of another acquisition; make one of each");
+  const auto alloc_in = [&](const char* partition) {
+    it.alloc({{"3", part("1", "1", "node1"), {}, {}, partition}}, {1, 2});
+  };
+  CHECK(it.refusal(EPERM, [&] { alloc_in("night"); }) ==
+        "allocation 3: rank 1 (node1) is of another acquisition; make one of each");
+  CHECK(it.refusal(EPERM, [&] { alloc_in("dusk"); }) == "partition \"dusk\" is not acquired");
+  alloc_in("day");
+  CHECK(it.refusal(EINVAL, [&] {
+    it.free({"1"}, {}, {1, 2});
+  }) == "name the partition of allocation 1: \"day\", \"night\"");
+  CHECK(it.refusal(EINVAL, [&] {
+    it.free({"2"}, {}, {1, 2});
+  }) == "name the partition of allocation 2: \"night\"");
+  CHECK(it.refusal(ENOENT, [&] { it.free({"4"}, {}, {1, 2}); }) == "unknown allocation: 4");
+  it.free({"1"}, {}, {1, 2}, "night");
+  CHECK(it.text() == "day/1:0/0; day/3:1/1; night/2:2/0;");
+}
+
+TEST_CASE("where there are partitions, an operator names that of what is freed") {
+  World it("node[0-4]", day_and_night);
+  it.step(Acquire{1, "day"});
+  it.step(Acquire{2, std::nullopt});
+  it.alloc("1", part("0", "0", "node0"), {1});
+  it.alloc("1", part("4", "0", "node4"), {2});
+  it.alloc("2", part("4", "1", "node4"), {2});
+  CHECK(it.refusal(EINVAL, [&] { it.step(module::FreeCommand{{"1"}}); }) ==
+        "name the partition of allocation 1: \"\", \"day\"");
+  CHECK(it.refusal(EINVAL, [&] { it.step(module::FreeCommand{{"2"}}); }) ==
+        "name the partition of allocation 2: \"\"");
+  CHECK(it.refusal(ENOENT, [&] { it.step(module::FreeCommand{{"3"}}); }) == "unknown allocation: 3");
+  CHECK(it.refusal(ENOENT, [&] {
+    it.step(module::FreeCommand{{"2"}, {}, "day"});
+  }) == "unknown allocation: 2 of partition day");
+  it.step(module::FreeCommand{{"1", "2"}, {}, ""});
+  CHECK(it.text() == "day/1:0/0;");
+  it.step(module::FreeCommand{{"1"}, {}, "day"});
+  CHECK(it.text().empty());
+}
+
+TEST_CASE("a free of an earlier version means the only allocation with its id") {
+  World it("node[0-3]", day_and_night);
+  it.step(Acquire{1, "day"});
+  it.step(Acquire{2, "night"});
+  it.alloc("1", part("0", "0", "node0"), {1});
+  it.alloc("1", part("2", "0", "node2"), {2});
+  it.alloc("2", part("3", "0", "node3"), {2});
+  module::State state = it.engine.module().state();
+  const auto free = [](const char* id) {
+    return module::Event{wall_time(30), module::FreeEvent{{id}, IdSet{3}, text::Hostlist::parse("node3")}};
+  };
+  CHECK_THROWS_AS(module::require_next(state, free("1").body), Error);
+  module::require_next(state, free("2").body);
+  (void)module::apply(state, free("2"));
+  CHECK(state.ledger.all().size() == 2);
+  CHECK(state.ledger.ranks() == IdSet::parse("0,2"));
 }
 
 TEST_CASE("all of a request or none") {
@@ -214,7 +307,9 @@ TEST_CASE("an allocation of targets that have all left is of the partition that 
   it.step(Acquire{2, "right"});
   it.alloc("j", part("1", "0", "node1"));
   it.step(module::ShrinkCommand{"node1"});
-  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "allocation j is of another partition");
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}, "left"); }) ==
+        "allocation j of partition left is of another scheduler: free the targets that you have by their "
+        "ranks");
   it.free({"j"}, {}, {1});
 }
 
@@ -234,7 +329,7 @@ TEST_CASE("when a target changes its partition, its allocations are freed by bot
   it.step(module::PropertyCommand{Op::remove, "day", "2"});
   it.step(module::PropertyCommand{Op::add, "night", "2"});
   // The holder of the target's new partition has no right to free its allocation yet.
-  CHECK(it.refusal(EPERM, [&] { it.free({"l"}, {}, {2}); }) == "rank 2 (node2) is not acquired");
+  CHECK(it.refusal(EPERM, [&] { it.free({"l"}, IdSet{2}, {2}, "day"); }) == "rank 2 (node2) is not acquired");
   it.step(Release{1});
   it.step(Release{2});
   it.step(Acquire{3, "day"});
@@ -245,9 +340,14 @@ TEST_CASE("when a target changes its partition, its allocations are freed by bot
   it.free({"j"}, {}, {3});
   it.free({"k"}, IdSet{2}, {3});
   // The present holder of a target frees that target, and no other one.
-  CHECK(it.refusal(EPERM, [&] { it.free({"k"}, {}, {4}); }) == "rank 0 (node0) is not acquired");
-  it.free({"l"}, {}, {4});
-  CHECK(it.text() == "k:0/1;");
+  CHECK(it.refusal(EPERM, [&] { it.free({"k"}, IdSet{0}, {4}, "day"); }) == "rank 0 (node0) is not acquired");
+  CHECK(
+      it.refusal(EPERM, [&] { it.free({"l"}, {}, {4}, "day"); }) ==
+      "allocation l of partition day is of another scheduler: free the targets that you have by their ranks");
+  CHECK(it.refusal(ENOENT, [&] { it.free({"l"}, IdSet{2}, {4}); }) ==
+        "unknown allocation: l of partition night");
+  it.free({"l"}, IdSet{2}, {4}, "day");
+  CHECK(it.text() == "day/k:0/1;");
 }
 
 TEST_CASE("a part that nobody can acquire is freed by the scheduler of its partition alone") {
@@ -266,8 +366,8 @@ TEST_CASE("a part that nobody can acquire is freed by the scheduler of its parti
   it.step(module::Command(exclude));
   it.step(Acquire{2, std::nullopt});
   it.step(Acquire{3, "day"});
-  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, {}, {2}); }) == "allocation j is of another partition");
-  it.free({"j"}, IdSet{1}, {2});
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, IdSet{0}, {2}, "day"); }) == "rank 0 (node0) is not acquired");
+  it.free({"j"}, IdSet{1}, {2}, "day");
   it.free({"j"}, {}, {3});
   CHECK(it.text().empty());
 }
@@ -287,7 +387,7 @@ TEST_CASE("R keeps the keys that the daemon has no use for") {
       R"("nslots":2},"scheduling":{"writer":"x","graph":{"nodes":[]}}})");
   it.alloc("j", resources);
   const World other = it.restarted("x,node[0-3]");
-  const module::Allocation& allocation = *other.engine.module().ledger().find("j");
+  const module::Allocation& allocation = *other.engine.module().ledger().find({"", "j"});
   CHECK(allocation.resources.ranks().encode() == "2-3");
   CHECK(allocation.resources.nslots() == 2);
   CHECK(allocation.resources.to_json()["scheduling"]["writer"] == "x");
@@ -298,7 +398,7 @@ TEST_CASE("expiration and note are kept, and an expired allocation stays") {
   it.alloc({{"j", part("0", "0", "node0"), wall_time(30), "a note"}});
   it.step(module::DrainCommand{{}, "3", {}}, 1000);
   const World other = it.restarted("node[0-3]");
-  const module::Allocation& allocation = *other.engine.module().ledger().find("j");
+  const module::Allocation& allocation = *other.engine.module().ledger().find({"", "j"});
   CHECK(allocation.expiration == wall_time(30));
   CHECK(allocation.note == "a note");
   CHECK(it.refusal(EINVAL, [&] {

@@ -71,8 +71,8 @@ struct World {
     return alloc({{std::move(id), std::move(resources)}}, std::move(holders));
   }
   Effects free(std::vector<std::string> ids, std::optional<IdSet> ranks = {},
-               std::vector<HolderId> holders = {1}) {
-    return step(Free{std::move(holders), {std::move(ids), std::move(ranks)}});
+               std::vector<HolderId> holders = {1}, std::optional<std::string> partition = {}) {
+    return step(Free{std::move(holders), {std::move(ids), std::move(ranks), std::move(partition)}});
   }
   /// Runs work that must fail with this errno and change nothing; returns the error text.
   template <class Work>
@@ -89,12 +89,13 @@ struct World {
     }
     return "done";
   }
-  /// The ledger as text: ID:RANKS/CORES; for each group, HOST/CORES? for absent targets.
+  /// The ledger as text: PARTITION/ID:RANKS/CORES; for each group, HOST/CORES? for absent targets.
   [[nodiscard]] std::string text() const {
     std::string out;
-    for (const auto& [id, allocation] : engine.module().ledger().all()) {
+    for (const auto& [name, allocation] : engine.module().ledger().all()) {
       out += out.empty() ? "" : " ";
-      out += id + ":";
+      if (!name.partition.empty()) out += name.partition + "/";
+      out += name.id + ":";
       for (const auto& group : allocation->resources.groups())
         out += group.ranks.encode() + "/" + group.cores.encode() + ";";
       for (const auto& absent : allocation->absent)

@@ -215,6 +215,33 @@ TEST_CASE("a free of a part that has left does not bring it back") {
   CHECK(renumbered.targets_of_allocation("j") == Names{"n0", "n1"});
 }
 
+TEST_CASE("a free without a partition means the only allocation with its id") {
+  const auto event = [](const char* name, const std::string& context) {
+    return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);
+  };
+  const auto alloc = [&](const char* partition, const char* rank) {
+    return event(
+        "alloc",
+        fmt::format(
+            R"({{"allocations":[{{"id":"j",{}"R":{{"version":1,"execution":{{"R_lite":)"
+            R"([{{"rank":"{}","children":{{"core":"0"}}}}],"nodelist":["n{}"],"starttime":0,"expiration":0}}}}}}]}})",
+            partition, rank, rank));
+  };
+  const std::string both = restart + alloc("", "0") + alloc(R"("partition":"night",)", "1");
+  const std::string old = event("free", R"({"ids":["j"],"nodelist":"n1"})");
+  const auto free_in = [&](const char* partition) {
+    return event("free", fmt::format(R"({{"ids":["j"],"partition":"{}","nodelist":"n1"}})", partition));
+  };
+  CHECK_THROWS_WITH_AS(Present(both + old),
+                       doctest::Contains("context.partition: is missing, and several have an allocation j"),
+                       Error);
+  CHECK(Present(both + free_in("night")).targets_of_allocation("j") == Names{"n0"});
+  CHECK(Present(both + free_in("")).targets_of_allocation("j").empty());
+  CHECK(Present(restart + alloc(R"("partition":"night",)", "1") + old).state.ledger.empty());
+  CHECK_THROWS_WITH_AS(Present(both + free_in("day")),
+                       doctest::Contains("context.ids: unknown allocation: j of partition day"), Error);
+}
+
 TEST_CASE("targets of an allocation that share a host are freed each by itself") {
   const auto event = [](const char* name, const std::string& context) {
     return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);

@@ -64,7 +64,7 @@ struct Present {
   /// The targets of an allocation.
   [[nodiscard]] std::set<std::string> targets_of_allocation(const std::string& id) const {
     std::set<std::string> result;
-    const module::Allocation* allocation = state.ledger.find(id);
+    const module::Allocation* allocation = state.ledger.find({"", id});
     if (allocation == nullptr) return result;
     for (const module::AbsentResources& resources : allocation->absent)
       result.insert(text_of(resources.target));

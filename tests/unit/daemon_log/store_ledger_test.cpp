@@ -36,7 +36,7 @@ Record ledger_record(Sequence sequence, const std::string& name, const std::stri
 
 module::SharedAllocation allocation_of(const std::string& id, IdSet::Id rank, const std::string& host) {
   module::Allocation allocation;
-  allocation.id = id;
+  allocation.name.id = id;
   allocation.resources = rset::ResourceSet({{IdSet{rank}, IdSet{0, 1}, {}}}, text::Hostlist::parse(host));
   allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
   return std::make_shared<const module::Allocation>(std::move(allocation));
@@ -52,7 +52,7 @@ TEST_CASE("allocations are found again, with all that belongs to them") {
   module::Allocation second = *allocation_of("j2", 2, "b");
   second.expiration = wall_time(77);
   second.note = "a note";
-  second.partition = "night";
+  second.name.partition = "night";
   {
     StoreWriter writer(path);
     const auto shared = std::make_shared<const module::Allocation>(second);
@@ -67,17 +67,17 @@ TEST_CASE("allocations are found again, with all that belongs to them") {
     const module::State state = state_of(writer);
     const module::Ledger& ledger = state.ledger;
     REQUIRE(ledger.all().size() == 2);
-    REQUIRE(ledger.find("j3") != nullptr);
-    CHECK(ledger.find("j3")->resources == allocation_of("j3", 0, "a")->resources);
-    CHECK_FALSE(ledger.find("j3")->expiration);
-    CHECK(ledger.find("j3")->partition.empty());
-    const module::Allocation* found = ledger.find("j2");
+    REQUIRE(ledger.find({"", "j3"}) != nullptr);
+    CHECK(ledger.find({"", "j3"})->resources == allocation_of("j3", 0, "a")->resources);
+    CHECK_FALSE(ledger.find({"", "j3"})->expiration);
+    CHECK(ledger.find({"", "j3"})->name.partition.empty());
+    const module::Allocation* found = ledger.find({"night", "j2"});
     REQUIRE(found != nullptr);
     CHECK(*found->text == *second.text);
     CHECK(found->resources.ranks() == IdSet{2});
     CHECK(found->expiration == wall_time(77));
     CHECK(found->note == "a note");
-    CHECK(found->partition == "night");
+    CHECK(found->name.partition == "night");
     if (!of_snapshot) writer.write_past(SnapshotRow(4, state), nullptr);
   }
 }
@@ -254,12 +254,12 @@ TEST_CASE("an R that nests as deep as an R may is found again") {
     StoreWriter writer(store_path(dir.path()));
     writer.commit({record_of(1, definition_of("a")), record_of(2, alloc)});
     const module::State state = state_of(writer);
-    REQUIRE(state.ledger.find("j1") != nullptr);
-    CHECK(*state.ledger.find("j1")->text == text);
+    REQUIRE(state.ledger.find({"", "j1"}) != nullptr);
+    CHECK(*state.ledger.find({"", "j1"})->text == text);
     writer.write_past(SnapshotRow(2, state), nullptr);
   }
   StoreWriter writer(store_path(dir.path()));
-  CHECK(*state_of(writer).ledger.find("j1")->text == text);
+  CHECK(*state_of(writer).ledger.find({"", "j1"})->text == text);
 }
 
 TEST_CASE("a snapshot writes its documents again, also where the store has damaged ones") {

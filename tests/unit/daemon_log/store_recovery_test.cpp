@@ -26,7 +26,7 @@ constexpr Sequence damaged = 600;
 void write_store(const std::string& directory) {
   const auto allocates = [](Sequence sequence, const std::string& id) {
     module::Allocation allocation;
-    allocation.id = id;
+    allocation.name.id = id;
     allocation.resources =
         rset::ResourceSet({{{0}, {id == "j1" ? 0U : 1U}, {}}}, text::Hostlist::parse("n0"));
     allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
@@ -87,8 +87,8 @@ TEST_CASE("a recovery keeps the events before the damage, lists the others, and 
   CHECK(writer.last_sequence() == damaged - 1);
   const module::State state = state_of(writer);
   CHECK(state.targets.drains.ranks() == text::IdSet::range(0, 9));
-  CHECK(state.ledger.find("j1") != nullptr);
-  CHECK(state.ledger.find("j2") == nullptr);
+  CHECK(state.ledger.find({"", "j1"}) != nullptr);
+  CHECK(state.ledger.find({"", "j2"}) == nullptr);
   // What follows is found by its hosts, also where a block had events that were given up.
   std::vector<Record> more;
   for (Sequence i = damaged; i <= damaged + 300; ++i)
@@ -141,7 +141,7 @@ TEST_CASE("damage before the last snapshot does not refuse the start") {
   CHECK(refusal(dir.path()).find("event 603 of the log cannot be applied") != std::string::npos);
   (void)recover_store(dir.path(), 602);
   Store store(dir.path());
-  CHECK(store.load().ledger.find("j2") != nullptr);
+  CHECK(store.load().ledger.find({"", "j2"}) != nullptr);
 }
 
 TEST_CASE(

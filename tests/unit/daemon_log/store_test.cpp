@@ -278,7 +278,7 @@ TEST_CASE("an event that does not follow from those before it refuses the start,
     }
   };
   module::Allocation allocation;
-  allocation.id = "j";
+  allocation.name.id = "j";
   allocation.resources = rset::ResourceSet({{{0}, {0}, {}}}, host);
   allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
   const auto shared = std::make_shared<const module::Allocation>(allocation);

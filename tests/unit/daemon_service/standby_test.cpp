@@ -127,7 +127,7 @@ TEST_CASE_FIXTURE(StandbyStand, "the view of schedulers has what the log tells o
   follow(drain(3, "n3", "theirs"));
   follow(module::OfflineEvent{IdSet{5}});
   auto allocation = std::make_shared<module::Allocation>();
-  allocation->id = "job";
+  allocation->name.id = "job";
   allocation->resources = ResourceSet({{IdSet{2}, IdSet{0}, {}}}, Hostlist::parse("n2"));
   allocation->text = std::make_shared<const std::string>(allocation->resources.encode());
   follow(module::AllocEvent{{allocation}});

@@ -36,7 +36,7 @@ ResourceSet set_of(const std::string& ranks, const std::string& hosts) {
 
 module::SharedAllocation allocation() {
   module::Allocation made;
-  made.id = "j1";
+  made.name = {"batch", "j1"};
   made.resources = ResourceSet({{IdSet{0}, IdSet{1}, {}}}, Hostlist::parse("a"));
   made.text = std::make_shared<const std::string>(made.resources.encode());
   made.absent = {
@@ -45,7 +45,6 @@ module::SharedAllocation allocation() {
   made.nslots = 7;
   made.expiration = wall_time(5000);
   made.note = "a note";
-  made.partition = "batch";
   return std::make_shared<const module::Allocation>(std::move(made));
 }
 

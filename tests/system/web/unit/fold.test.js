@@ -87,6 +87,18 @@ test("an allocation holds a node until the last one is freed", () => {
   assert.equal(model.flags[4] & ALLOCATED, 0);
 });
 
+test("two partitions have allocations with the same id", () => {
+  const model = withLedger();
+  const of = (partition, host, ranks) => ({ id: "1", partition, R: R(host, ranks) });
+  apply(model, event("alloc", { allocations: [of("", "node0", "0"), of("night", "node[3-4]", "3-4")] }));
+  assert.deepEqual([0, 3].map((index) => model.flags[index] & ALLOCATED), [ALLOCATED, ALLOCATED]);
+  apply(model, event("free", { ids: ["1"], partition: "", nodelist: "node0" }));
+  assert.deepEqual([0, 3].map((index) => model.flags[index] & ALLOCATED), [0, ALLOCATED]);
+  // Before there was a partition in it, a free meant the only allocation with its id.
+  apply(model, event("free", { ids: ["1"], nodelist: "node[3-4]" }));
+  assert.equal(model.allocations.size, 0);
+});
+
 test("a part of an allocation is freed", () => {
   const model = withLedger();
   apply(model, event("alloc", { allocations: [{ id: "a", R: R("node[0-3]", "0-3") }] }));

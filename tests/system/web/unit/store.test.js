@@ -96,7 +96,7 @@ test("what is freed while the ledger is read stays free", async () => {
   page.answer(json({ allocations: [part("a", "0"), part("b", "1-2")] }));
   await new Promise((next) => setTimeout(next, 5));
   assert.equal(store.model.ledgerKnown, true);
-  assert.deepEqual([...store.model.allocations.keys()], ["b"]);
+  assert.deepEqual([...store.model.allocations.values()].map(({ id }) => id), ["b"]);
   await stream.send([{ timestamp: 7, name: "free", context: { ids: ["b"], nodelist: "node[1-2]" } }], 702);
   assert.equal(store.model.flags[1] & ALLOCATED, 0);
   store.live.stop("end");

@@ -1,0 +1,71 @@
+// resource.alloc, resource.free and resource.allocations, encoded and decoded, and the events of the ledger.
+#include "proto/topics/allocations.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "payload_errors.hpp"
+#include "proto/event_json.hpp"
+
+using namespace resourced::proto::topics;
+
+namespace resourced::proto::test {
+namespace {
+
+using nlohmann::json;
+
+TEST_CASE("a free names the partition of its ids, or leaves it to the daemon") {
+  module::FreeCommand command{{"1"}, text::IdSet{3}, "night"};
+  CHECK(encode_free(command) == json::parse(R"({"id":"1","ranks":"3","partition":"night"})"));
+  CHECK(parse_free(encode_free(command)).partition == "night");
+  command = {{"1", "2"}, std::nullopt, ""};
+  CHECK(encode_free(command) == json::parse(R"({"ids":["1","2"],"partition":""})"));
+  CHECK(parse_free(encode_free(command)).partition == "");
+  CHECK_FALSE(parse_free(json::parse(R"({"id":"1"})")).partition);
+  CHECK(refusal(parse_free, R"({"id":"1","partition":5})") == "71 partition must be a string");
+}
+
+TEST_CASE("the next of a response names its last allocation, whatever the partition is called") {
+  for (const module::AllocationName& last :
+       {module::AllocationName{"", "j1"}, module::AllocationName{"5:night", "j1:2"}}) {
+    const auto page = parse_allocations(json::parse(encode_allocations("[]", last)));
+    REQUIRE(page.next);
+    CHECK(parse_after(*page.next) == last);
+  }
+  CHECK_FALSE(parse_allocations(json::parse(encode_allocations("[]", std::nullopt))).next);
+  for (const char* after : {"j1", "x:j1", ":j1", "4:abc", "-1:j1"}) {
+    CAPTURE(after);
+    CHECK_THROWS_AS((void)parse_after(after), Error);
+  }
+}
+
+TEST_CASE("the partition stands beside each id of the ledger, and events of earlier versions may lack it") {
+  const auto context_of = [](const module::EventBody& body) {
+    const json event = json::parse(encode_event({wall_time(1), body}));
+    return event.at("context");
+  };
+  const auto decoded = [](const char* name, json context) {
+    return decode_event(json{{"timestamp", 1.0}, {"name", name}, {"context", std::move(context)}})
+        .value()
+        .body;
+  };
+  const auto hosts = text::Hostlist::parse("n3");
+  json context = context_of(module::FreeEvent{{"1"}, {}, hosts, false, "night"});
+  CHECK(context == json::parse(R"({"ids":["1"],"partition":"night","nodelist":"n3"})"));
+  CHECK(std::get<module::FreeEvent>(decoded("free", context)).partition == "night");
+  context.erase("partition");
+  CHECK_FALSE(std::get<module::FreeEvent>(decoded("free", context)).partition);
+
+  module::Allocation allocation;
+  allocation.name.id = "1";
+  allocation.resources = rset::ResourceSet({{text::IdSet{3}, text::IdSet{0}, {}}}, hosts);
+  allocation.text = std::make_shared<const std::string>(allocation.resources.encode());
+  context = context_of(module::AllocEvent{{std::make_shared<const module::Allocation>(allocation)}});
+  CHECK(context.at("allocations").at(0).at("partition") == "");
+  context.at("allocations").at(0).erase("partition");
+  const auto read = decoded("alloc", context);
+  CHECK(std::get<module::AllocEvent>(read).allocations.at(0)->name == allocation.name);
+}
+
+}  // namespace
+}  // namespace resourced::proto::test
