@@ -1,7 +1,6 @@
 // Decisions on allocations. The reasons to refuse one are checked in this order: the work of an alloc, the
 // form, targets and resources that the inventory does not have, targets that the scheduler does not hold, an
-// id that is taken, targets that are drained or excluded, resources that are held. A free is refused for an
-// id that is unknown before all other reasons.
+// id that is taken, targets that are drained or excluded, resources that are held.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -58,8 +57,8 @@ void check_form(const AllocationRequest& wanted) {
     throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
 }
 
-// Bounds the work of one request, so that it does not delay others. An allocation of all resources of all
-// targets is within the bound, as an inventory of many targets has runs of them.
+// Bounds the work of one request to some 2 ms, so that it does not delay others. An allocation of all
+// resources of all targets is within the bound, as an inventory of many targets has runs of them.
 class Work {
  public:
   explicit Work(std::size_t targets) : most_(least_bound + targets) {}
@@ -72,7 +71,7 @@ class Work {
   }
 
  private:
-  static constexpr std::size_t least_bound = 16384;
+  static constexpr std::size_t least_bound = 65536;
   std::size_t most_;
   std::size_t sum_ = 0;
 };

@@ -18,10 +18,6 @@
 
 namespace resourced::proto::topics {
 
-/// Maximum number of values in the payload of resource.alloc or resource.free: an allocation of cores that
-/// differ from target to target has five for each group of targets.
-inline constexpr std::size_t max_ledger_values = 4096;
-
 /// The payload of resource.alloc: `{"id": ID, "R": R, "expiration": NUMBER?, "note": STRING?}`, or several of
 /// these as `{"allocations": [...]}`, all or none. The response has no payload.
 [[nodiscard]] nlohmann::json encode_alloc(const std::vector<module::AllocationRequest>& allocations);

@@ -214,25 +214,31 @@ std::vector<HostileAlloc> hostile_allocs() {
   const auto one_core_of_all = [&](std::size_t i) {
     return r_of(entry("0-16383", fmt::format(R"("core":"{}")", i)), "n[0-16383]");
   };
+  const auto one_core = [&](std::size_t i) {
+    return r_of(entry(std::to_string(i), R"("core":"0")"), fmt::format("n{}", i));
+  };
   const auto one_target = [&](std::size_t i) {
     return r_of(entry(std::to_string(2 * i), every_resource), fmt::format("n{}", 2 * i));
   };
   return {
       {"all targets", alloc("j", r_of(entry("0-16383", every_resource), "n[0-16383]"))},
-      {"every second target", every_second(targets / 2), wire_errno::msgsize},
-      {"every second target, 64 KiB", every_second(6000), wire_errno::msgsize},
-      {"every second target, 32 KiB", every_second(2900), wire_errno::msgsize},
-      {"every second target, 24 KiB", every_second(2200), wire_errno::msgsize},
+      {"every second target", every_second(targets / 2)},
+      {"every second target, 64 KiB", every_second(6000)},
+      {"every second target, 32 KiB", every_second(2900)},
+      {"every second target, 24 KiB", every_second(2200)},
       {"every second target, 16 KiB", every_second(1450)},
       {"targets with different cores", unlike(300)},
       {"a core of all targets, several times", several(3, one_core_of_all), wire_errno::msgsize},
       {"a core of half the targets, twice", several(2, one_core_of_half)},
       {"many cores of each, which differ", many_cores(140)},
-      {"too many cores of each, which differ", many_cores(240), wire_errno::msgsize},
+      {"many cores of more, which differ", many_cores(240)},
       {"a core of all targets, many times", several(64, one_core_of_all), wire_errno::msgsize},
       {"all resources of many targets", several(50, one_target)},
-      {"all resources of too many targets", several(100, one_target), wire_errno::msgsize},
+      {"all resources of too many targets", several(1000, one_target), wire_errno::msgsize},
+      {"2,000 jobs of a core", several(2000, one_core)},
       {"many small arrays", small_arrays(R"("id":"j")", 16 * kibibyte - 64), wire_errno::proto},
+      {"a megabyte of small arrays", small_arrays(R"("id":"j")", mebibyte - 64), wire_errno::proto},
+      {"more than a megabyte", small_arrays(R"("id":"j")", mebibyte + 64), wire_errno::msgsize},
   };
 }
 

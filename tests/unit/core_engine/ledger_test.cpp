@@ -1,5 +1,6 @@
 // The ledger of allocations: which requests are refused with which text, and what an allocation keeps.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "ledger_world.hpp"
 
@@ -407,24 +408,47 @@ TEST_CASE("expiration and note are kept, and an expired allocation stays") {
 }
 
 TEST_CASE("the work of a request is bounded, and one allocation of all targets is within the bound") {
-  World it("node[0-16383]");
+  World it("node[0-16383]", {}, {}, 19);
   IdSet every_second;
   for (IdSet::Id rank = 0; rank < 16384; rank += 2) every_second.insert(rank);
   const ResourceSet& inventory = it.engine.module().inventory();
-  it.alloc("j", {{{every_second, IdSet::range(0, 3), IdSet{0}}}, inventory.hosts(every_second)});
+  it.alloc("j", {{{every_second, IdSet::range(0, 19), IdSet{0}}}, inventory.hosts(every_second)});
   it.free({"j"});
+  // 2,000 jobs of a core each, and more targets than the bound allows for.
+  std::vector<AllocationRequest> jobs;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 2000; ++i) {
+    ids.push_back(fmt::format("j{}", i));
+    jobs.push_back({ids.back(), part(std::to_string(i), "0", fmt::format("node{}", i))});
+  }
+  CHECK(it.alloc(jobs).records.size() == 1);
+  CHECK(it.free(ids).records.size() == 1);
   std::vector<AllocationRequest> wanted;
-  for (const char* core : {"0", "1", "2", "3"})
-    wanted.push_back({std::string("j") + core, part("0-16383", core, "node[0-16383]")});
+  ids.clear();
+  for (IdSet::Id core = 0; core < 20; ++core) {
+    ids.push_back(fmt::format("k{}", core));
+    wanted.push_back({ids.back(), part("0-16383", std::to_string(core), "node[0-16383]")});
+  }
   for (const AllocationRequest& one : wanted) it.alloc({one});
-  CHECK(it.refusal(EMSGSIZE, [&] {
-    it.free({"j0", "j1", "j2", "j3"});
-  }) == "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
-  for (const char* id : {"j0", "j1", "j2", "j3"}) it.free({id});
-  it.alloc("all", part("0-16383", "0-3", "node[0-16383]", "0"));
+  const char* const too_many =
+      "the request names too many cores, gpus and targets; name fewer, or fewer allocations";
+  CHECK(it.refusal(EMSGSIZE, [&] { it.free(ids); }) == too_many);
+  for (const std::string& id : ids) it.free({id});
+  it.alloc("all", part("0-16383", "0-19", "node[0-16383]", "0"));
   it.free({"all"});
-  CHECK(it.refusal(EMSGSIZE, [&] { it.alloc(wanted); }) ==
-        "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
+  CHECK(it.refusal(EMSGSIZE, [&] { it.alloc(wanted); }) == too_many);
+}
+
+TEST_CASE("200 targets with different halves of their cores are one allocation") {
+  World it("node[0-199]", {}, {}, 63);
+  std::vector<rset::ResourceGroup> groups;
+  for (IdSet::Id rank = 0; rank < 200; ++rank) {
+    IdSet half;
+    for (IdSet::Id core = 0; core < 64; core += 2) half.insert(core + ((rank >> (core / 2 % 8)) & 1U));
+    groups.push_back({{rank}, half, {}});
+  }
+  it.alloc("j", {std::move(groups), text::Hostlist::parse("node[0-199]")});
+  it.free({"j"});
 }
 
 }  // namespace

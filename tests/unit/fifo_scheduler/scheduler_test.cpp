@@ -368,8 +368,12 @@ TEST_CASE("what a change of the targets does not explain is denied at once") {
   LedgerStand stand;
   stand.asked({"slot=1/node"});
   CHECK(stand.refuse(EBUSY) == Lines{R"({"id":1,"denied":"so it is"})"});
+}
+
+TEST_CASE("a job whose allocation is too large for the ledger is put aside, and not denied") {
+  LedgerStand stand;
   stand.asked({"slot=1/node"});
-  CHECK(stand.refuse(EMSGSIZE) == Lines{R"({"id":2,"denied":"so it is"})"});
+  CHECK(stand.refuse(EMSGSIZE) == Lines{R"({"id":1,"aside":"so it is"})"});
 }
 
 }  // namespace
