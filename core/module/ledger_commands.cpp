@@ -188,15 +188,21 @@ SharedAllocation make_allocation(const AllocationRequest& wanted, const std::str
   return std::make_shared<const Allocation>(std::move(allocation));
 }
 
+// Returns the partitions that have an allocation with this id, as text; empty if none has.
+std::string partitions_text(const Ledger& ledger, const std::string& id) {
+  std::string text;
+  for (const std::string& partition : partitions_with(ledger.all(), id))
+    text += (text.empty() ? "" : ", ") + text::quoted(partition);
+  return text;
+}
+
 // Returns the partition that a free means (FreeCommand::partition).
 std::string partition_of(const FreeCommand& command, const Ledger& ledger) {
   if (command.partition) return *command.partition;
   if (command.holdings && command.holdings->size() == 1) return command.holdings->front().partition;
   if (command.ids.empty() || (!command.holdings && !command.has_partitions)) return "";
   const std::string& id = command.ids.front();
-  std::string known;
-  for (const std::string& partition : partitions_with(ledger.all(), id))
-    known += (known.empty() ? "" : ", ") + text::quoted(partition);
+  const std::string known = partitions_text(ledger, id);
   if (known.empty()) throw Error(ENOENT, fmt::format("unknown allocation: {}", id));
   throw Error(EINVAL, fmt::format("name the partition of allocation {}: {}", id, known));
 }
@@ -252,7 +258,11 @@ std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) c
   for (const std::string& id : command.ids) {
     const AllocationName name{partition, id};
     const Allocation* allocation = ledger().find(name);
-    if (allocation == nullptr) throw Error(ENOENT, fmt::format("unknown allocation: {}", text_of(name)));
+    if (allocation == nullptr) {
+      const std::string others = command.partition ? "" : partitions_text(ledger(), id);
+      throw Error(ENOENT, fmt::format("unknown allocation: {}{}{}", text_of(name),
+                                      others.empty() ? "" : "; partitions that have this id: ", others));
+    }
     if (!named.insert(id).second) throw Error(EINVAL, fmt::format("allocation {} is named twice", id));
     const IdSet& all = allocation->resources.ranks();
     if (command.ranks) {

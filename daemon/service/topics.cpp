@@ -25,9 +25,9 @@ constexpr Bound large{.bytes = 1024 * kib};
 constexpr Bound echoed{.bytes = 64 * kib, .values = proto::topics::max_ping_values};
 // Limits that allow a payload to name every host, with names of the usual length; ranges take less.
 constexpr Bound named_hosts{.bytes = 64 * kib, .bytes_a_target = 8};
-// Limits that allow thousands of allocations, or an R with the keys of another program: as many values as the
-// bytes hold, since each takes two.
-constexpr Bound ledger{.bytes = 1024 * kib, .values = 512 * kib};
+// Limits that allow hundreds of allocations, every other one of 16,384 targets, or an R with the keys of
+// another program, and that the loop reads within its bound.
+constexpr Bound ledger{.bytes = 128 * kib, .values = 16 * kib};
 // Limits of a jobspec, which the thread of FeasibilityChecks parses.
 constexpr Bound jobspec{.bytes = 1024 * kib, .values = proto::topics::max_feasibility_values};
 

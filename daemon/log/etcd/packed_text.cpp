@@ -11,9 +11,8 @@ namespace {
 // The beginning of a packed text. A text that is not packed is JSON, which begins with a brace.
 constexpr std::string_view mark = "lz4 ";
 constexpr std::size_t least = std::size_t{4} << 10;
-// Maximum size of a text that is packed, which takes half a millisecond for 256 KiB. An event of a megabyte
-// with the escapes of its line is within it, and fits into a transaction of etcd once it is packed.
-constexpr std::size_t most = std::size_t{3} << 20;
+// Maximum size of a text that is packed: it is compressed within half a millisecond.
+constexpr std::size_t most = std::size_t{256} << 10;
 
 struct Block {
   std::size_t bytes = 0;

@@ -23,7 +23,7 @@ std::string lines(std::size_t bytes) {
 TEST_SUITE_BEGIN("packed text");
 
 TEST_CASE("a text of some kilobytes takes much less, and comes back whole") {
-  for (const std::size_t bytes : {4 * kibibyte, 60 * kibibyte, 3072 * kibibyte}) {
+  for (const std::size_t bytes : {4 * kibibyte, 60 * kibibyte, 256 * kibibyte}) {
     const std::string packed = pack(lines(bytes));
     CHECK(packed.size() < bytes / 3);
     CHECK(unpacked_size(packed) == bytes);
@@ -32,7 +32,7 @@ TEST_CASE("a text of some kilobytes takes much less, and comes back whole") {
 }
 
 TEST_CASE("a short text and a very long one stay as they are") {
-  for (const std::size_t bytes : {std::size_t{0}, kibibyte, 3072 * kibibyte + 1}) {
+  for (const std::size_t bytes : {std::size_t{0}, kibibyte, 256 * kibibyte + 1}) {
     CHECK(pack(lines(bytes)) == lines(bytes));
     CHECK(unpacked_size(lines(bytes)) == bytes);
     CHECK(unpack(lines(bytes)) == lines(bytes));
