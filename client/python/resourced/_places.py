@@ -32,7 +32,7 @@ _QUESTIONS = frozenset((
 #: Requests by which an operator or a scheduler changes the state.
 _CHANGES = frozenset((
     "resource.drain", "resource.undrain", "resource.drain-cancel", "resource.property", "resource.expiration",
-    "resource.expiration-update", "resource.shrink", "resource.unshrink", "resource.forget", "resource.evict", "resource.alloc",
+    "resource.expiration-update", "resource.shrink", "resource.unshrink", "resource.forget", "resource.alloc",
     "resource.free", "resource.force-free",
 ))
 #: How often a question may be lost: one that ends the daemon must not go through the whole cluster.

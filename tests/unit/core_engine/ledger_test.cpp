@@ -346,7 +346,7 @@ TEST_CASE("when a target changes its partition, its allocations are freed by bot
       it.refusal(EPERM, [&] { it.free({"l"}, {}, {4}, "day"); }) ==
       "allocation l of partition day is of another scheduler: free the targets that you have by their ranks");
   CHECK(it.refusal(ENOENT, [&] { it.free({"l"}, IdSet{2}, {4}); }) ==
-        "unknown allocation: l of partition night");
+        "unknown allocation: l of partition night; partitions that have this id: \"day\"");
   it.free({"l"}, IdSet{2}, {4}, "day");
   CHECK(it.text() == "day/k:0/1;");
 }

@@ -66,7 +66,8 @@ TEST_CASE("clients of a cluster know which topics are changes, and which questio
       "resource.acquire",        "resource.acquire-cancel", "resource.acquire-mute",   "resource.journal",
       "resource.journal-cancel", "resource.agent",          "resource.agent-cancel",   "resource.agent-beat",
       "resource.agent-health",   "resource.disconnect",     "resource.monitor-waitup", "resource.wait",
-      "resource.wait-cancel",    "resource.stats-clear",    "resource.leader",         "resource.hand-over"};
+      "resource.wait-cancel",    "resource.stats-clear",    "resource.leader",         "resource.hand-over",
+      "resource.evict"};
   for (const service::Topic& topic : service::Topics::all()) {
     CAPTURE(topic.name);
     const bool is_change = topic.needs == service::Needs::commits;

@@ -280,7 +280,7 @@ TEST_CASE("an allocation of another partition holds its resources, and is left a
   client::Allocation other{"7", four_nodes().copy_ranks(IdSet::range(0, 1))};
   other.partition = "night";
   CHECK(stand.connect({other}) == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
-  CHECK(stand.asked({"free 7", "slot=1/node"}) == Lines{"8 n2"});
+  CHECK(stand.asked({"free 7", "slot=1/node"}) == Lines{"1 n2"});
 }
 
 TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
