@@ -51,10 +51,10 @@ struct Allocation {
 /// Allocates all of these or none (resource.alloc). The handler is not called from inside this function.
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
                             Connection::Handler handler, SendOptions options = {});
-// `partition` is that of the allocations (Allocation::partition). Without it, a connection with one
-// acquisition means its own partition; one with several gets EINVAL.
 
-/// Frees all of these or none (resource.free).
+/// Frees all of these or none (resource.free). `partition` is the one in which they were made
+/// (Allocation::partition). Without it, a connection with one acquisition means its own partition, and one
+/// with several gets EINVAL.
 Connection::RequestId free(Connection& connection, std::vector<std::string> ids, Connection::Handler handler,
                            SendOptions options = {}, std::optional<std::string> partition = std::nullopt);
 /// Frees a part of an allocation: all resources of these targets. An allocation that has none left ends. For

@@ -94,11 +94,11 @@ void Connection::Impl::fail_unreached(const std::vector<RequestId>& ids) {
   try {
     explanation_ = may_take_long(last_failure_, uri_) ? Background<Error>(std::function<Error()>(why))
                                                       : Background<Error>(why());
+    wakeup_.add(explanation_->fd());
   } catch (const Error& error) {
+    explanation_.reset();
     for (const RequestId id : std::exchange(unexplained_, {})) fail(id, error);
-    return;
   }
-  wakeup_.add(explanation_->fd());
 }
 
 bool Connection::Impl::deliver_explanation() {

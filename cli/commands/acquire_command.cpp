@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -93,7 +92,7 @@ void acquire(Context& context, const AcquireOptions& options) {
 
 struct EvictOptions {
   std::string partition;
-  std::vector<std::string> reason;
+  std::string reason;
   ReportOptions report;
 };
 
@@ -112,7 +111,7 @@ void evict(Context& context, const EvictOptions& options) {
                                     others.empty() ? "" : "; acquired are: ", others));
   }
   context.call("resource.evict",
-               proto::topics::encode_evict({options.partition, holder->since, join_words(options.reason)}));
+               proto::topics::encode_evict({options.partition, holder->since, options.reason}));
   const std::string who =
       holder->by ? views::format_actor(*holder->by, os::user_name) : "a client without a name";
   print_change(
@@ -138,6 +137,8 @@ void register_acquire(usage::Command& app, Context& context) {
   command->add_flag("--wait", options->acquisition.wait_for_daemon,
                     "Wait until the daemon runs, if it does not run yet");
   options->acquisition.follow_restart = false;
+  // A daemon that discovers its inventory may take any time, and the user can see that it waits.
+  options->acquisition.answer_timeout = client::Milliseconds(0);
   command->add_flag("--follow-restart", options->acquisition.follow_restart,
                     "Acquire again also after a clean shutdown of the daemon");
   command->callback([options, &context] { acquire(context, *options); });
@@ -149,7 +150,7 @@ void register_acquire(usage::Command& app, Context& context) {
       ->add_option("--partition", evicting->partition,
                    "The partition that it has acquired; default: the targets in no partition")
       ->type_name("NAME");
-  evicts->add_option("REASON", evicting->reason, "What the scheduler is told");
+  evicts->add_option("--reason", evicting->reason, "What the scheduler is told")->type_name("TEXT");
   add_report_options(*evicts, evicting->report);
   evicts->callback([evicting, &context] { evict(context, *evicting); });
 }

@@ -272,6 +272,7 @@ void Engine::take(const Alloc& input, const Occasion& now, Effects& effects) {
 void Engine::take(const Free& input, const Occasion& now, Effects& effects) {
   module::FreeCommand command = input.command;
   command.holdings = holdings_of(input.holders);
+  command.has_partitions = !acquisition_.partitions().empty();
   execute(std::move(command), now, effects);
 }
 

@@ -10,6 +10,7 @@
 #include "core/invariant.hpp"
 #include "core/rset/operations.hpp"
 #include "core/text/idset_builder.hpp"
+#include "core/text/shell_word.hpp"
 
 namespace resourced::module {
 
@@ -194,8 +195,9 @@ std::string text_of(const AllocationName& name) {
 }
 
 std::string free_command(const AllocationName& name) {
-  if (name.partition.empty()) return "resourcectl free " + name.id;
-  return fmt::format("resourcectl free --partition {} {}", name.partition, name.id);
+  if (name.partition.empty()) return "resourcectl free " + text::shell_word(name.id);
+  return fmt::format("resourcectl free --partition {} {}", text::shell_word(name.partition),
+                     text::shell_word(name.id));
 }
 
 AllocatedPlaces::AllocatedPlaces(const ResourceSet& inventory) : inventory_(inventory) {

@@ -57,7 +57,7 @@ void check_form(const AllocationRequest& wanted) {
     throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
 }
 
-// Bounds the work of one request to some 2 ms, so that it does not delay others. An allocation of all
+// Bounds the work of one request to some 1 ms, so that it does not delay others. An allocation of all
 // resources of all targets is within the bound, as an inventory of many targets has runs of them.
 class Work {
  public:
@@ -71,7 +71,7 @@ class Work {
   }
 
  private:
-  static constexpr std::size_t least_bound = 65536;
+  static constexpr std::size_t least_bound = 32768;
   std::size_t most_;
   std::size_t sum_ = 0;
 };
@@ -192,7 +192,8 @@ SharedAllocation make_allocation(const AllocationRequest& wanted, const std::str
 std::string partitions_text(const Ledger& ledger, const std::string& id) {
   std::string text;
   for (const std::string& partition : partitions_with(ledger.all(), id))
-    text += (text.empty() ? "" : ", ") + text::quoted(partition);
+    text +=
+        (text.empty() ? "" : ", ") + (partition.empty() ? "\"\" (no partition)" : text::quoted(partition));
   return text;
 }
 
@@ -204,15 +205,17 @@ std::string partition_of(const FreeCommand& command, const Ledger& ledger) {
   const std::string& id = command.ids.front();
   const std::string known = partitions_text(ledger, id);
   if (known.empty()) throw Error(ENOENT, fmt::format("unknown allocation: {}", id));
-  throw Error(EINVAL, fmt::format("name the partition of allocation {}: {}", id, known));
+  throw Error(EINVAL, fmt::format("name the partition of allocation {}, one of: {}", id, known));
 }
 
 // The scheduler of its partition frees an allocation, also where its targets have moved to another one, are
-// excluded or have left. The scheduler that has a target now frees this target of it.
-void check_frees(const std::vector<Holding>& holdings, const Allocation& allocation,
+// excluded or have left; where there are no partitions any more, the one scheduler frees those of all. The
+// scheduler that has a target now frees this target of it.
+void check_frees(const std::vector<Holding>& holdings, bool has_partitions, const Allocation& allocation,
                  const std::optional<IdSet>& ranks, const ResourceSet& configured) {
-  const bool is_own = std::ranges::any_of(
-      holdings, [&](const Holding& holding) { return holding.partition == allocation.name.partition; });
+  const bool is_own = std::ranges::any_of(holdings, [&](const Holding& holding) {
+    return holding.partition == allocation.name.partition || !has_partitions;
+  });
   if (is_own) return;
   if (!ranks) {
     throw Error(EPERM, fmt::format("allocation {} is of another scheduler: free the targets that you have by "
@@ -273,7 +276,8 @@ std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) c
     }
     // A single allocation may be larger than the bound, as freed parts have divided its runs of targets.
     if (command.ids.size() > 1) work.add(Ledger::work_of(allocation->resources));
-    if (command.holdings) check_frees(*command.holdings, *allocation, command.ranks, configured());
+    if (command.holdings)
+      check_frees(*command.holdings, command.has_partitions, *allocation, command.ranks, configured());
     event.ranks |= command.ranks ? *command.ranks : all;
   }
   if (event.ids.empty()) return {};

@@ -67,6 +67,7 @@ void EntryCollector::add(const Entry& entry) {
   if (entry.core == nullptr) fail("children.core", "is missing");
   const IdSet ranks = ids("rank", *entry.rank);
   if (ranks.empty()) fail("rank", "is empty");
+  if (entry.extra) limit_depth(*entry.extra, entry_path(count_, ""), ResourceSet::max_depth);
   groups_.add(ranks, children(entry), count_);
   ++count_;
 }
@@ -91,7 +92,6 @@ void EntryCollector::add(const json& entry) {
     if (children->size() > known) extra["children"] = others(*children, "core", "gpu");
   }
   if (!extra.empty()) {
-    limit_depth(extra, entry_path(count_, ""), ResourceSet::max_depth);
     fields.extra = std::make_shared<const json>(std::move(extra));
   }
   add(fields);

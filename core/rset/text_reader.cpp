@@ -20,12 +20,15 @@ using nlohmann::json;
 
 namespace {
 
+// Nesting that a text may have before its keys are looked at, each of which has a limit of its own: unknown
+// keys of `children` stand deepest.
+constexpr std::size_t max_levels = ResourceSet::max_depth + 3;
+
 // Reads the text of an R. The functions that read return false for text that is not JSON, and throw Error for
 // JSON that is not a valid entry.
 class TextReader {
  public:
-  explicit TextReader(std::string_view text)
-      : reader_(text, ResourceSet::max_depth, json_text::JsonManners::lenient) {}
+  explicit TextReader(std::string_view text) : reader_(text, max_levels, json_text::JsonManners::lenient) {}
 
   ResourceSet read() {
     json document;
@@ -42,7 +45,7 @@ class TextReader {
 
   [[noreturn]] static void fail(const JsonFault& fault) {
     if (fault.kind == JsonFault::Kind::depth)
-      fail_at("", fmt::format("R is nested deeper than {} levels", ResourceSet::max_depth));
+      fail_at("", fmt::format("R is nested deeper than {} levels", max_levels));
     fail_at("", fmt::format("R is not JSON: the text is wrong at byte {}", fault.at + 1));
   }
 

@@ -19,6 +19,9 @@
 namespace resourced::daemon::service {
 namespace {
 
+// Maximum length of the reason of an eviction, in bytes, as of the note of an allocation.
+constexpr std::size_t most_reason = 1024;
+
 // Names a scheduler in the answer to another one. The user database is not asked, as this holds the loop.
 std::string seen_name_of(const std::optional<module::Actor>& by) {
   return by ? name_of(*by) : "a client without a name";
@@ -139,10 +142,14 @@ void AcquireTopics::evict(const Call& call) {
                 fmt::format("{} acquired by {} since {}: evict it with that time, as resource.peers has it",
                             what, seen_name_of(origin.by), text::format_utc(origin.since)));
   }
+  if (wanted.reason.size() > most_reason)
+    throw Error(EINVAL, fmt::format("the reason is longer than {} bytes", most_reason));
   const std::string why =
       fmt::format("evicted by {}{}{}", seen_name_of(call.actor()), wanted.reason.empty() ? "" : ": ",
                   json_text::printable_line(wanted.reason));
   tell(origin.by, "is " + why);
+  // One line is enough: release() has nothing to say of a holder without an origin.
+  origins_.erase(*evicted);
   for_each<streams::Scheduler>([&](proto::RequestKey key, const streams::Scheduler& scheduler) {
     if (scheduler.holder == *evicted) requests_.end(key, Error(ECONNABORTED, why));
   });

@@ -275,11 +275,12 @@ class RpcConnection:
         self._closed, self._connected = True, False
         ends: list[Callable[[], None]] = [functools.partial(self._link.close, 0)] if self._link else []
         ends += [self._search.close] if self._search else []
-        if ends:
-            warnings.warn(f"the connection to {self.uri} was dropped without close()", ResourceWarning, source=self)
+        is_open = bool(ends)
         ends += [request.stop_timer for request in self._pending.values() if request]
         for end in ends:
             in_loop(self._loop, end)
+        if is_open:  # last, as a warning may be an error
+            warnings.warn(f"the connection to {self.uri} was dropped without close()", ResourceWarning, source=self)
 
     async def __aenter__(self) -> Self:
         try:
@@ -329,8 +330,8 @@ class RpcConnection:
         """Cancels the request of an object that was dropped without close(), in any thread. A forked child leaves it to
         its parent."""
         if not self._closed and os.getpid() == self._process:
-            warnings.warn(f"{what} was dropped without close()", ResourceWarning, source=request)
             in_loop(self._loop, lambda: self.cancel(request))
+            warnings.warn(f"{what} was dropped without close()", ResourceWarning, source=request)
 
     async def end(self, request: Request) -> None:
         """Cancels a request, and waits until the daemon has ended it, at most for the linger time."""

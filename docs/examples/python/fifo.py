@@ -19,7 +19,7 @@ async def forward(items, news):
 
 
 async def schedule(connection, acquisition, news):
-    jobs, running, ready = {}, None, False  # nodes by id, 0 for jobs that have ended; ranks by partition and id, None if not known
+    jobs, running, ready = {}, None, False  # nodes by id, 0 for ended jobs; ranks by partition and id, None if not known
     while True:
         match item := await news.get():
             case ["run", id, nodes] if nodes.isdecimal():

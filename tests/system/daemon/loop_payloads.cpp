@@ -228,7 +228,7 @@ std::vector<HostileAlloc> hostile_allocs() {
       {"every second target, 24 KiB", every_second(2200)},
       {"every second target, 16 KiB", every_second(1450)},
       {"targets with different cores", unlike(300)},
-      {"a core of all targets, several times", several(3, one_core_of_all), wire_errno::msgsize},
+      {"a core of all targets, twice", several(2, one_core_of_all), wire_errno::msgsize},
       {"a core of half the targets, twice", several(2, one_core_of_half)},
       {"many cores of each, which differ", many_cores(140)},
       {"many cores of more, which differ", many_cores(240)},

@@ -337,7 +337,7 @@ TEST_CASE("a scheduler that hangs is evicted, the next one acquires, and the fir
   const Outcome nobody = cluster.ctl.run({"evict", "--partition", "batch"});
   CHECK(nobody.status == 1);
   CHECK(nobody.err == "resourcectl: no scheduler has acquired partition batch; acquired are: debug\n");
-  const Outcome evicted = cluster.ctl.run({"evict", "--partition", "debug", "it", "hangs"});
+  const Outcome evicted = cluster.ctl.run({"evict", "--partition", "debug", "--reason", "it hangs"});
   CHECK(evicted.status == 0);
   CHECK(evicted.out.starts_with("evicted the scheduler of partition debug: "));
   RawClient next(cluster.daemon.uri());

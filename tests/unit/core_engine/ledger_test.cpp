@@ -314,6 +314,17 @@ TEST_CASE("an allocation of targets that have all left is of the partition that 
   it.free({"j"}, {}, {1});
 }
 
+TEST_CASE("where there are no partitions any more, the one scheduler frees what theirs had allocated") {
+  World divided("node[0-3]", {{"left", IdSet::parse("0-1"), {}}});
+  divided.step(Acquire{1, "left"});
+  divided.alloc("j", part("1", "0", "node1"));
+  World whole("node[0-3]", {}, divided.fold);
+  CHECK(whole.refusal(ENOENT, [&] { whole.free({"j"}); }) ==
+        "unknown allocation: j; partitions that have this id: \"left\"");
+  whole.free({"j"}, {}, {1}, "left");
+  CHECK(whole.engine.module().ledger().empty());
+}
+
 TEST_CASE("when a target changes its partition, its allocations are freed by both that they concern") {
   const auto with = [](const char* property) {
     return module::PartitionRule{property, std::nullopt, constraint::parse_query(property)};

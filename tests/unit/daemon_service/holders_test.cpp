@@ -102,6 +102,7 @@ TEST_CASE_FIXTURE(HoldersStand,
   CHECK(evict({{"since", since}}) == ENOENT);
   CHECK(evict({{"partition", "gone"}, {"since", since}}) == ENOENT);
   CHECK(evict({{"partition", "batch"}, {"since", 1.0}}) == ESTALE);
+  CHECK(evict({{"partition", "batch"}, {"since", since}, {"reason", std::string(1025, 'x')}}) == EINVAL);
   CHECK(silent(scheduler));
   CHECK(acquire(next, "batch").errnum() == EBUSY);
 
