@@ -269,7 +269,7 @@ TEST_CASE("the schedulers of two partitions both run their job 1") {
   // An operator names the partition.
   const auto refused = cluster.ctl.run({"free", "1"});
   CHECK(refused.status == 1);
-  CHECK(refused.err == "resourcectl: name the partition of allocation 1: \"night\"\n");
+  CHECK(refused.err == "resourcectl: name the partition of allocation 1, one of: \"night\"\n");
   CHECK(cluster.ctl.run({"free", "--partition", "night", "1"}).out ==
         "freed 1 allocation: 1 of partition night\n");
   CHECK(cluster.ctl.run(names).out.empty());

@@ -181,10 +181,10 @@ TEST_CASE("a scheduler with several acquisitions names the partition of what it 
   alloc_in("day");
   CHECK(it.refusal(EINVAL, [&] {
     it.free({"1"}, {}, {1, 2});
-  }) == "name the partition of allocation 1: \"day\", \"night\"");
+  }) == "name the partition of allocation 1, one of: \"day\", \"night\"");
   CHECK(it.refusal(EINVAL, [&] {
     it.free({"2"}, {}, {1, 2});
-  }) == "name the partition of allocation 2: \"night\"");
+  }) == "name the partition of allocation 2, one of: \"night\"");
   CHECK(it.refusal(ENOENT, [&] { it.free({"4"}, {}, {1, 2}); }) == "unknown allocation: 4");
   it.free({"1"}, {}, {1, 2}, "night");
   CHECK(it.text() == "day/1:0/0; day/3:1/1; night/2:2/0;");
@@ -198,9 +198,9 @@ TEST_CASE("where there are partitions, an operator names that of what is freed")
   it.alloc("1", part("4", "0", "node4"), {2});
   it.alloc("2", part("4", "1", "node4"), {2});
   CHECK(it.refusal(EINVAL, [&] { it.step(module::FreeCommand{{"1"}}); }) ==
-        "name the partition of allocation 1: \"\", \"day\"");
+        "name the partition of allocation 1, one of: \"\" (no partition), \"day\"");
   CHECK(it.refusal(EINVAL, [&] { it.step(module::FreeCommand{{"2"}}); }) ==
-        "name the partition of allocation 2: \"\"");
+        "name the partition of allocation 2, one of: \"\" (no partition)");
   CHECK(it.refusal(ENOENT, [&] { it.step(module::FreeCommand{{"3"}}); }) == "unknown allocation: 3");
   CHECK(it.refusal(ENOENT, [&] {
     it.step(module::FreeCommand{{"2"}, {}, "day"});
