@@ -31,13 +31,12 @@ def awaited(one: object) -> Iterator[None]:
 
 
 def in_loop(loop: asyncio.AbstractEventLoop | None, work: Callable[[], object]) -> None:
-    """Does some work in the thread of a loop, once that has ended what it does now; for finalizers, which run in any
-    thread, and between any two steps of other work."""
-    if loop and not loop.is_closed():
-        with contextlib.suppress(RuntimeError):  # the loop has just been closed
+    """Does some work in the thread of a loop; for finalizers, which run in any thread."""
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        if loop and not loop.is_closed() and asyncio._get_running_loop() is not loop:
             loop.call_soon_threadsafe(work)
-            return
-    work()
+        else:
+            work()
 
 
 class Request:

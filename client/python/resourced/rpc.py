@@ -43,6 +43,11 @@ MAX_PENDING = 65536
 _CANCELLABLE = ("resource.wait",)
 
 
+def _cancel(connection: "weakref.ref[RpcConnection]", request: Request) -> None:
+    if found := connection():
+        found.cancel(request)
+
+
 class RpcConnection:
     """A connection to the daemon at `uri`: `ipc://PATH`, `tcp://HOST:PORT` or `local://PATH`; the default is the one
     that resourcectl finds ($RESOURCED_URI). Creating it does not connect yet. `async with` connects and closes.
@@ -330,7 +335,12 @@ class RpcConnection:
         """Cancels the request of an object that was dropped without close(), in any thread. A forked child leaves it to
         its parent."""
         if not self._closed and os.getpid() == self._process:
-            in_loop(self._loop, lambda: self.cancel(request))
+            if self._loop and not self._loop.is_closed():
+                # Later, as a finalizer runs between any two steps of the work of the connection.
+                with contextlib.suppress(RuntimeError):  # the loop has just been closed
+                    self._loop.call_soon_threadsafe(_cancel, weakref.ref(self), request)
+            else:
+                self.cancel(request)
             warnings.warn(f"{what} was dropped without close()", ResourceWarning, source=request)
 
     async def end(self, request: Request) -> None:
