@@ -12,8 +12,8 @@ template <typename Number>
   return std::getenv("RESOURCED_THOROUGH") != nullptr ? all : some;
 }
 
-/// Returns `all`, or with sanitizers a fifth of it: each random case takes ten times as long then, and a few of
-/// them show an error in the use of memory.
+/// Returns `all`, or with sanitizers a fifth of it: each random case takes ten times as long then, and a few
+/// of them show an error in the use of memory.
 [[nodiscard]] constexpr unsigned unless_sanitized(unsigned all) {
 #if defined(RESOURCED_SANITIZED)
   return all / 5;

@@ -96,7 +96,8 @@ TEST_CASE(
   json told = json::parse(as_json->expect_line());
   CHECK(told["expired"]["expiration"].is_number());
   told["expired"].erase("expiration");
-  CHECK(told == json::parse(R"({"wait":"allocated","expired":{"id":"j1","partition":"","nodelist":"test[1-2]"}})"));
+  CHECK(told ==
+        json::parse(R"({"wait":"allocated","expired":{"id":"j1","partition":"","nodelist":"test[1-2]"}})"));
   CHECK(json::parse(as_json->expect_line())["expired"]["id"] == "j2");
   for (const char* id : {"j1", "j2", "j3", "j4"}) scheduler.free(id);
   CHECK(json::parse(as_json->expect_line())["wait"] == "idle");
