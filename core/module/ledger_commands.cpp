@@ -71,7 +71,7 @@ class Work {
   }
 
  private:
-  static constexpr std::size_t least_bound = 32768;
+  static constexpr std::size_t least_bound = 30000;
   std::size_t most_;
   std::size_t sum_ = 0;
 };

@@ -231,7 +231,7 @@ std::vector<HostileAlloc> hostile_allocs() {
       {"a core of all targets, twice", several(2, one_core_of_all), wire_errno::msgsize},
       {"a core of half the targets, twice", several(2, one_core_of_half)},
       {"many cores of each, which differ", many_cores(140)},
-      {"many cores of more, which differ", many_cores(240)},
+      {"too many cores of each, which differ", many_cores(240), wire_errno::msgsize},
       {"a core of all targets, many times", several(64, one_core_of_all), wire_errno::msgsize},
       {"all resources of many targets", several(50, one_target)},
       {"all resources of too many targets", several(1000, one_target), wire_errno::msgsize},
