@@ -26,7 +26,7 @@ class ResultEvent {
   int event_;
 };
 
-/// Starts a thread, which no exit waits for. Throws Error if there are no more threads.
+/// Starts a thread that the end of the process does not wait for. Throws Error if there are no more threads.
 void run_in_background(std::function<void()> work);
 
 /// A result that is there, or that a thread works on, which may outlive this object.

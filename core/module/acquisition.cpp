@@ -155,8 +155,8 @@ std::optional<Acquisition::HolderId> Acquisition::holder_of(const std::string& p
 }
 
 const Acquisition::Holder* Acquisition::find_holder_of(const std::string& partition) const {
-  const auto found = holder_of_.find(partition);
-  return found == holder_of_.end() ? nullptr : &holders_.at(found->second);
+  const auto holder = holder_of(partition);
+  return holder ? &holders_.at(*holder) : nullptr;
 }
 
 IdSet Acquisition::awaited(const Partition& partition, const IdSet& acquirable) const {

@@ -213,10 +213,9 @@ std::string partition_of(const FreeCommand& command, const Ledger& ledger) {
 // scheduler that has a target now frees this target of it.
 void check_frees(const std::vector<Holding>& holdings, bool has_partitions, const Allocation& allocation,
                  const std::optional<IdSet>& ranks, const ResourceSet& configured) {
-  const bool is_own = std::ranges::any_of(holdings, [&](const Holding& holding) {
-    return holding.partition == allocation.name.partition || !has_partitions;
-  });
-  if (is_own) return;
+  const bool is_own = std::ranges::any_of(
+      holdings, [&](const Holding& holding) { return holding.partition == allocation.name.partition; });
+  if (is_own || !has_partitions) return;
   if (!ranks) {
     throw Error(EPERM, fmt::format("allocation {} is of another scheduler: free the targets that you have by "
                                    "their ranks",

@@ -57,8 +57,7 @@ class ResourceSet {
 
   /// Maximum number of characters that parse() reads, and maximum nesting of objects and arrays in a
   /// document: `scheduling`, `attributes` and unknown keys nest at most 64 levels, those of an entry of
-  /// R_lite
-  /// 63. Messages, which contain documents, nest deeper (proto::max_json_depth).
+  /// R_lite 63. Messages, which contain documents, nest deeper (proto::max_json_depth).
   static constexpr std::size_t max_text = std::size_t{1} << 28;
   static constexpr std::size_t max_depth = 65;
   /// Maximum number of ranks of a set, which bounds all work that follows the number of hosts.

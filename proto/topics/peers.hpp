@@ -66,7 +66,7 @@ struct Peers {
 struct EvictRequest {
   std::string partition = {};
   WallTime since{};
-  /// What the scheduler is told; empty for nothing.
+  /// The reason that the scheduler is told; empty if there is none.
   std::string reason = {};
 };
 [[nodiscard]] nlohmann::json encode_evict(const EvictRequest& request);

@@ -1,4 +1,4 @@
-// A child of fork(2) that inherits a connection: it can do nothing to what belongs to its parent.
+// In a child of fork(2), an inherited connection changes nothing of its parent.
 #include <cerrno>
 #include <functional>
 #include <memory>

@@ -190,7 +190,7 @@ TEST_CASE("a scheduler with several acquisitions names the partition of what it 
   CHECK(it.text() == "day/1:0/0; day/3:1/1; night/2:2/0;");
 }
 
-TEST_CASE("where there are partitions, an operator names that of what is freed") {
+TEST_CASE("where there are partitions, an operator has to name the partition of an allocation to free it") {
   World it("node[0-4]", day_and_night);
   it.step(Acquire{1, "day"});
   it.step(Acquire{2, std::nullopt});
