@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,13 @@ Allocation public_form(proto::topics::ListedAllocation&& listed) {
           std::move(listed.partition).value_or(""),
           std::move(listed.absent),
           listed.expired};
+}
+
+std::vector<Allocation> public_forms(std::vector<proto::topics::ListedAllocation>&& listed) {
+  std::vector<Allocation> allocations;
+  allocations.reserve(listed.size());
+  for (proto::topics::ListedAllocation& one : listed) allocations.push_back(public_form(std::move(one)));
+  return allocations;
 }
 
 /// Applies a later response, whose `down` includes the targets that left for good. Throws Error EPROTO, with
@@ -92,6 +100,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     if (state_ == State::ended) return;
     leave(State::ended);
     if (pause_timer_) connection_.cancel_timer(*pause_timer_);
+    if (renewal_timer_) connection_.cancel_timer(*renewal_timer_);
     if (request_) {
       connection_.cancel(*request_);
       connection_.forget(*request_);
@@ -103,13 +112,28 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     SendOptions options;
     options.streaming = true;
     options.wait_for_daemon = wait_for_daemon;
-    options.answer_timeout = options_.answer_timeout;
+    options.answer_timeout = options_.wait ? Milliseconds(0) : options_.answer_timeout;
     proto::topics::AcquireRequest wanted;
     if (!options_.partition.empty()) wanted.partition = options_.partition;
     wanted.allocations = options_.allocations;
+    if (options_.ledger) wanted.extensions = module::Extensions{.ledger = true};
+    wanted.wait = options_.wait;
+    if (options_.lease > Milliseconds(0)) wanted.lease = options_.lease;
     request_ = connection_.send(
         topic, proto::topics::encode_acquire(wanted),
         [self = shared_from_this()](const Response& response) { self->receive(response); }, options);
+    renew_later();
+  }
+
+  void renew_later() {
+    if (options_.lease <= Milliseconds(0) || renewal_timer_) return;
+    constexpr int renewals = 3;
+    renewal_timer_ = connection_.after(options_.lease / renewals, [self = shared_from_this()] {
+      self->renewal_timer_.reset();
+      if (!self->request_) return;
+      self->connection_.send("resource.acquire-renew", [](const Response&) {});
+      self->renew_later();
+    });
   }
 
   void receive(const Response& response) {
@@ -120,6 +144,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     }
     if (state_ == State::held) {
       update(response);
+    } else if (picture_.more) {
+      continue_first(response);
     } else {
       first(response);
     }
@@ -138,29 +164,54 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       request_after_pause();
       return;
     }
+    if (!picture_.more) begin();
+    observer_.on_response(response.text());
+    if (held()) tell_first();
+  }
+
+  /// Takes the next part of the allocations of a first response.
+  void continue_first(const Response& response) {
+    try {
+      proto::topics::LedgerUpdate part = proto::topics::parse_ledger_update(response.payload());
+      picture_.more = part.more;
+      std::ranges::move(part.allocations, std::back_inserter(picture_.allocations));
+    } catch (const Error& error) {
+      end(error);
+      return;
+    }
+    if (!picture_.more) begin();
+    observer_.on_response(response.text());
+    if (held()) tell_first();
+  }
+
+  void begin() {
     state_ = State::held;
     acquired_before_ = true;
     busy_until_.reset();
     pause_.reset();
-    observer_.on_response(response.text());
-    std::vector<Allocation> allocations;
-    for (proto::topics::ListedAllocation& one : std::exchange(picture_.allocations, {}))
-      allocations.push_back(public_form(std::move(one)));
+  }
+
+  /// Reports the whole first response.
+  void tell_first() {
+    const std::vector<Allocation> allocations = public_forms(std::exchange(picture_.allocations, {}));
     // The observer may close the acquisition, which empties up().
-    if (held()) observer_.on_resources(picture_.resources, IdSet(picture_.up));
-    if (held() && options_.allocations) observer_.on_allocations(allocations);
+    observer_.on_resources(picture_.resources, IdSet(picture_.up));
+    if (held() && (options_.allocations || options_.ledger)) observer_.on_allocations(allocations);
   }
 
   void update(const Response& response) {
     module::Delta change;
+    proto::topics::LedgerUpdate ledger;
     try {
       change = proto::topics::parse_delta(response.payload());
+      if (options_.ledger) ledger = proto::topics::parse_ledger_update(response.payload());
       apply_update(picture_, change);
     } catch (const Error& error) {
       end(error);
       return;
     }
     observer_.on_response(response.text());
+    tell_ledger(std::move(ledger));
     for (const auto& [name, ranks] : change.property_remove) {
       if (held()) observer_.on_property_remove(name, ranks);
     }
@@ -173,6 +224,20 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     change.down -= change.shrink;
     if (held() && !change.down.empty()) observer_.on_down(change.down);
     if (held() && !change.up.empty()) observer_.on_up(change.up);
+  }
+
+  void tell_ledger(proto::topics::LedgerUpdate update) {
+    std::vector<FreedAllocation> freed;
+    for (proto::topics::LedgerUpdate::Freed& one : update.freed) {
+      freed.push_back(
+          {std::move(one.name.id), std::move(one.name.partition), std::move(one.ranks).value_or(IdSet())});
+    }
+    if (held() && !freed.empty()) observer_.on_freed(freed);
+    if (held() && !update.allocations.empty())
+      observer_.on_changed(public_forms(std::move(update.allocations)));
+    for (const auto& [partition, id] : update.expired) {
+      if (held()) observer_.on_expired(partition, id);
+    }
   }
 
   void fail(const Response& response) {
@@ -222,6 +287,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   void leave(State state) {
     state_ = state;
     picture_.up = {};
+    picture_.more = false;
   }
 
   void end(const Error& error) {
@@ -239,6 +305,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   bool acquired_before_ = false;
   std::optional<Connection::RequestId> request_;
   std::optional<Connection::TimerId> pause_timer_;
+  std::optional<Connection::TimerId> renewal_timer_;
   Backoff pause_{pauses};
   std::optional<std::chrono::steady_clock::time_point> busy_until_;
 };

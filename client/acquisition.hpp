@@ -35,10 +35,18 @@ class AcquisitionObserver {
   /// Receives the inventory and the available targets from the first response, also after a reconnection:
   /// they replace everything known before.
   virtual void on_resources(const rset::ResourceSet& /*resources*/, const text::IdSet& /*up*/) {}
-  /// Receives the present allocations, by id, if AcquisitionOptions::allocations requests them: they replace
-  /// everything known before. Some may be on targets that are not in resources(), because these were excluded
-  /// or have left.
+  /// Receives the present allocations, by id, if AcquisitionOptions::allocations or ledger requests them:
+  /// they replace everything known before. Some may be on targets that are not in resources(), because these
+  /// were excluded or have left.
   virtual void on_allocations(const std::vector<Allocation>& /*allocations*/) {}
+  /// Receives allocations that somebody else has freed: an operator, or another scheduler. An id that is not
+  /// known may be among them. This and the next two calls are made with AcquisitionOptions::ledger only.
+  virtual void on_freed(const std::vector<FreedAllocation>& /*freed*/) {}
+  /// Receives allocations that somebody else has made or changed. Each replaces the one with its partition
+  /// and id.
+  virtual void on_changed(const std::vector<Allocation>& /*allocations*/) {}
+  /// Receives an allocation whose expiration has passed. It stays until it is freed.
+  virtual void on_expired(std::string_view /*partition*/, std::string_view /*id*/) {}
   virtual void on_property_remove(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   virtual void on_property_add(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   /// Receives the expiration; the epoch means never.
@@ -65,6 +73,15 @@ struct AcquisitionOptions {
   /// each on_resources. The scheduler must report all its allocations: the daemon tells operators that its
   /// other targets are free.
   bool allocations = false;
+  /// Request the present allocations, as `allocations` does, and learn how others change them: the extension
+  /// `ledger`, which a daemon of an earlier version does not have (EPROTO).
+  bool ledger = false;
+  /// Wait for its turn while another scheduler has the resources. answer_timeout does not count then.
+  bool wait = false;
+  /// The daemon frees the resources when nothing has come from the connection for this time, 5 s to one hour;
+  /// then on_error gets ETIMEDOUT. process(), run() and run_for() renew the lease, so call one of them at
+  /// least three times as often. Zero: no lease.
+  Milliseconds lease{0};
   /// Wait for the next daemon after a clean shutdown (ECANCELED `the resource module was unloaded`), which
   /// otherwise is an error, as in RFC 28. With several URIs the next leader is always waited for.
   bool follow_restart = true;

@@ -41,6 +41,14 @@ struct Allocation {
   bool expired = false;
 };
 
+/// An allocation that has ended, or lost targets.
+struct FreedAllocation {
+  std::string id;
+  std::string partition;
+  /// The targets that it has lost; empty if it has ended.
+  text::IdSet ranks;
+};
+
 // The handler of each call gets one response: without a payload, or the error of a refusal, which has changed
 // nothing. The daemon's errors: EEXIST for an id that is in use (alloc), EBUSY for a core or gpu that is
 // allocated, EHOSTDOWN for a target that is drained or excluded, EINVAL for resources that are not in the

@@ -113,6 +113,11 @@ class Pages {
                                        format_time(holder.since))});
     }
     if (part.rows.empty() && status_.partitions.empty()) part.rows.push_back({"none", Style::warning});
+    for (const Peers::Waiter& waiter : overview_.peers->waiting) {
+      part.rows.push_back(
+          {fmt::format("{:<12} waits {}{}", fit(actor(waiter.by), 12), format_time(waiter.since),
+                       waiter.partition.empty() ? "" : " for " + waiter.partition)});
+    }
     return part;
   }
 

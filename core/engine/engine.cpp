@@ -53,13 +53,71 @@ Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> b
 
 module::Acquisition::Tell Engine::teller(Effects& effects) {
   return [this, &effects](HolderId holder, module::Delta delta) {
+    if (!delta.down.empty() && acquisition_.extensions_of(holder).cause) {
+      delta.cause = {delta.down & module_.drains().ranks(), delta.down - module_.online(),
+                     delta.down & module_.torpid(), delta.down & module_.excluded()};
+    }
     effects.updates.push_back({applied_, holder, std::move(delta)});
   };
+}
+
+std::vector<Engine::Former> Engine::changing(const module::EventBody& event) const {
+  std::vector<Former> former;
+  if (!is_of_ledger(event) || !acquisition_.anyone_has(&module::Extensions::ledger)) return former;
+  const module::Ledger::Allocations& all = module_.ledger().all();
+  if (const auto* alloc = std::get_if<module::AllocEvent>(&event)) {
+    for (const module::SharedAllocation& made : alloc->allocations) former.emplace_back(made->name, nullptr);
+  } else if (const auto* free = std::get_if<module::FreeEvent>(&event)) {
+    for (const std::string& id : free->ids) {
+      if (const auto name = freed_name(all, *free, id)) former.emplace_back(*name, all.at(*name));
+    }
+  }
+  return former;
+}
+
+std::set<HolderId> Engine::ledgers_with(const module::AllocationName& name, const IdSet& ranks) const {
+  std::set<HolderId> holders = acquisition_.concerned_by(ranks, &module::Extensions::ledger);
+  // Without partitions one scheduler has all allocations.
+  const auto own = acquisition_.holder_of(acquisition_.partitions().empty() ? "" : name.partition);
+  if (own && acquisition_.extensions_of(*own).ledger) holders.insert(*own);
+  return holders;
+}
+
+void Engine::announce_allocations(const std::vector<Former>& changed, const Occasion& now, Effects& effects) {
+  std::map<HolderId, module::Delta> told;
+  const module::Ledger::Allocations& all = module_.ledger().all();
+  for (const auto& [name, before] : changed) {
+    module::AllocationNews news;
+    if (const auto found = all.find(name); found != all.end()) news.now = found->second;
+    IdSet ranks = before ? before->resources.ranks() : IdSet();
+    if (before && news.now) news.freed = ranks - news.now->resources.ranks();
+    news.whole = !before && news.now;
+    if (news.now) ranks |= news.now->resources.ranks();
+    for (const HolderId holder : ledgers_with(name, ranks)) {
+      module::AllocationNews& one = told[holder].allocations[name] = news;
+      one.own = std::ranges::find(now.senders, holder) != now.senders.end();
+    }
+  }
+  for (auto& [holder, delta] : told) effects.updates.push_back({applied_, holder, std::move(delta)});
+}
+
+void Engine::announce_expired(WallTime now, Effects& effects) {
+  std::map<HolderId, module::Delta> told;
+  if (acquisition_.anyone_has(&module::Extensions::ledger)) {
+    for (const module::SharedAllocation& expired : module_.ledger().expiring(expired_told_, now)) {
+      for (const HolderId holder : ledgers_with(expired->name, expired->resources.ranks()))
+        told[holder].allocations[expired->name] = {expired, {}, false, true, false};
+    }
+  }
+  for (auto& [holder, delta] : told) effects.updates.push_back({applied_, holder, std::move(delta)});
+  // This is earlier than before if the clock was set back.
+  expired_told_ = now;
 }
 
 void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   event.by = now.by;
   event.timestamp = std::max(event.timestamp, last_timestamp_);
+  const std::vector<Former> former = changing(event.body);
   const module::Outcome outcome = module_.apply(event);
   // Holders are told that targets are up or down, so the available set must agree.
   RESOURCED_INVARIANT(module_.available().includes(outcome.delta.up));
@@ -69,7 +127,16 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(loses_targets(event) || !module_.drains().ranks().intersects(outcome.delta.shrink));
   ++applied_;
   last_timestamp_ = event.timestamp;
+  // These holders may lose the targets that leave, with their scheduled drains.
+  const std::set<HolderId> rescheduled =
+      acquisition_.concerned_by(outcome.rescheduled, &module::Extensions::scheduled);
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
+  for (const HolderId holder : rescheduled) {
+    module::Delta delta;
+    delta.scheduled = scheduled_for(acquisition_.resources_of(holder));
+    effects.updates.push_back({applied_, holder, std::move(delta)});
+  }
+  announce_allocations(former, now, effects);
   if (!outcome.delta.shrink.empty())
     std::ranges::move(nodes_.forget(outcome.delta.shrink), std::back_inserter(effects.agents));
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
@@ -203,8 +270,13 @@ void Engine::take(const Acquire& input, const Occasion& now, Effects& effects) {
   const std::string name = input.partition.value_or("");
   // A partition that is gone meanwhile is unknown, and not kept for anybody.
   if (acquisition_.has(input.partition)) reservations_.check(name, now.by, now.steady);
-  const auto [resources, kept] =
-      acquisition_.acquire(input.holder, input.partition, module_.acquirable(), input.allocations);
+  const auto [resources, kept] = acquisition_.acquire(input.holder, input.partition, module_.acquirable(),
+                                                      input.allocations, input.extensions);
+  if (input.extensions.ledger) {
+    announce_expired(now.wall, effects);
+    // The first response shows this holder what has expired.
+    std::erase_if(effects.updates, [&](const Update& update) { return update.holder == input.holder; });
+  }
   reservations_.end(name);
   effects.acquired = {resources, kept};
 }
@@ -214,8 +286,9 @@ void Engine::take(const Resume& input, const Occasion& now, Effects& effects) {
   if (acquisition_.is_held("")) throw module::Acquisition::busy("");
   for (Event& event : module_.lose(input.up - module_.online(), now.wall))
     apply(std::move(event), now, effects);
-  const auto [resources, kept] = acquisition_.acquire(
-      input.holder, std::nullopt, module_.acquirable() & input.resources, module_.has_brokers());
+  const auto [resources, kept] =
+      acquisition_.acquire(input.holder, std::nullopt, module_.acquirable() & input.resources,
+                           module_.has_brokers(), input.extensions);
   if (input.muted) return acquisition_.mute(input.holder);
   const text::IdSet up = kept & module_.available();
   module::Delta delta;
@@ -241,17 +314,26 @@ void Engine::take(const Mute& /*input*/, const Occasion& /*now*/, Effects& /*eff
 }
 
 std::vector<module::SharedAllocation> Engine::allocations_of(const IdSet& targets,
-                                                             const std::string& partition) const {
+                                                             const std::string& partition,
+                                                             bool ledger) const {
   std::vector<module::SharedAllocation> allocations;
   const IdSet acquirable = module_.acquirable();
   for (const auto& [name, allocation] : module_.ledger().all()) {
     const IdSet& ranks = allocation->resources.ranks();
     // Without partitions one scheduler has all allocations.
     const bool is_own = acquisition_.partitions().empty() || !(ranks & targets).empty() ||
-                        (name.partition == partition && (ranks & acquirable).empty());
+                        (name.partition == partition && (ledger || (ranks & acquirable).empty()));
     if (is_own) allocations.push_back(allocation);
   }
   return allocations;
+}
+
+module::ScheduledDrains Engine::scheduled_for(const IdSet& targets) const {
+  module::ScheduledDrains scheduled;
+  for (const auto& [drain, ranks] : module_.scheduled_drains().groups()) {
+    if (IdSet some = ranks & targets; !some.empty()) scheduled.emplace(drain, std::move(some));
+  }
+  return scheduled;
 }
 
 std::vector<module::Holding> Engine::holdings_of(const std::vector<HolderId>& holders) const {
@@ -266,14 +348,18 @@ std::vector<module::Holding> Engine::holdings_of(const std::vector<HolderId>& ho
 void Engine::take(const Alloc& input, const Occasion& now, Effects& effects) {
   module::AllocCommand command = input.command;
   command.holdings = holdings_of(input.holders);
-  execute(std::move(command), now, effects);
+  Occasion sent = now;
+  sent.senders = input.holders;
+  execute(std::move(command), sent, effects);
 }
 
 void Engine::take(const Free& input, const Occasion& now, Effects& effects) {
   module::FreeCommand command = input.command;
   command.holdings = holdings_of(input.holders);
   command.has_partitions = !acquisition_.partitions().empty();
-  execute(std::move(command), now, effects);
+  Occasion sent = now;
+  sent.senders = input.holders;
+  execute(std::move(command), sent, effects);
 }
 
 void Engine::take(const SetExpiration& input, const Occasion& now, Effects& effects) {
@@ -400,7 +486,9 @@ void Engine::apply_ends(std::vector<Event> events, const Occasion& now, Effects&
 std::optional<WallTime> Engine::next_due(WallTime now) const {
   const std::uint64_t version = module_.state_version() + module_.inventory_version();
   if (version != due_.version || (due_.next && *due_.next <= now)) due_ = {version, module_.next_due()};
-  return due_.next;
+  if (!acquisition_.anyone_has(&module::Extensions::ledger)) return due_.next;
+  const std::optional<WallTime> expires = module_.ledger().next_expiration(expired_told_);
+  return due_.next && expires ? std::min(due_.next, expires) : due_.next ? due_.next : expires;
 }
 
 void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) {
@@ -410,6 +498,7 @@ void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) 
   module::DueDrains due = module_.due(now.wall);
   apply_ends(std::move(due.events), now, effects);
   module_.wait(due.waiting);
+  announce_expired(now.wall, effects);
   carry_out(nodes_.tick(module_, now.steady, now.wall), now, effects);
 }
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -78,6 +80,7 @@ struct Acquire {
   /// The scheduler's allocations are reported, by itself or by the job manager of its Flux instance, so that
   /// its other targets are known to be free.
   bool allocations = false;
+  module::Extensions extensions = {};
 };
 
 /// Takes over a scheduler that acquired its resources from an earlier process. The fields are the state that
@@ -93,6 +96,7 @@ struct Resume {
   module::PropertyChanges properties = {};
   /// The scheduler gets no update.
   bool muted = false;
+  module::Extensions extensions = {};
 };
 
 /// Releases the targets of a holder. Targets that it kept from other holders come up for those. An unknown
@@ -274,10 +278,14 @@ class Engine {
   /// Whether the module has the state after event applied(). It has none before a Start or Begin, which bring
   /// that of the log.
   [[nodiscard]] bool has_state() const noexcept { return module_.defined() || has_begun_; }
-  /// The allocations that concern a scheduler with these targets, by name: those on any of them, and those of
-  /// its partition whose targets can all not be acquired any more.
+  /// The allocations that concern a scheduler with these targets, by name: those on any of them, and those
+  /// that were made in its partition, if it has the extension `ledger`, or whose targets can all not be
+  /// acquired any more.
   [[nodiscard]] std::vector<module::SharedAllocation> allocations_of(const text::IdSet& targets,
-                                                                     const std::string& partition) const;
+                                                                     const std::string& partition,
+                                                                     bool ledger) const;
+  /// The scheduled drains of these targets.
+  [[nodiscard]] module::ScheduledDrains scheduled_for(const text::IdSet& targets) const;
   /// States of targets that the present inventory lacks, or the instance.
   [[nodiscard]] const module::AbsentStates& absent() const noexcept { return module_.state().absent; }
   [[nodiscard]] const module::Acquisition& acquisition() const noexcept { return acquisition_; }
@@ -286,9 +294,10 @@ class Engine {
   [[nodiscard]] const nodes::Nodes& nodes() const noexcept { return nodes_; }
 
  private:
-  /// The time of an input, and its actor.
+  /// The time of an input, its actor, and all holders of the scheduler that sent it.
   struct Occasion : Now {
     std::optional<module::Actor> by;
+    std::vector<HolderId> senders = {};
   };
 
   void take(const Start& input, const Occasion& now, Effects& effects);
@@ -329,6 +338,17 @@ class Engine {
   void keep_unfit_drained(module::UndrainEvent& end, const Occasion& now, Effects& effects);
   void carry_out(nodes::Findings findings, const Occasion& now, Effects& effects);
   [[nodiscard]] module::Acquisition::Tell teller(Effects& effects);
+  /// An allocation before an event that changes it; null if the event makes it.
+  using Former = std::pair<module::AllocationName, module::SharedAllocation>;
+  /// Returns the allocations that an event will change; none if no holder is told of them.
+  [[nodiscard]] std::vector<Former> changing(const module::EventBody& event) const;
+  /// Tells holders with the extension `ledger` how these allocations have changed.
+  void announce_allocations(const std::vector<Former>& changed, const Occasion& now, Effects& effects);
+  /// Returns the holders with the extension `ledger` that an allocation on these targets concerns.
+  [[nodiscard]] std::set<HolderId> ledgers_with(const module::AllocationName& name,
+                                                const text::IdSet& ranks) const;
+  /// Tells holders with the extension `ledger` of the allocations that have expired since the last call.
+  void announce_expired(WallTime now, Effects& effects);
   [[nodiscard]] std::vector<module::Holding> holdings_of(const std::vector<HolderId>& holders) const;
   /// Divides the inventory as it would be after these events; nothing changes.
   [[nodiscard]] std::vector<module::Partition> divided_after(const std::vector<module::Event>& events) const;
@@ -350,6 +370,8 @@ class Engine {
   module::RulesByProperty rules_by_property_;
   /// When a client last set the expiration of this instance, in wall time.
   WallTime own_expiration_set_{};
+  /// The time up to which holders were told of expired allocations.
+  WallTime expired_told_{};
   Sequence applied_;
   /// Module::next_due() of this state, which is asked for after each step.
   struct Due {

@@ -126,7 +126,7 @@ Error Acquisition::busy(const std::string& partition, std::string_view holder) {
 }
 
 Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<std::string>& partition,
-                                           const IdSet& acquirable, bool reports) {
+                                           const IdSet& acquirable, bool reports, Extensions extensions) {
   IdSet resources = targets_of(partition, acquirable);
   const std::string name = partition.value_or("");
   if (holder_of_.contains(name)) throw busy(name);
@@ -134,7 +134,8 @@ Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<
   RESOURCED_INVARIANT(!holders_.contains(holder));
   holder_of_.emplace(name, holder);
   Holder& taken = holders_[holder];
-  taken = {name, std::move(resources), {}, {}, reports, false};
+  taken = {name, std::move(resources), {}, {}, reports, extensions, false};
+  if (extensions.ledger || extensions.scheduled || extensions.cause) extended_.insert(holder);
   give(taken, free);
   return {taken.resources, taken.kept};
 }
@@ -143,6 +144,27 @@ std::optional<Acquisition::Held> Acquisition::held_by(HolderId holder) const {
   const auto found = holders_.find(holder);
   if (found == holders_.end()) return std::nullopt;
   return Held{found->second.partition, found->second.kept};
+}
+
+Extensions Acquisition::extensions_of(HolderId holder) const {
+  const auto found = holders_.find(holder);
+  return found == holders_.end() || found->second.muted ? Extensions{} : found->second.extensions;
+}
+
+bool Acquisition::anyone_has(bool Extensions::*extension) const {
+  return std::ranges::any_of(extended_,
+                             [&](HolderId holder) { return holders_.at(holder).extensions.*extension; });
+}
+
+std::set<Acquisition::HolderId> Acquisition::concerned_by(const IdSet& targets,
+                                                          bool Extensions::*extension) const {
+  std::set<HolderId> concerned;
+  if (extended_.empty()) return concerned;
+  for (const HolderId holder : holders_near(targets)) {
+    if (extensions_of(holder).*extension && holders_.at(holder).resources.intersects(targets))
+      concerned.insert(holder);
+  }
+  return concerned;
 }
 
 bool Acquisition::has(const std::optional<std::string>& partition) const {
@@ -179,6 +201,7 @@ void Acquisition::release(HolderId holder, const IdSet& available, const Tell& t
   holder_of_.erase(found->second.partition);
   straying_.erase(holder);
   withholding_.erase(holder);
+  extended_.erase(holder);
   holders_.erase(found);
   hand_over(freed, available, tell);
 }
@@ -197,19 +220,27 @@ std::set<Acquisition::HolderId> Acquisition::concerned_by(const Delta& delta) co
   IdSet targets = delta.up | delta.down | delta.shrink;
   for (const auto& [name, ranks] : delta.property_add) targets |= ranks;
   for (const auto& [name, ranks] : delta.property_remove) targets |= ranks;
-  std::set<HolderId> concerned;
-  if (delta.expiration || targets.count() >= holders_.size()) {
-    for (const auto& [id, holder] : holders_) concerned.insert(id);
-    return concerned;
-  }
+  if (delta.expiration) return all_holders();
+  std::set<HolderId> concerned = holders_near(targets);
+  concerned.insert(withholding_.begin(), withholding_.end());
+  return concerned;
+}
+
+std::set<Acquisition::HolderId> Acquisition::all_holders() const {
+  std::set<HolderId> all;
+  for (const auto& [id, holder] : holders_) all.insert(id);
+  return all;
+}
+
+std::set<Acquisition::HolderId> Acquisition::holders_near(const IdSet& targets) const {
+  if (targets.count() >= holders_.size()) return all_holders();
+  std::set<HolderId> near(straying_);
   targets.for_each([&](IdSet::Id target) {
     const auto part = partition_of(target);
     const auto holder = holder_of_.find(part ? partitions_[*part].name : "");
-    if (holder != holder_of_.end()) concerned.insert(holder->second);
+    if (holder != holder_of_.end()) near.insert(holder->second);
   });
-  concerned.insert(straying_.begin(), straying_.end());
-  concerned.insert(withholding_.begin(), withholding_.end());
-  return concerned;
+  return near;
 }
 
 void Acquisition::announce(const Delta& delta, const IdSet& excluded, const Tell& tell) {

@@ -60,10 +60,11 @@ class Acquisition {
   /// `holder` says who that is; empty if it is not known.
   [[nodiscard]] static Error busy(const std::string& partition, std::string_view holder = {});
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
-  /// inventory without exclusions; `reports` says that the holder reports its allocations. Throws Error EBUSY
-  /// if another holder has it, ENOENT for an unknown partition; both name it.
+  /// inventory without exclusions; `reports` says that the holder reports its allocations; its `extensions`
+  /// are for extensions_of(). Throws Error EBUSY if another holder has it, ENOENT for an unknown partition;
+  /// both name it.
   Acquired acquire(HolderId holder, const std::optional<std::string>& partition,
-                   const text::IdSet& acquirable, bool reports = false);
+                   const text::IdSet& acquirable, bool reports = false, Extensions extensions = {});
 
   /// Releases the targets of a holder. Other holders get the targets that come up for them, as in divide().
   /// An unknown holder is ignored.
@@ -87,6 +88,18 @@ class Acquisition {
     const text::IdSet& kept;
   };
   [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
+  /// Returns the extensions of a holder; none for one that gets no changes.
+  [[nodiscard]] Extensions extensions_of(HolderId holder) const;
+  /// Returns the resources of a holder.
+  [[nodiscard]] const text::IdSet& resources_of(HolderId holder) const {
+    return holders_.at(holder).resources;
+  }
+  /// Returns the holders that get changes with this extension and have any of these targets among their
+  /// resources.
+  [[nodiscard]] std::set<HolderId> concerned_by(const text::IdSet& targets,
+                                                bool Extensions::*extension) const;
+  /// Returns whether a holder has this extension, even if it gets no changes.
+  [[nodiscard]] bool anyone_has(bool Extensions::*extension) const;
   /// Returns the targets that any holder keeps.
   [[nodiscard]] const text::IdSet& kept_by_anyone() const noexcept { return kept_; }
   /// Returns the targets of holders that report their allocations: such a target is free if it has none.
@@ -114,6 +127,7 @@ class Acquisition {
     text::IdSet kept;
     Delta withheld;
     bool reports = false;
+    Extensions extensions;
     bool muted = false;
   };
 
@@ -130,6 +144,9 @@ class Acquisition {
   void look_for_strays(HolderId id, const Holder& holder);
   /// Returns the holders that a change of these targets, and of the exclusions, may concern.
   [[nodiscard]] std::set<HolderId> concerned_by(const Delta& delta) const;
+  [[nodiscard]] std::set<HolderId> all_holders() const;
+  /// Returns the holders that may have any of these targets.
+  [[nodiscard]] std::set<HolderId> holders_near(const text::IdSet& targets) const;
   /// Asserts that a holder keeps only targets among its resources.
   static void check_kept(const Holder& holder);
 
@@ -148,6 +165,8 @@ class Acquisition {
   std::set<HolderId> straying_;
   /// Holders for whom changes of properties are withheld.
   std::set<HolderId> withholding_;
+  /// Holders with extensions.
+  std::set<HolderId> extended_;
   std::uint64_t reported_version_ = 0;
 };
 

@@ -236,6 +236,20 @@ const Allocation* Ledger::find(const AllocationName& name) const {
   return found == allocations_.end() ? nullptr : found->second.get();
 }
 
+std::vector<SharedAllocation> Ledger::expiring(WallTime after, WallTime until) const {
+  std::vector<SharedAllocation> found;
+  for (auto next = expirations_.upper_bound(after); next != expirations_.end() && next->first <= until;
+       ++next) {
+    for (const AllocationName& name : next->second) found.push_back(allocations_.at(name));
+  }
+  return found;
+}
+
+std::optional<WallTime> Ledger::next_expiration(WallTime after) const {
+  const auto next = expirations_.upper_bound(after);
+  return next == expirations_.end() ? std::nullopt : std::optional(next->first);
+}
+
 ResourceSet HeldResources::within(const ResourceSet& all) const {
   std::vector<ResourceGroup> groups;
   const auto add = [&](const HeldAt& index, bool is_gpu) {
@@ -385,6 +399,7 @@ void Ledger::put(const SharedAllocation& allocation) {
   RESOURCED_INVARIANT(!first_held(allocation->resources));
   const auto [place, is_new] = allocations_.try_emplace(allocation->name, allocation);
   RESOURCED_INVARIANT(is_new);
+  if (allocation->expiration) expirations_[*allocation->expiration].insert(allocation->name);
   index(place->second);
   ++version_;
 }
@@ -396,6 +411,11 @@ SharedAllocation Ledger::take(const AllocationName& name) {
   unindex(found->second->resources, found->second);
   SharedAllocation allocation = std::move(found->second);
   allocations_.erase(found);
+  if (allocation->expiration) {
+    const auto expiring = expirations_.find(*allocation->expiration);
+    expiring->second.erase(allocation->name);
+    if (expiring->second.empty()) expirations_.erase(expiring);
+  }
   ++version_;
   return allocation;
 }

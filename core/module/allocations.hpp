@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -136,6 +137,12 @@ class Ledger {
   [[nodiscard]] SharedAllocation restore(const RecordedAllocation& recorded,
                                          const AllocatedPlaces& places) const;
 
+  /// Returns the allocations whose expiration is later than `after` and not later than `until`, in the order
+  /// of their expirations.
+  [[nodiscard]] std::vector<SharedAllocation> expiring(WallTime after, WallTime until) const;
+  /// Returns the first expiration that is later than `after`.
+  [[nodiscard]] std::optional<WallTime> next_expiration(WallTime after) const;
+
   /// Version of the ledger, which grows with each change.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
@@ -160,6 +167,8 @@ class Ledger {
   void for_each_slot(const text::IdSet& ranks, F f);
 
   Allocations allocations_;
+  /// The names of allocations by their expirations.
+  std::map<WallTime, std::set<AllocationName>> expirations_;
   HeldResources held_;
   std::size_t work_of_held_ = 0;
   std::unordered_map<text::IdSet::Id, std::unique_ptr<Page>> pages_;

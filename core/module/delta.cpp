@@ -39,7 +39,16 @@ ResourceSet::Properties restrict_properties(const ResourceSet::Properties& prope
 
 bool Delta::empty() const noexcept {
   return up.empty() && down.empty() && shrink.empty() && property_add.empty() && property_remove.empty() &&
-         !expiration;
+         !expiration && allocations.empty() && !scheduled;
+}
+
+void AllocationNews::merge(const AllocationNews& later) {
+  // Freed targets can be told apart from earlier news only if these were of the same allocation.
+  const bool only_freed = now && later.now && !whole && !later.whole && !later.own;
+  freed |= later.freed;
+  whole = later.now && !only_freed;
+  expired = later.now && (expired || later.expired);
+  now = later.now;
 }
 
 void Delta::merge(const Delta& later) {
@@ -58,6 +67,17 @@ void Delta::merge(const Delta& later) {
   merge_properties(later.property_add, property_add, property_remove);
   merge_properties(later.property_remove, property_remove, property_add);
   if (later.expiration) expiration = later.expiration;
+  for (IdSet DownCauses::*const of :
+       {&DownCauses::drained, &DownCauses::offline, &DownCauses::torpid, &DownCauses::excluded})
+    cause.*of = ((cause.*of - later.down) | later.cause.*of) & down;
+  for (const auto& [name, news] : later.allocations) {
+    if (const auto pending = allocations.find(name); pending != allocations.end()) {
+      pending->second.merge(news);
+    } else if (!news.own) {
+      allocations.emplace(name, news);
+    }
+  }
+  if (later.scheduled) scheduled = later.scheduled;
 }
 
 Delta Delta::restricted(const IdSet& targets) const {

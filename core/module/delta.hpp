@@ -1,13 +1,55 @@
 // Changes for a scheduler (RFC 28, later acquire responses), and their merge into one net change.
 #pragma once
 
+#include <map>
 #include <optional>
 
+#include "core/module/allocation.hpp"
+#include "core/module/event.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
 namespace resourced::module {
+
+/// What a scheduler may ask for beyond RFC 28 (docs/protocol.md, "Extensions").
+struct Extensions {
+  /// Changes of allocations by others.
+  bool ledger = false;
+  /// The scheduled drains of its targets.
+  bool scheduled = false;
+  /// Why targets went down.
+  bool cause = false;
+};
+
+/// Why targets went down, one or more causes for each.
+struct DownCauses {
+  text::IdSet drained;
+  text::IdSet offline;
+  text::IdSet torpid;
+  text::IdSet excluded;
+};
+
+/// News of an allocation, for schedulers with the extension `ledger`.
+struct AllocationNews {
+  /// The allocation as it is now; null once it has ended.
+  SharedAllocation now;
+  /// The targets that were freed of it, if nothing else of it has changed.
+  text::IdSet freed;
+  /// Whether the scheduler needs the whole allocation.
+  bool whole = false;
+  /// Whether its expiration has passed.
+  bool expired = false;
+  /// Whether the scheduler has made the change itself. It is told only if it still has to get earlier news of
+  /// this allocation.
+  bool own = false;
+
+  /// Adds later news of the same allocation.
+  void merge(const AllocationNews& later);
+};
+
+/// Scheduled drains with their targets, ordered by their begins first.
+using ScheduledDrains = std::map<Drain, text::IdSet>;
 
 struct Delta {
   /// Targets that become available and unavailable: disjoint, transitions only.
@@ -18,6 +60,11 @@ struct Delta {
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
   std::optional<WallTime> expiration;
+  /// What only schedulers with extensions are told: causes of `down`, news of allocations, and all scheduled
+  /// drains if they have changed. restricted() leaves these out.
+  DownCauses cause = {};
+  std::map<AllocationName, AllocationNews> allocations = {};
+  std::optional<ScheduledDrains> scheduled = std::nullopt;
 
   [[nodiscard]] bool empty() const noexcept;
 

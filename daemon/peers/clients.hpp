@@ -26,6 +26,8 @@ class Clients {
     transport::Credentials credentials;
     Principal principal;
     transport::TokenBucket requests;
+    /// When the last request came.
+    SteadyTime heard{};
     /// Responses and requests that wait for the store.
     std::size_t waiting = 0;
     /// The last event that a request of this client has caused, or that an answer to it may tell of; 0 for

@@ -1,6 +1,10 @@
 #include "daemon/service/acquire_topics.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <set>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -22,6 +26,35 @@ namespace {
 // Maximum length of the reason of an eviction, in bytes, as of the note of an allocation.
 constexpr std::size_t most_reason = 1024;
 
+// Maximum size of the allocations in one response to a scheduler with the extension `ledger`, in bytes.
+constexpr std::size_t most_allocations = std::size_t{1} << 20U;
+
+// Maximum number of requests of one user or key that wait for their turn.
+constexpr std::ptrdiff_t most_waiting = 64;
+
+// Returns the extensions that a scheduler gets. The job manager of a Flux instance keeps its allocations, and
+// its scheduler knows no numbers of events.
+std::optional<module::Extensions> granted(std::optional<module::Extensions> wanted, bool has_brokers) {
+  if (wanted && has_brokers) return module::Extensions{.cause = wanted->cause};
+  return wanted;
+}
+
+proto::topics::AcquireRequest request_of(const Call& call) {
+  if (!call.request.has(proto::flag::payload)) return {};
+  return proto::topics::parse_acquire(call.object());
+}
+
+// Takes the next allocations for one response from the front of a list, at least one if there is any.
+std::span<const module::SharedAllocation> take_page(std::span<const module::SharedAllocation>& list) {
+  std::size_t bytes = 0;
+  std::size_t size = 0;
+  while (size < list.size() && (size == 0 || bytes + list[size]->text->size() <= most_allocations))
+    bytes += list[size++]->text->size();
+  const auto page = list.first(size);
+  list = list.subspan(size);
+  return page;
+}
+
 // Names a scheduler in the answer to another one. The user database is not asked, as this holds the loop.
 std::string seen_name_of(const std::optional<module::Actor>& by) {
   return by ? name_of(*by) : "a client without a name";
@@ -32,39 +65,172 @@ std::string seen_name_of(const std::optional<module::Actor>& by) {
 void AcquireTopics::acquire(const Call& call) {
   streams::EarlyScheduler wanted;
   wanted.of_instance = call.sender.of_instance;
-  if (call.request.has(proto::flag::payload)) {
-    proto::topics::AcquireRequest request = proto::topics::parse_acquire(call.object());
-    wanted.partition = std::move(request.partition);
-    wanted.allocations = request.allocations;
-  }
+  proto::topics::AcquireRequest request = request_of(call);
+  wanted.partition = std::move(request.partition);
+  wanted.allocations = request.allocations;
+  wanted.extensions = request.extensions;
+  wanted.wait = request.wait;
+  wanted.lease = request.lease;
   wanted.by = call.actor();
+  wanted.number = ++last_number_;
+  wanted.since = executor_.now().wall;
+  // What has just become free is for those that wait.
+  serve_waiting();
   requests_.keep(call, [&](proto::RequestKey key) {
-    if (executor_.module().defined()) return hold(key, wanted);
-    check_early(wanted);
-    requests_.become(key, wanted);
+    if (executor_.module().defined()) {
+      try {
+        hold(key, wanted);
+      } catch (const Error& error) {
+        if (error.errnum() != EBUSY || !wanted.wait) throw;
+        check_wait(call.client, wanted);
+        wait(key, wanted);
+      }
+    } else {
+      if (!wanted.wait) check_early(wanted);
+      wait(key, wanted);
+    }
+    if (wanted.lease) watch(key, wanted.number, *wanted.lease, *wanted.lease);
+  });
+}
+
+void AcquireTopics::wait(proto::RequestKey key, const streams::EarlyScheduler& wanted) {
+  requests_.become(key, wanted);
+  waiting_.emplace(wanted.number, key);
+}
+
+const streams::EarlyScheduler& AcquireTopics::early(proto::RequestKey key) const {
+  return std::get<streams::EarlyScheduler>(requests_.registry().find(key)->stream);
+}
+
+void AcquireTopics::check_wait(proto::ClientId client, const streams::EarlyScheduler& wanted) const {
+  const std::string partition = wanted.partition.value_or("");
+  const auto holder = executor_.engine().acquisition().holder_of(partition);
+  requests_.registry().for_each(client, [&](const streams::Stream& stream) {
+    const auto* own = std::get_if<streams::Scheduler>(&stream);
+    if (own != nullptr && own->holder == holder)
+      throw Error(EDEADLK, module::Acquisition::busy(partition, "this connection").what());
+  });
+  const auto waiting =
+      std::ranges::count_if(waiting_, [&](const auto& other) { return early(other.second).by == wanted.by; });
+  if (waiting < most_waiting) return;
+  throw Error(ENOBUFS,
+              fmt::format("{} requests of {} wait for resources already", waiting, seen_name_of(wanted.by)));
+}
+
+// Asks the engine only once for each partition that is not free.
+void AcquireTopics::serve_waiting() {
+  if (!executor_.module().defined()) return;
+  std::set<std::string> busy;
+  for (const auto& [number, key] : std::map(waiting_)) {
+    if (!is_there(key, number)) continue;
+    const streams::EarlyScheduler wanted = early(key);
+    const std::string partition = wanted.partition.value_or("");
+    if (wanted.wait && busy.contains(partition)) continue;
+    try {
+      hold(key, wanted);
+      waiting_.erase(number);
+    } catch (const Error& error) {
+      if (error.errnum() == EBUSY && wanted.wait) {
+        busy.insert(partition);
+      } else {
+        requests_.end(key, error);
+      }
+    }
+  }
+}
+
+void AcquireTopics::on_changed() {
+  const std::uint64_t version = executor_.module().inventory_version();
+  if (std::exchange(inventory_version_, version) == version || waiting_.empty()) return;
+  deferral_.post("resource.acquire", [this] { serve_waiting(); });
+}
+
+void AcquireTopics::on_reservations_over() {
+  keep_holders();
+  deferral_.post("resource.acquire", [this] { serve_waiting(); });
+}
+
+void AcquireTopics::renew(const Call& call) { requests_.respond(call); }
+
+bool AcquireTopics::is_there(proto::RequestKey key, std::uint64_t number) const {
+  const streams::Registry::Entry* const entry = requests_.registry().find(key);
+  if (entry == nullptr) return false;
+  if (const auto* early = std::get_if<streams::EarlyScheduler>(&entry->stream))
+    return early->number == number;
+  const auto* scheduler = std::get_if<streams::Scheduler>(&entry->stream);
+  return scheduler != nullptr && scheduler->number == number;
+}
+
+void AcquireTopics::watch(proto::RequestKey key, std::uint64_t number, Seconds lease, Seconds pause,
+                          bool again) {
+  const SteadyTime due = executor_.now().steady + pause;
+  deferral_.later(pause, [this, key, number, lease, due, again] {
+    if (!is_there(key, number)) return;
+    constexpr Seconds least{0.1};
+    const SteadyTime now = executor_.now().steady;
+    const Seconds left = requests_.heard(key.client) + lease - now;
+    if (left > Seconds(0)) return watch(key, number, lease, std::max(least, left));
+    // If this loop did not run for a while, requests wait in its sockets. Read these before the end.
+    if (!again) return watch(key, number, lease, std::max(least, now - due), true);
+    deferral_.post("resource.acquire", [this, key, number, lease] {
+      if (!is_there(key, number)) return;
+      requests_.end(key,
+                    Error(ETIMEDOUT, fmt::format("the lease is over: nothing came from this scheduler for "
+                                                 "{}",
+                                                 text::format_duration(lease))));
+    });
   });
 }
 
 void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& wanted) {
   // In a Flux instance the job manager reports allocations.
-  if (wanted.allocations && executor_.module().has_brokers())
-    throw Error(EPROTO, "this daemon keeps no allocations");
+  const bool has_brokers = executor_.module().has_brokers();
+  if (wanted.allocations && has_brokers) throw Error(EPROTO, "this daemon keeps no allocations");
   check_free(wanted.partition);
-  const auto holder = subscribers_.add(key);
-  requests_.become(key, streams::Scheduler{holder});
-  const auto acquired = executor_.step(
-      engine::Acquire{holder, wanted.partition, wanted.allocations || wanted.of_instance}, wanted.by);
-  origins_[holder] = {executor_.now().wall, wanted.by, wanted.allocations};
+  const auto extensions = granted(wanted.extensions, has_brokers);
+  const bool ledger = extensions && extensions->ledger;
+  const bool reports = wanted.allocations || ledger;
+  const auto holder = subscribers_.add(key, extensions && !has_brokers);
+  std::optional<engine::Effects::Acquired> acquired;
+  try {
+    acquired = executor_.step(engine::Acquire{holder, wanted.partition, reports || wanted.of_instance,
+                                              extensions.value_or(module::Extensions{})},
+                              wanted.by);
+  } catch (const Error&) {
+    subscribers_.remove(holder);
+    throw;
+  }
+  requests_.become(key, streams::Scheduler{holder, ledger, wanted.number});
+  origins_[holder] = {key, executor_.now().wall, wanted.by, reports};
   tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
                               wanted.partition ? " of partition " + *wanted.partition : ""));
   keep_holders();
-  std::optional<std::string> allocations;
-  if (wanted.allocations) {
-    allocations = proto::topics::encode_allocation_list(
-        executor_.engine().allocations_of(acquired->resources, wanted.partition.value_or("")),
-        executor_.now().wall);
+  respond(key, wanted, *acquired);
+}
+
+void AcquireTopics::respond(proto::RequestKey key, const streams::EarlyScheduler& wanted,
+                            const engine::Effects::Acquired& acquired) {
+  const engine::Engine& engine = executor_.engine();
+  proto::topics::AcquiredOptions options;
+  options.extensions = granted(wanted.extensions, engine.module().has_brokers());
+  if (options.extensions && !engine.module().has_brokers()) options.sequence = engine.applied();
+  const module::Extensions extensions = options.extensions.value_or(module::Extensions{});
+  if (extensions.scheduled) options.scheduled = engine.scheduled_for(acquired.resources);
+  if (!wanted.allocations && !extensions.ledger)
+    return requests_.respond(key, answers_.acquired(acquired.resources, acquired.kept, std::move(options)));
+  const std::vector<module::SharedAllocation> allocations =
+      engine.allocations_of(acquired.resources, wanted.partition.value_or(""), extensions.ledger);
+  const WallTime now = executor_.now().wall;
+  std::span<const module::SharedAllocation> rest = allocations;
+  const auto first = extensions.ledger ? take_page(rest) : std::exchange(rest, {});
+  options.allocations = proto::topics::encode_allocation_list(first, now);
+  options.more = !rest.empty();
+  requests_.respond(key, answers_.acquired(acquired.resources, acquired.kept, std::move(options)));
+  while (!rest.empty()) {
+    const std::string page = proto::topics::encode_allocation_list(take_page(rest), now);
+    requests_.respond(key, proto::make_payload(proto::topics::encode_more_allocations(page, !rest.empty(),
+                                                                                      engine.applied())));
   }
-  requests_.respond(key, answers_.acquired(acquired->resources, acquired->kept, allocations));
 }
 
 void AcquireTopics::check_free(const std::optional<std::string>& partition) const {
@@ -86,8 +252,9 @@ void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& p
     const auto holder = subscribers_.add(key);
     requests_.become(key, streams::Scheduler{holder});
     executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration,
-                                  position.properties, position.muted});
-    origins_[holder] = {executor_.now().wall, call.actor(), false};
+                                  position.properties, position.muted,
+                                  granted(request_of(call).extensions, true).value_or(module::Extensions{})});
+    origins_[holder] = {key, executor_.now().wall, call.actor(), false};
   });
 }
 
@@ -102,6 +269,10 @@ void AcquireTopics::peers(const Call& call) {
   for (const auto& [holder, origin] : origins_) {
     const auto held = executor_.engine().acquisition().held_by(holder);
     if (held) peers.holders.push_back({held->kept, origin.since, origin.by, held->partition, origin.reports});
+  }
+  for (const auto& [number, key] : waiting_) {
+    const streams::EarlyScheduler& waiter = early(key);
+    peers.waiting.push_back({waiter.since, waiter.by, waiter.partition.value_or("")});
   }
   peers.agents = executor_.engine().nodes().with_agent();
   if (wanted.targets) {
@@ -150,9 +321,7 @@ void AcquireTopics::evict(const Call& call) {
   tell(origin.by, "is " + why);
   // One line is enough: release() has nothing to say of a holder without an origin.
   origins_.erase(*evicted);
-  for_each<streams::Scheduler>([&](proto::RequestKey key, const streams::Scheduler& scheduler) {
-    if (scheduler.holder == *evicted) requests_.end(key, Error(ECONNABORTED, why));
-  });
+  requests_.end(origin.request, Error(ECONNABORTED, why));
   requests_.respond(call);
 }
 
@@ -166,33 +335,15 @@ std::vector<module::PartitionHolder> AcquireTopics::holders() const {
   return holders;
 }
 
-template <class Kind, class Visit>
-void AcquireTopics::for_each(Visit visit) {
-  for (const proto::RequestKey key : requests_.registry().with_topic("resource.acquire")) {
-    const auto* entry = requests_.registry().find(key);
-    if (entry == nullptr) continue;
-    if (const auto* stream = std::get_if<Kind>(&entry->stream)) visit(key, Kind(*stream));
-  }
-}
-
 // Lets one scheduler of each partition wait for the inventory: a second one would be refused later.
-void AcquireTopics::check_early(const streams::EarlyScheduler& wanted) {
-  for_each<streams::EarlyScheduler>([&](proto::RequestKey /*key*/, const streams::EarlyScheduler& early) {
-    if (early.partition.value_or("") == wanted.partition.value_or(""))
-      throw module::Acquisition::busy(
-          wanted.partition.value_or(""),
-          fmt::format("{}, which waits for the inventory", seen_name_of(early.by)));
-  });
-}
-
-void AcquireTopics::on_defined() {
-  for_each<streams::EarlyScheduler>([&](proto::RequestKey key, const streams::EarlyScheduler& early) {
-    try {
-      hold(key, early);
-    } catch (const Error& error) {
-      requests_.end(key, error);
-    }
-  });
+void AcquireTopics::check_early(const streams::EarlyScheduler& wanted) const {
+  const std::string partition = wanted.partition.value_or("");
+  for (const auto& [number, key] : waiting_) {
+    const streams::EarlyScheduler& other = early(key);
+    if (other.partition.value_or("") != partition) continue;
+    throw module::Acquisition::busy(partition,
+                                    fmt::format("{}, which waits for the inventory", seen_name_of(other.by)));
+  }
 }
 
 // Logs nothing in a Flux instance, as the broker's log has only the lines of Flux's own module.
@@ -220,7 +371,8 @@ void AcquireTopics::release(const streams::Scheduler& scheduler, End end) {
   executor_.step(engine::Release{scheduler.holder});
   keep_holders();
   // Other holders may have gained resources. Send their updates later, as this may be called within a flush.
-  if (!executor_.engine().acquisition().partitions().empty()) deferral_.post("resource.acquire", [] {});
+  if (!executor_.engine().acquisition().partitions().empty() || !waiting_.empty())
+    deferral_.post("resource.acquire", [this] { serve_waiting(); });
 }
 
 }  // namespace resourced::daemon::service

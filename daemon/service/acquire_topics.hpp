@@ -1,7 +1,12 @@
 // Acquisition of resources by schedulers (RFC 28): the streams of resource.acquire, resource.acquire-mute,
 // resource.peers, which lists the holders, and resource.evict.
+//
+// An acquire waits (streams::EarlyScheduler) until the inventory is known, and with `wait` also until no
+// other scheduler has what it wants. Whoever came first is served first. One with a lease ends when nothing
+// has come from its client for that time.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -36,6 +41,8 @@ class AcquireTopics {
         deferral_(deferral) {}
 
   void acquire(const Call& call);
+  /// Renews the lease of a scheduler, as each other request of it does.
+  void renew(const Call& call);
   void mute(const Call& call);
   void peers(const Call& call);
   /// Ends the acquisition of a scheduler that an operator names.
@@ -44,30 +51,49 @@ class AcquireTopics {
   void resume(const Call& call, const streams::SchedulerPosition& position);
 
   /// Called when the inventory is known: gives the waiting acquires their resources.
-  void on_defined();
+  void on_defined() { serve_waiting(); }
+  /// Called when the state has changed: a new inventory may have other partitions.
+  void on_changed();
+  /// Called when no partition is kept for its former holder any more.
+  void on_reservations_over();
   /// Keeps the holders that have an identity, and the former holders whose partitions are still reserved, for
   /// the next leader of a cluster.
   void keep_holders() const;
   /// Frees the resources of a scheduler that is gone.
   void release(const streams::Scheduler& scheduler, End end);
+  /// Removes an acquire that waits.
+  void release(const streams::EarlyScheduler& early) { waiting_.erase(early.number); }
 
  private:
   [[nodiscard]] std::vector<module::PartitionHolder> holders() const;
-  /// Visits the acquires of this kind, EarlyScheduler or Scheduler.
-  template <class Kind, class Visit>
-  void for_each(Visit visit);
   /// Throws Error EBUSY that names the holder if another scheduler has acquired the partition.
   void check_free(const std::optional<std::string>& partition) const;
   /// Throws Error EBUSY if another acquire of the same partition waits.
-  void check_early(const streams::EarlyScheduler& wanted);
+  void check_early(const streams::EarlyScheduler& wanted) const;
+  /// Throws Error EDEADLK if the client itself has what it would wait for, ENOBUFS if too many requests of
+  /// its user wait.
+  void check_wait(proto::ClientId client, const streams::EarlyScheduler& wanted) const;
+  void wait(proto::RequestKey key, const streams::EarlyScheduler& wanted);
+  /// Returns the parameters of an acquire that waits.
+  [[nodiscard]] const streams::EarlyScheduler& early(proto::RequestKey key) const;
+  /// Gives their resources to acquires that wait and can have them now.
+  void serve_waiting();
+  /// Looks after a pause whether something has come from the client of this acquire within its lease.
+  void watch(proto::RequestKey key, std::uint64_t number, Seconds lease, Seconds pause, bool again = false);
+  /// Returns whether this acquire is still there. Matchtags are used again.
+  [[nodiscard]] bool is_there(proto::RequestKey key, std::uint64_t number) const;
   /// Acquires the resources for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, const streams::EarlyScheduler& wanted);
+  /// Sends the first response, and with the extension `ledger` those that continue its allocations.
+  void respond(proto::RequestKey key, const streams::EarlyScheduler& wanted,
+               const engine::Effects::Acquired& acquired);
 
   /// Logs a line about a scheduler.
   void tell(const std::optional<module::Actor>& who, const std::string& what);
 
-  /// When and by which actor a holder acquired its resources.
+  /// By which request and actor, and when, a holder acquired its resources.
   struct Origin {
+    proto::RequestKey request;
     WallTime since{};
     std::optional<module::Actor> by;
     /// The holder reports its allocations.
@@ -82,6 +108,11 @@ class AcquireTopics {
   Deferral& deferral_;
   /// Origins of the engine's holders.
   std::map<engine::HolderId, Origin> origins_;
+  /// The acquires that wait, by their numbers.
+  std::map<std::uint64_t, proto::RequestKey> waiting_;
+  std::uint64_t last_number_ = 0;
+  /// The inventory at the last on_changed().
+  std::uint64_t inventory_version_ = 0;
   /// Limits lines about schedulers; several may come or go at once.
   peers::RateLimit lines_{{1, 20}};
 };

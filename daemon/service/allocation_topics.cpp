@@ -11,17 +11,34 @@
 #include "core/rset/targets.hpp"
 #include "daemon/streams/registry.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/acquire.hpp"
 #include "proto/topics/allocations.hpp"
 
 namespace resourced::daemon::service {
 
+template <class Visit>
+void AllocationTopics::for_each_scheduler(proto::ClientId client, const Visit& visit) const {
+  requests_.registry().for_each(client, [&](const streams::Stream& stream) {
+    if (const auto* scheduler = std::get_if<streams::Scheduler>(&stream)) visit(*scheduler);
+  });
+}
+
 std::vector<engine::HolderId> AllocationTopics::holders_of(proto::ClientId client) const {
   std::vector<engine::HolderId> holders;
-  requests_.registry().for_each(client, [&](const streams::Stream& stream) {
-    if (const auto* scheduler = std::get_if<streams::Scheduler>(&stream))
-      holders.push_back(scheduler->holder);
-  });
+  for_each_scheduler(client,
+                     [&](const streams::Scheduler& scheduler) { holders.push_back(scheduler.holder); });
   return holders;
+}
+
+bool AllocationTopics::has_ledger(proto::ClientId client) const {
+  bool found = false;
+  for_each_scheduler(client, [&](const streams::Scheduler& scheduler) { found |= scheduler.ledger; });
+  return found;
+}
+
+void AllocationTopics::respond(const Call& call) {
+  if (!has_ledger(call.client)) return requests_.respond(call);
+  requests_.respond(call, proto::make_payload(proto::topics::encode_sequence(executor_.engine().applied())));
 }
 
 void AllocationTopics::alloc(const Call& call) {
@@ -29,13 +46,13 @@ void AllocationTopics::alloc(const Call& call) {
   if (executor_.module().has_brokers()) throw Error(ENOSYS, "this daemon keeps no allocations");
   executor_.step(engine::Alloc{holders_of(call.client), proto::topics::parse_alloc(call.object())},
                  call.actor());
-  requests_.respond(call);
+  respond(call);
 }
 
 void AllocationTopics::free(const Call& call) {
   executor_.step(engine::Free{holders_of(call.client), proto::topics::parse_free(call.object())},
                  call.actor());
-  requests_.respond(call);
+  respond(call);
 }
 
 void AllocationTopics::force_free(const Call& call) {
@@ -84,7 +101,8 @@ void AllocationTopics::list(const Call& call) {
   }
   const std::string list = proto::topics::encode_allocation_list(found, executor_.now().wall);
   if (next == all.end()) last.reset();
-  requests_.respond(call, proto::make_payload(proto::topics::encode_allocations(list, last)));
+  const auto sequence = has_ledger(call.client) ? std::optional(committed_.last()) : std::nullopt;
+  requests_.respond(call, proto::make_payload(proto::topics::encode_allocations(list, last, sequence)));
 }
 
 }  // namespace resourced::daemon::service

@@ -4,7 +4,6 @@
 
 #include "core/error.hpp"
 #include "proto/message.hpp"
-#include "proto/topics/acquire.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
@@ -74,7 +73,7 @@ std::shared_ptr<FeasibilityInventory> Answers::acquirable() {
 }
 
 proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& kept,
-                                 const std::optional<std::string>& allocations) {
+                                 proto::topics::AcquiredOptions options) {
   const module::Module& module = engine_.module();
   const std::string name = targets.encode();
   if (resources_.size() >= max_resources && !resources_.contains(name)) resources_.clear();
@@ -83,8 +82,9 @@ proto::Payload Answers::acquired(const text::IdSet& targets, const text::IdSet& 
     resources.text = module.inventory().copy_ranks(targets).encode();
     resources.version = module.inventory_version();
   }
-  return proto::make_payload(proto::topics::encode_acquired(resources.text, kept & module.available(),
-                                                            allocations, cluster_.term()));
+  options.leader = cluster_.term();
+  return proto::make_payload(
+      proto::topics::encode_acquired(resources.text, kept & module.available(), options));
 }
 
 }  // namespace resourced::daemon::service

@@ -13,6 +13,7 @@
 #include "daemon/service/committed.hpp"
 #include "daemon/service/feasibility_checks.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/acquire.hpp"
 
 namespace resourced::daemon::service {
 
@@ -39,9 +40,9 @@ class Answers {
   /// Returns the inventory for feasibility checks, which run on another thread.
   [[nodiscard]] std::shared_ptr<FeasibilityInventory> acquirable();
   /// Returns the first response to an acquire of these targets. `kept` are targets that no other holder
-  /// keeps, `allocations` is a list as encode_acquired() takes it.
+  /// keeps. The leader of `options` is filled in.
   [[nodiscard]] proto::Payload acquired(const text::IdSet& targets, const text::IdSet& kept,
-                                        const std::optional<std::string>& allocations);
+                                        proto::topics::AcquiredOptions options);
 
  private:
   struct Cached {

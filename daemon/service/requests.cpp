@@ -74,6 +74,11 @@ void Requests::cancel(const Call& call) {
   refuse(call.client, request, end);
 }
 
+SteadyTime Requests::heard(proto::ClientId client) const {
+  const peers::Clients::Client* const known = clients_.find(client);
+  return known == nullptr ? SteadyTime{} : known->heard;
+}
+
 void Requests::forget(proto::ClientId client) {
   for (const auto& [request, stream] : registry_.take_client(client)) {
     owner_.release({client, request.matchtag}, stream, End::lost);

@@ -89,6 +89,9 @@ class Requests {
   /// Ends all requests of a client that is gone, and removes it.
   void forget_gone(proto::ClientId client);
 
+  /// Returns when the last request of a client came.
+  [[nodiscard]] SteadyTime heard(proto::ClientId client) const;
+
   [[nodiscard]] const streams::Registry& registry() const noexcept { return registry_; }
 
  private:

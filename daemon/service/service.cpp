@@ -94,6 +94,7 @@ void Service::post(std::string_view name, std::function<void()> work) {
 void Service::on_changed() {
   groups_.monitor.on_changed();
   groups_.wait.on_changed();
+  groups_.acquire.on_changed();
 }
 
 void Service::on_client(transport::Transport& transport, proto::ClientId client,
@@ -113,6 +114,7 @@ void Service::on_message(proto::ClientId client, Message message) {
   const transport::LoopHold hold(&holds_, topic == nullptr ? "unknown" : topic->name);
   if (!message.topic.starts_with("resource.journal")) groups_.journal.served_another();
   const SteadyTime begun = program_.steady_now();
+  known->heard = begun;
   if (const auto refusal = gate_.admit(*known, message, registry_.count(client), begun)) {
     if (refusal->is_flood) {
       cut_off(client, refusal->error.what());
@@ -226,7 +228,7 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
     proto::RequestKey key;
     End end;
     void operator()(const std::monostate& /*nothing*/) const {}
-    void operator()(const streams::EarlyScheduler& /*holds nothing*/) const {}
+    void operator()(const streams::EarlyScheduler& early) const { service.groups_.acquire.release(early); }
     void operator()(const streams::Scheduler& scheduler) const {
       service.groups_.acquire.release(scheduler, end);
     }
@@ -259,7 +261,7 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
 
 void Service::flush() {
   outbox_.flush();
-  for (const proto::ClientId client : subscribers_.flush()) requests_.forget_gone(client);
+  for (const proto::ClientId client : subscribers_.flush(executor_.now().wall)) requests_.forget_gone(client);
 }
 
 void Service::settle() {
@@ -371,7 +373,7 @@ void Service::on_defined() {
   settle();
   // Former holders that have not acquired again by then are forgotten.
   if (!engine().reservations().all(executor_.now().steady).empty())
-    later(module::Reservations::patience, [this] { groups_.acquire.keep_holders(); });
+    later(module::Reservations::patience, [this] { groups_.acquire.on_reservations_over(); });
 }
 
 void Service::take(const engine::Input& input, std::string_view source) {

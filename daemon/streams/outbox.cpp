@@ -87,8 +87,8 @@ void Outbox::flush() {
   for (const proto::ClientId client : clients_.flush()) listener_.on_unreachable(client);
 }
 
-Subscribers::HolderId Subscribers::add(proto::RequestKey request) {
-  subscribers_.emplace(++last_, Subscriber{request, {}, 0});
+Subscribers::HolderId Subscribers::add(proto::RequestKey request, bool numbered) {
+  subscribers_.emplace(++last_, Subscriber{request, {}, 0, numbered});
   return last_;
 }
 
@@ -107,18 +107,19 @@ void Subscribers::update(log::Sequence after, HolderId holder, const module::Del
   dirty_.insert(holder);
 }
 
-transport::SendResult Subscribers::tell(const Subscriber& subscriber) {
+transport::SendResult Subscribers::tell(const Subscriber& subscriber, WallTime now) {
   const proto::Message* request = registry_.request(subscriber.request);
   if (subscriber.pending.empty() || request == nullptr) return transport::SendResult::sent;
-  const auto payload = proto::make_payload(proto::topics::encode_delta(subscriber.pending));
+  const auto sequence = subscriber.numbered ? std::optional(subscriber.after) : std::nullopt;
+  const auto payload = proto::make_payload(proto::topics::encode_delta(subscriber.pending, sequence, now));
   return outbox_.offer(subscriber.after, subscriber.request.client, proto::make_response(*request, payload));
 }
 
-std::vector<proto::ClientId> Subscribers::flush() {
+std::vector<proto::ClientId> Subscribers::flush(WallTime now) {
   std::vector<proto::ClientId> gone;
   for (auto next = dirty_.begin(); next != dirty_.end();) {
     Subscriber& subscriber = subscribers_.at(*next);
-    const transport::SendResult result = tell(subscriber);
+    const transport::SendResult result = tell(subscriber, now);
     if (result == transport::SendResult::full) {
       ++next;
       continue;

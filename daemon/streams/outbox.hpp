@@ -126,15 +126,17 @@ class Subscribers {
   /// `registry` keeps the request of each holder until remove().
   Subscribers(Outbox& outbox, const Registry& registry) : outbox_(outbox), registry_(registry) {}
 
-  HolderId add(proto::RequestKey request);
+  /// Adds a holder, whose changes carry the numbers of their last events if it is `numbered`.
+  HolderId add(proto::RequestKey request, bool numbered = false);
   /// Removes a holder. Ignores one that is gone.
   void remove(HolderId holder);
 
   /// Merges a change into the pending one of a holder. `after` is the last event of the change. Ignores a
   /// holder that is gone.
   void update(log::Sequence after, HolderId holder, const module::Delta& delta);
-  /// Sends pending changes to holders with room. Returns the clients that are found to be gone.
-  std::vector<proto::ClientId> flush();
+  /// Sends pending changes to holders with room. `now` is the time by which allocations have expired. Returns
+  /// the clients that are found to be gone.
+  std::vector<proto::ClientId> flush(WallTime now);
 
   /// Returns how many changes were merged into one that was waiting already.
   [[nodiscard]] std::uint64_t merged() const noexcept { return merged_; }
@@ -145,9 +147,10 @@ class Subscribers {
     module::Delta pending;
     /// The last event that `pending` includes.
     log::Sequence after = 0;
+    bool numbered = false;
   };
 
-  transport::SendResult tell(const Subscriber& subscriber);
+  transport::SendResult tell(const Subscriber& subscriber, WallTime now);
 
   Outbox& outbox_;
   const Registry& registry_;

@@ -16,23 +16,36 @@
 #include "core/engine/engine.hpp"
 #include "core/module/actor.hpp"
 #include "core/nodes/agent_roster.hpp"
+#include "core/time.hpp"
 #include "proto/message.hpp"
 
 namespace resourced::daemon::streams {
 
-/// An acquire that waits for the inventory, and its parameters.
+/// An acquire that waits for the inventory or its turn, and its parameters.
 struct EarlyScheduler {
   std::optional<std::string> partition;
   bool allocations = false;
+  /// The extensions that are granted; unset for a scheduler that asked for none.
+  std::optional<module::Extensions> extensions = std::nullopt;
   /// The actor that sent the acquire.
   std::optional<module::Actor> by = std::nullopt;
   /// The request comes from the scheduler of a Flux instance, whose job manager reports its allocations.
   bool of_instance = false;
+  /// The request waits its turn while another scheduler has the resources.
+  bool wait = false;
+  std::optional<Seconds> lease = std::nullopt;
+  /// Numbers all acquires in the order in which they came.
+  std::uint64_t number = 0;
+  WallTime since{};
 };
 
 /// An acquire that holds resources.
 struct Scheduler {
   engine::HolderId holder = 0;
+  /// The scheduler has the extension `ledger`.
+  bool ledger = false;
+  /// That of the EarlyScheduler.
+  std::uint64_t number = 0;
 };
 
 /// Consumers of the journal are numbered from 1, in the order in which they came.

@@ -1,6 +1,9 @@
 #include "proto/topics/acquire.hpp"
 
 #include <cerrno>
+#include <map>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,43 +48,223 @@ ResourceSet::Properties optional_properties(std::string_view key, const json& pa
   return properties;
 }
 
+struct ExtensionName {
+  const char* name;
+  bool module::Extensions::*flag;
+};
+constexpr ExtensionName extension_names[] = {{"ledger", &module::Extensions::ledger},
+                                             {"scheduled", &module::Extensions::scheduled},
+                                             {"cause", &module::Extensions::cause}};
+
+json encode_extensions(const module::Extensions& extensions) {
+  json names = json::array();
+  for (const auto& [name, flag] : extension_names)
+    if (extensions.*flag) names.push_back(name);
+  return names;
+}
+
+module::Extensions read_extensions(const json& names) {
+  if (!names.is_array()) throw Error(EPROTO, "extensions must be an array");
+  module::Extensions extensions;
+  for (const json& wanted : names) {
+    if (!wanted.is_string()) throw Error(EPROTO, "extensions must be strings");
+    for (const auto& [name, flag] : extension_names)
+      if (wanted.get_ref<const std::string&>() == name) extensions.*flag = true;
+  }
+  return extensions;
+}
+
+void append_scheduled(std::string& out, const module::ScheduledDrains& scheduled) {
+  append_key(out, "scheduled");
+  out += '[';
+  const char* separator = "";
+  for (const auto& [drain, ranks] : scheduled) {
+    out += std::exchange(separator, ",");
+    out += '{';
+    append_key(out, "idset");
+    append_idset(out, ranks);
+    append_key(out, "from");
+    append_number(out, to_number(drain.timestamp));
+    if (drain.until) {
+      append_key(out, "until");
+      append_number(out, to_number(*drain.until));
+    }
+    if (drain.reason) {
+      append_key(out, "reason");
+      append_string(out, *drain.reason);
+    }
+    out += '}';
+  }
+  out += ']';
+}
+
+void append_sequence(std::string& out, const std::optional<std::uint64_t>& sequence) {
+  if (!sequence) return;
+  append_key(out, "sequence");
+  out += std::to_string(*sequence);
+}
+
+// Says that further responses follow with the rest of a list.
+void append_more(std::string& out, bool more) {
+  if (!more) return;
+  append_key(out, "more");
+  out += "true";
+}
+
+// Appends `[{"partition", "id", ...}, ...]` under a key, unless the list is empty. `append` adds the other
+// keys of an entry.
+template <class Wanted, class Append>
+void append_names(std::string& out, std::string_view key,
+                  const std::map<module::AllocationName, module::AllocationNews>& news, const Wanted& wanted,
+                  const Append& append) {
+  std::string list;
+  for (const auto& [name, one] : news) {
+    if (!wanted(one)) continue;
+    list += list.empty() ? "{" : ",{";
+    append_key(list, "partition");
+    append_string(list, name.partition);
+    append_key(list, "id");
+    append_string(list, name.id);
+    append(list, one);
+    list += '}';
+  }
+  if (list.empty()) return;
+  append_key(out, key);
+  out += '[';
+  out += list;
+  out += ']';
+}
+
+void append_causes(std::string& out, const module::DownCauses& cause) {
+  std::string causes;
+  const auto append = [&](std::string_view name, const IdSet& ranks) {
+    if (ranks.empty()) return;
+    append_key(causes, name);
+    append_idset(causes, ranks);
+  };
+  append("drained", cause.drained);
+  append("offline", cause.offline);
+  append("torpid", cause.torpid);
+  append("excluded", cause.excluded);
+  if (causes.empty()) return;
+  append_key(out, "cause");
+  out += '{';
+  out += causes;
+  out += '}';
+}
+
+void append_allocations(std::string& out, const Delta& delta, WallTime now) {
+  using module::AllocationNews;
+  append_names(
+      out, "freed", delta.allocations,
+      [](const AllocationNews& news) { return !news.now || (!news.whole && !news.freed.empty()); },
+      [](std::string& list, const AllocationNews& news) {
+        if (!news.now) return;
+        append_key(list, "ranks");
+        append_idset(list, news.freed);
+      });
+  append_names(
+      out, "expired", delta.allocations,
+      [](const AllocationNews& news) { return news.now && !news.whole && news.expired; },
+      [](std::string&, const AllocationNews&) {});
+  std::vector<module::SharedAllocation> whole;
+  for (const auto& [name, news] : delta.allocations)
+    if (news.now && news.whole) whole.push_back(news.now);
+  if (whole.empty()) return;
+  append_key(out, "allocations");
+  out += encode_allocation_list(whole, now);
+}
+
+module::AllocationName read_name(std::string_view key, const json& entry) {
+  if (!entry.is_object()) reject(key, "an entry is not an object");
+  return {required_string(entry, "partition"), required_string(entry, "id")};
+}
+
+const json& optional_list(std::string_view key, const json& payload) {
+  static const json none = json::array();
+  const auto found = payload.find(key);
+  if (found == payload.end()) return none;
+  if (!found->is_array()) reject(key, "not an array");
+  return *found;
+}
+
 }  // namespace
 
 json encode_acquire(const AcquireRequest& request) {
   json payload;
   if (request.partition) payload["partition"] = *request.partition;
   if (request.allocations) payload["allocations"] = true;
+  if (request.extensions) payload["extensions"] = encode_extensions(*request.extensions);
+  if (request.lease) payload["lease"] = request.lease->count();
+  if (request.wait) payload["wait"] = true;
   return payload;
 }
 
 AcquireRequest parse_acquire(const json& payload) {
   for (const auto& [key, value] : payload.items()) {
-    if (key != "partition" && key != "allocations")
-      throw Error(EPROTO, "the payload of resource.acquire may have partition and allocations, nothing else");
+    if (key != "partition" && key != "allocations" && key != "extensions" && key != "lease" &&
+        key != "wait") {
+      throw Error(EPROTO,
+                  "the payload of resource.acquire may have partition, allocations, extensions, lease and "
+                  "wait, nothing else");
+    }
   }
   AcquireRequest request;
   request.allocations = optional_flag(payload, "allocations");
+  if (const auto names = payload.find("extensions"); names != payload.end())
+    request.extensions = read_extensions(*names);
+  request.wait = optional_flag(payload, "wait");
+  if (const auto lease = payload.find("lease"); lease != payload.end()) {
+    if (!lease->is_number()) throw Error(EPROTO, "lease must be a number");
+    request.lease = Seconds(lease->get<double>());
+    if (*request.lease < min_lease || *request.lease > max_lease) {
+      throw Error(EINVAL,
+                  fmt::format("lease must be {} to {} seconds", min_lease.count(), max_lease.count()));
+    }
+  }
   if (!payload.contains("partition")) return request;
   request.partition = required_string(payload, "partition");
   if (request.partition->empty()) throw Error(ENOENT, "unknown partition: \"\"");
   return request;
 }
 
-std::string encode_acquired(std::string_view resources, const IdSet& up,
-                            const std::optional<std::string>& allocations,
-                            const std::optional<Term>& leader) {
+std::string encode_acquired(std::string_view resources, const IdSet& up, const AcquiredOptions& options) {
   constexpr std::size_t others = 4096;
   std::string out;
-  out.reserve(others + resources.size() + (allocations ? allocations->size() : 0));
+  out.reserve(others + resources.size() + (options.allocations ? options.allocations->size() : 0));
   // The term stands before `up`, see up_of_acquired().
-  out += leader ? '{' + encode_term(*leader) + R"(,"resources":)" : R"({"resources":)";
+  out += options.leader ? '{' + encode_term(*options.leader) + R"(,"resources":)" : R"({"resources":)";
   out += resources;
   append_key(out, "up");
   append_idset(out, up);
-  if (allocations) {
+  if (options.allocations) {
     append_key(out, "allocations");
-    out += *allocations;
+    out += *options.allocations;
   }
+  append_more(out, options.more);
+  if (options.extensions) {
+    append_key(out, "extensions");
+    out += encode_extensions(*options.extensions).dump();
+  }
+  append_sequence(out, options.sequence);
+  if (options.scheduled) append_scheduled(out, *options.scheduled);
+  out += '}';
+  return out;
+}
+
+std::string encode_more_allocations(std::string_view allocations, bool more, std::uint64_t sequence) {
+  std::string out = "{";
+  append_sequence(out, sequence);
+  append_key(out, "allocations");
+  out += allocations;
+  append_more(out, more);
+  out += '}';
+  return out;
+}
+
+std::string encode_sequence(std::uint64_t sequence) {
+  std::string out = "{";
+  append_sequence(out, sequence);
   out += '}';
   return out;
 }
@@ -93,7 +276,7 @@ IdSet up_of_acquired(std::string_view payload) {
   const std::size_t found = payload.rfind(key);
   if (found == std::string_view::npos) throw Error(EPROTO, "resource.acquire: up: missing");
   const std::size_t begin = found + key.size();
-  return IdSet::parse(payload.substr(begin, payload.rfind('"') - begin));
+  return IdSet::parse(payload.substr(begin, payload.find('"', begin) - begin));
 }
 
 Acquired parse_acquired(const json& payload) {
@@ -119,6 +302,7 @@ Acquired parse_acquired(const json& payload) {
       reject("allocations", error.what());
     }
   }
+  acquired.more = optional_flag(payload, "more");
   const IdSet& known = acquired.resources.ranks();
   if (!known.includes(acquired.up)) {
     reject("up", fmt::format("targets {} are not among the resources", (acquired.up - known).encode()));
@@ -126,7 +310,7 @@ Acquired parse_acquired(const json& payload) {
   return acquired;
 }
 
-std::string encode_delta(const Delta& delta) {
+std::string encode_delta(const Delta& delta, std::optional<std::uint64_t> sequence, WallTime now) {
   std::string out = "{";
   const auto idset = [&](std::string_view key, const IdSet& ids) {
     if (ids.empty()) return;
@@ -147,8 +331,30 @@ std::string encode_delta(const Delta& delta) {
     append_key(out, "expiration");
     append_number(out, to_number(*delta.expiration));
   }
+  append_sequence(out, sequence);
+  append_causes(out, delta.cause);
+  append_allocations(out, delta, now);
+  if (delta.scheduled) append_scheduled(out, *delta.scheduled);
   out += '}';
   return out;
+}
+
+LedgerUpdate parse_ledger_update(const json& payload) {
+  LedgerUpdate update;
+  for (const json& entry : optional_list("freed", payload)) {
+    update.freed.push_back({read_name("freed", entry), std::nullopt});
+    if (const auto ranks = entry.find("ranks"); ranks != entry.end())
+      update.freed.back().ranks = read_idset("freed", *ranks);
+  }
+  for (const json& entry : optional_list("expired", payload))
+    update.expired.push_back(read_name("expired", entry));
+  try {
+    update.allocations = parse_allocation_list(optional_list("allocations", payload));
+  } catch (const Error& error) {
+    reject("allocations", error.what());
+  }
+  update.more = optional_flag(payload, "more");
+  return update;
 }
 
 Delta parse_delta(const json& payload) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,17 +19,28 @@
 
 namespace resourced::proto::topics {
 
-/// The request resource.acquire: `{"partition": NAME?, "allocations": true?}`.
+/// The request resource.acquire: `{"partition": NAME?, "allocations": true?, "extensions": [NAME...]?,
+/// "lease": SECONDS?, "wait": true?}`.
 struct AcquireRequest {
   /// The partition to acquire; unset for all targets that are in no partition.
   std::optional<std::string> partition = std::nullopt;
   /// Whether the first response has the allocations, and the scheduler keeps the ledger
   /// (proto/topics/allocations.hpp).
   bool allocations = false;
+  /// The extensions that the scheduler asks for; unset if it does not know of extensions.
+  std::optional<module::Extensions> extensions = std::nullopt;
+  /// The scheduler sends something at least once in this time, or its acquisition ends.
+  std::optional<Seconds> lease = std::nullopt;
+  /// The request waits its turn where it would be refused because another scheduler has the resources.
+  bool wait = false;
 };
-/// Returns null, which is sent without a payload, if neither key is set, as in RFC 28.
+/// Bounds of a lease.
+inline constexpr Seconds min_lease{5};
+inline constexpr Seconds max_lease{3600};
+/// Returns null, which is sent without a payload, if no key is set, as in RFC 28.
 [[nodiscard]] nlohmann::json encode_acquire(const AcquireRequest& request);
-/// Reads the request; `{}` is accepted, too. EPROTO for any other key, ENOENT for an empty name.
+/// Reads the request; `{}` is accepted, too, and names of unknown extensions are ignored. EPROTO for any
+/// other key, ENOENT for an empty name of a partition, EINVAL for a lease out of bounds.
 [[nodiscard]] AcquireRequest parse_acquire(const nlohmann::json& payload);
 
 /// The first response: the resources of the scheduler, and those that are available.
@@ -40,13 +52,34 @@ struct Acquired {
   std::vector<ListedAllocation> allocations = {};
   /// The term of the leader, in a cluster.
   std::optional<Term> leader = std::nullopt;
+  /// Further responses bring the rest of the allocations before anything else.
+  bool more = false;
+};
+
+/// The keys of a first response beside `resources` and `up`.
+struct AcquiredOptions {
+  /// A list of encode_allocation_list().
+  std::optional<std::string> allocations = std::nullopt;
+  bool more = false;
+  std::optional<Term> leader = std::nullopt;
+  /// The extensions that are granted; unset for a scheduler that has not asked for any.
+  std::optional<module::Extensions> extensions = std::nullopt;
+  /// The last event that the response includes; unset where responses have no `sequence`.
+  std::optional<std::uint64_t> sequence = std::nullopt;
+  std::optional<module::ScheduledDrains> scheduled = std::nullopt;
 };
 
 /// Returns the first response, `{"epoch": N?, "cluster": ID?, "resources": R, "up": IDSET, "allocations":
-/// [...]?}`; `resources` is an R as text, `allocations` a list of encode_allocation_list(), or empty.
+/// [...]?, "more": true?, "extensions": [NAME...]?, "sequence": N?, "scheduled": [...]?}`; `resources` is an
+/// R as text.
 [[nodiscard]] std::string encode_acquired(std::string_view resources, const text::IdSet& up,
-                                          const std::optional<std::string>& allocations = std::nullopt,
-                                          const std::optional<Term>& leader = std::nullopt);
+                                          const AcquiredOptions& options = {});
+/// Returns a response that continues the allocations of the first one: `{"sequence": N, "allocations": [...],
+/// "more": true?}`.
+[[nodiscard]] std::string encode_more_allocations(std::string_view allocations, bool more,
+                                                  std::uint64_t sequence);
+/// Returns `{"sequence": N}`, the answer to alloc and free of a scheduler with the extension `ledger`.
+[[nodiscard]] std::string encode_sequence(std::uint64_t sequence);
 /// Reads the first response. Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is missing or
 /// bad, and for targets in `up` that are not among the resources.
 [[nodiscard]] Acquired parse_acquired(const nlohmann::json& payload);
@@ -56,12 +89,34 @@ struct Acquired {
 [[nodiscard]] text::IdSet up_of_acquired(std::string_view payload);
 
 /// Returns a later response: `{"up": IDSET?, "down": IDSET?, "shrink": IDSET?, "property-add": {NAME:
-/// IDSET}?, "property-remove": {NAME: IDSET}?, "expiration": NUMBER?}`, where keys without a change are left
-/// out. Requires a delta that is not empty.
-[[nodiscard]] std::string encode_delta(const module::Delta& delta);
+/// IDSET}?, "property-remove": {NAME: IDSET}?, "expiration": NUMBER?, "sequence": N?, "cause": {NAME:
+/// IDSET}?, "freed": [{"partition", "id", "ranks"?}]?, "expired": [{"partition", "id"}]?, "allocations":
+/// [...]?, "scheduled": [{"idset", "from", "until"?, "reason"?}]?}`, where keys without a change are left
+/// out. Requires a delta that is not empty. `sequence` is the last event that it includes, if the stream has
+/// such numbers; `now` is the time by which allocations have expired.
+[[nodiscard]] std::string encode_delta(const module::Delta& delta,
+                                       std::optional<std::uint64_t> sequence = std::nullopt,
+                                       WallTime now = {});
 /// Reads a later response. Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad. The
 /// receiver checks whether the targets are among the resources.
 [[nodiscard]] module::Delta parse_delta(const nlohmann::json& payload);
+
+/// What a later response tells of allocations, to a scheduler with the extension `ledger`.
+struct LedgerUpdate {
+  /// Allocations that have ended, or lost these targets.
+  struct Freed {
+    module::AllocationName name;
+    std::optional<text::IdSet> ranks;
+  };
+  std::vector<Freed> freed;
+  std::vector<module::AllocationName> expired;
+  /// Allocations that are new or have changed.
+  std::vector<ListedAllocation> allocations;
+  /// The first response is not complete before one without this mark.
+  bool more = false;
+};
+/// Reads it. Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad.
+[[nodiscard]] LedgerUpdate parse_ledger_update(const nlohmann::json& payload);
 
 // The payload of feasibility.check is `{"jobspec": OBJECT}`, a jobspec of RFC 14 or RFC 25. The response has
 // no payload if the request could ever be satisfied, and is an error EINVAL with the reason if it could not.

@@ -116,13 +116,18 @@ std::string encode_allocation_list(std::span<const module::SharedAllocation> all
   return list;
 }
 
-std::string encode_allocations(std::string_view list, const std::optional<module::AllocationName>& last) {
+std::string encode_allocations(std::string_view list, const std::optional<module::AllocationName>& last,
+                               std::optional<std::uint64_t> sequence) {
   std::string out = "{";
   append_key(out, "allocations");
   out += list;
   if (last) {
     append_key(out, "next");
     append_string(out, encode_name(*last));
+  }
+  if (sequence) {
+    append_key(out, "sequence");
+    out += std::to_string(*sequence);
   }
   out += '}';
   return out;

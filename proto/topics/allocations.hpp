@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,10 +49,11 @@ struct AllocationsRequest {
 /// Returns `[...]`, with each allocation as append_allocation() writes it.
 [[nodiscard]] std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations,
                                                  WallTime now);
-/// Returns the response to resource.allocations: `{"allocations": [...], "next": STRING?}`. A request whose
-/// `after` is this `next` gets the allocations behind `last`.
+/// Returns the response to resource.allocations: `{"allocations": [...], "next": STRING?, "sequence": N?}`. A
+/// request whose `after` is this `next` gets the allocations behind `last`.
 [[nodiscard]] std::string encode_allocations(std::string_view list,
-                                             const std::optional<module::AllocationName>& last);
+                                             const std::optional<module::AllocationName>& last,
+                                             std::optional<std::uint64_t> sequence = std::nullopt);
 
 /// An allocation in a list. A daemon of an earlier version leaves out an empty partition.
 struct ListedAllocation : module::AllocationRequest {

@@ -20,19 +20,26 @@ namespace {
 
 using nlohmann::json;
 
+// Appends since when, by whom and in which partition a scheduler holds its resources, or waits for them.
+template <class Peer>
+void append_scheduler(std::string& out, const Peer& peer) {
+  out += R"("since":)";
+  append_number(out, to_number(peer.since));
+  if (peer.by) {
+    out += R"(,"by":)";
+    append_actor(out, *peer.by);
+  }
+  if (!peer.partition.empty()) {
+    out += R"(,"partition":)";
+    append_string(out, peer.partition);
+  }
+}
+
 void append_holder(std::string& out, const Peers::Holder& holder) {
   out += R"({"targets":")";
   holder.targets.encode_to(out);
-  out += R"(","since":)";
-  append_number(out, to_number(holder.since));
-  if (holder.by) {
-    out += R"(,"by":)";
-    append_actor(out, *holder.by);
-  }
-  if (!holder.partition.empty()) {
-    out += R"(,"partition":)";
-    append_string(out, holder.partition);
-  }
+  out += R"(",)";
+  append_scheduler(out, holder);
   out += R"(,"allocations":)";
   out += holder.allocations ? "true}" : "false}";
 }
@@ -92,15 +99,21 @@ std::optional<std::map<IdSet::Id, WallTime>> answered_times(const json& object, 
   return times;
 }
 
-Peers::Holder read_holder(const json& entry) {
-  if (!entry.is_object()) throw Error(EPROTO, "the daemon's answer: holders: not an object");
-  Peers::Holder holder;
-  holder.targets = answered_targets(entry, "targets");
-  holder.since = wall_time(answered_member(entry, "since", &json::is_number).get<double>());
-  holder.allocations = answered_member(entry, "allocations", &json::is_boolean).get<bool>();
+template <class Peer>
+Peer read_scheduler(std::string_view key, const json& entry) {
+  if (!entry.is_object()) throw Error(EPROTO, fmt::format("the daemon's answer: {}: not an object", key));
+  Peer peer;
+  peer.since = wall_time(answered_member(entry, "since", &json::is_number).get<double>());
   if (entry.contains("partition"))
-    holder.partition = answered_member(entry, "partition", &json::is_string).get<std::string>();
-  if (const auto by = entry.find("by"); by != entry.end()) holder.by = read_actor(*by);
+    peer.partition = answered_member(entry, "partition", &json::is_string).get<std::string>();
+  if (const auto by = entry.find("by"); by != entry.end()) peer.by = read_actor(*by);
+  return peer;
+}
+
+Peers::Holder read_holder(const json& entry) {
+  auto holder = read_scheduler<Peers::Holder>("holders", entry);
+  holder.targets = answered_targets(entry, "targets");
+  holder.allocations = answered_member(entry, "allocations", &json::is_boolean).get<bool>();
   return holder;
 }
 
@@ -120,6 +133,14 @@ std::string encode_peers(const Peers& peers) {
     if (out.back() != '[') out += ',';
     append_holder(out, holder);
   }
+  if (!peers.waiting.empty()) {
+    out += R"(],"waiting":[)";
+    for (const Peers::Waiter& waiter : peers.waiting) {
+      out += out.back() == '[' ? "{" : ",{";
+      append_scheduler(out, waiter);
+      out += '}';
+    }
+  }
   out += R"(],"agents":")";
   peers.agents.encode_to(out);
   out += '"';
@@ -135,6 +156,10 @@ Peers parse_peers(const json& payload) {
   Peers peers;
   for (const json& entry : answered_member(payload, "holders", &json::is_array))
     peers.holders.push_back(read_holder(entry));
+  if (payload.contains("waiting")) {
+    for (const json& entry : answered_member(payload, "waiting", &json::is_array))
+      peers.waiting.push_back(read_scheduler<Peers::Waiter>("waiting", entry));
+  }
   peers.agents = answered_targets(payload, "agents");
   peers.unfit = answered_texts(payload, "unfit");
   peers.unfit_since = answered_times(payload, "unfit-since");

@@ -26,9 +26,9 @@ struct PeersRequest {
 [[nodiscard]] PeersRequest parse_peers_request(const nlohmann::json& payload);
 
 /// The answer `{"holders": [{"targets": IDSET, "since": T, "by": ACTOR, "partition": NAME?, "allocations":
-/// BOOL}...], "agents": IDSET, "unfit": {RANK: REASON}?, "unfit-since": {RANK: T}?, "boots": {RANK:
-/// BOOT-ID}?}`, with holders in the order in which they acquired. IDSET is RFC 22, T seconds since the epoch,
-/// ACTOR as in proto/actor_json.hpp.
+/// BOOL}...], "waiting": [{"since": T, "by": ACTOR, "partition": NAME?}...]?, "agents": IDSET, "unfit":
+/// {RANK: REASON}?, "unfit-since": {RANK: T}?, "boots": {RANK: BOOT-ID}?}`, with holders in the order in
+/// which they acquired. IDSET is RFC 22, T seconds since the epoch, ACTOR as in proto/actor_json.hpp.
 struct Peers {
   struct Holder {
     /// Present targets of the holder, without those that have left.
@@ -43,6 +43,14 @@ struct Peers {
     bool allocations = false;
   };
   std::vector<Holder> holders;
+  /// A request of a scheduler that waits for the inventory or its turn.
+  struct Waiter {
+    WallTime since{};
+    std::optional<module::Actor> by;
+    std::string partition;
+  };
+  /// The requests that wait, the next one first.
+  std::vector<Waiter> waiting;
   text::IdSet agents;
   /// Reasons why nodes among the targets of the request should not be up according to their agents, drained
   /// or not: they do not match the inventory, or their last check has failed. Unset where the request has no

@@ -10,7 +10,7 @@
 """
 
 from resourced.acquisition import Acquired, Acquisition, AcquisitionEvent, Lost, Update
-from resourced.allocations import Allocation
+from resourced.allocations import Allocation, Freed
 from resourced.connection import Connection, Drain, SchedStatus, Status, connect
 from resourced.errors import ResourcedError
 from resourced.hostlist import Hostlist
@@ -29,6 +29,7 @@ __all__ = [
     "Connection",
     "Drain",
     "Event",
+    "Freed",
     "Hostlist",
     "IDset",
     "Journal",

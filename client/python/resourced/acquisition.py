@@ -4,7 +4,9 @@ after a lost connection."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import math
 import weakref
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +17,7 @@ from resourced._json import member
 from resourced._message import STREAMING, Response, encode_payload
 from resourced._places import UNLOADED
 from resourced._requests import Reader, Request, awaited
-from resourced.allocations import Allocation
+from resourced.allocations import Allocation, Freed
 from resourced.errors import ResourcedError
 from resourced.idset import IDset
 from resourced.resource_set import ResourceSet
@@ -25,6 +27,8 @@ _TOPIC = "resource.acquire"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 #: Maximum number of unread updates; further ones are merged.
 _MOST_UNREAD = 64
+#: How often a lease is renewed in its time.
+_RENEWALS = 3
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Acquired:
 
     resources: ResourceSet
     up: IDset
-    #: The present allocations, if the acquisition requests them. Some may be on targets that are not in `resources`.
+    #: The present allocations, if the acquisition requests them or has a ledger. Some may be on targets that are not in `resources`.
     allocations: list[Allocation] = field(default_factory=list)
 
 
@@ -51,6 +55,13 @@ class Update:
     property_remove: dict[str, IDset] = field(default_factory=dict)
     #: A new expiration, 0 for none.
     expiration: float | None = None
+    #: With a ledger: allocations that somebody else has freed. One that is not known may be among them.
+    freed: list[Freed] = field(default_factory=list)
+    #: With a ledger, and to be applied after `freed`: allocations that somebody else has made or changed. Each replaces
+    #: the one of its partition and id.
+    changed: list[Allocation] = field(default_factory=list)
+    #: With a ledger: partition and id of each allocation whose expiration has passed. It stays until it is freed.
+    expired: list[tuple[str, str]] = field(default_factory=list)
 
     def then(self, later: Update) -> Update:
         """One update with the effect of both, one after the other."""
@@ -60,6 +71,11 @@ class Update:
             every = {name: first.get(name, IDset()) - undone.get(name, "") | second.get(name, "") for name in names}
             return {name: ranks for name, ranks in every.items() if ranks}
 
+        changed = {(one.partition, one.id): one for one in self.changed}
+        for freed in later.freed:
+            if (before := changed.pop((freed.partition, freed.id), None)) and freed.ranks:
+                changed[before.partition, before.id] = before.without(freed.ranks)
+        changed |= {(one.partition, one.id): one for one in later.changed}
         return Update(
             self.up - later.down | later.up,
             self.down - later.up | later.down,
@@ -67,6 +83,9 @@ class Update:
             merged(self.property_add, later.property_remove, later.property_add),
             merged(self.property_remove, later.property_add, later.property_remove),
             self.expiration if later.expiration is None else later.expiration,
+            self.freed + later.freed,
+            list(changed.values()),
+            self.expired + later.expired,
         )
 
 
@@ -95,6 +114,9 @@ class Acquisition(Reader[AcquisitionEvent]):
         *,
         partition: str | None,
         allocations: bool,
+        ledger: bool,
+        wait: bool,
+        lease: float,
         follow_restart: bool,
         wait_for_daemon: bool,
         busy_retry: float,
@@ -106,12 +128,23 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._payload["partition"] = partition
         if allocations:
             self._payload["allocations"] = True
+        if ledger:
+            self._payload["extensions"] = ["ledger"]
+        if wait:
+            self._payload["wait"] = True
+        if lease:
+            self._payload["lease"] = lease
         encode_payload(self._payload)  # raises ValueError for a name that JSON does not have
         # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places
         self._wait_for_daemon = wait_for_daemon
         self._busy_retry = busy_retry
-        self._answer_timeout = answer_timeout
+        # A request that waits for its turn may be answered at any time.
+        self._answer_timeout = math.inf if wait else answer_timeout
+        self._lease = lease
+        self._renewal: asyncio.TimerHandle | None = None
+        #: The first response, as long as further ones bring the rest of its allocations.
+        self._partial: Acquired | None = None
         self._busy_until: float | None = None
         self._pause = _FIRST_PAUSE
         self._timer: asyncio.TimerHandle | None = None
@@ -169,6 +202,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         self._up = IDset()
         if self._timer:
             self._timer.cancel()
+        self._stop_renewing()
         self._unread.clear()
         self._news.set()
         if self._request:
@@ -200,6 +234,25 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._connection.submit(self._request)
         except ResourcedError as error:
             self._finish(error)
+        else:
+            self._renew_later()
+
+    def _renew_later(self) -> None:
+        self._stop_renewing()
+        if self._lease:
+            pause = self._lease / _RENEWALS
+            self._renewal = asyncio.get_running_loop().call_later(pause, _renew, weakref.ref(self))
+
+    def _stop_renewing(self) -> None:
+        if self._renewal:
+            self._renewal.cancel()
+            self._renewal = None
+
+    def renew(self) -> None:
+        """Renews the lease, as each request of the connection does."""
+        with contextlib.suppress(ResourcedError):  # the connection is lost, as the acquisition will learn
+            self._connection.submit(Request(f"{_TOPIC}-renew", None))
+        self._renew_later()
 
     def _send_later(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(self._pause, self._send, True)
@@ -219,6 +272,7 @@ class Acquisition(Reader[AcquisitionEvent]):
     def _finish(self, error: ResourcedError) -> None:
         if self._request:
             self._connection.cancel(self._request)
+        self._stop_renewing()
         self._end = error
         self._news.set()
 
@@ -227,21 +281,33 @@ class Acquisition(Reader[AcquisitionEvent]):
             payload = response.payload()
             if self._held:
                 self._put(self._read_update(payload))
+            elif self._partial:
+                self._partial.allocations.extend(self._read_allocations(payload))
+                self._take_first(self._partial, payload)
             elif not self._connection.follows(payload):
                 if not response.more:  # the request has ended
                     self._send_later()
             else:
-                self._put(self._read_acquired(payload))
-                self._held = self._acquired_before = True
-                self._lost = False
-                self._busy_until = None
-                self._pause = _FIRST_PAUSE
+                self._take_first(self._read_acquired(payload), payload)
         except ValueError as error:
             self._finish(ResourcedError(errno.EPROTO, f"{_TOPIC}: {error}", local=True))
         except ResourcedError as error:
             self._finish(error)
 
+    def _take_first(self, acquired: Acquired, payload: Mapping[str, Any]) -> None:
+        """Takes a first response, or keeps it until its last part is there."""
+        if payload.get("more") is True:
+            self._partial = acquired
+            return
+        self._partial = None
+        self._put(acquired)
+        self._held = self._acquired_before = True
+        self._lost = False
+        self._busy_until = None
+        self._pause = _FIRST_PAUSE
+
     def fail(self, error: ResourcedError) -> None:
+        self._partial = None
         shut_down = error.errno == errno.ECANCELED and error.text == UNLOADED and not error.local
         if (error.errno == errno.ECONNRESET) if error.local else (shut_down and self._follow_restart):
             if not self._lost:
@@ -270,8 +336,11 @@ class Acquisition(Reader[AcquisitionEvent]):
         up = IDset(member(payload, "up", str))
         self._known, self._starttime = resources.ranks, resources.starttime
         self._check("up", up)
-        listed = member(payload, "allocations", list) if "allocations" in payload else []
-        return Acquired(resources, up, [Allocation.read(one) for one in listed])
+        return Acquired(resources, up, self._read_allocations(payload))
+
+    @staticmethod
+    def _read_allocations(payload: Mapping[str, Any]) -> list[Allocation]:
+        return [Allocation.read(one) for one in _entries(payload, "allocations")]
 
     def _read_update(self, payload: Mapping[str, Any]) -> Update:
         sets = [IDset(member(payload, key, str)) if key in payload else IDset() for key in ("up", "down", "shrink")]
@@ -292,12 +361,26 @@ class Acquisition(Reader[AcquisitionEvent]):
             times.expiration = expiration  # checks the time
             expiration = times.expiration
         self._known.subtract(shrink)
-        return Update(up, down | shrink, shrink, add, remove, expiration)
+        freed = [Freed.read(one) for one in _entries(payload, "freed")]
+        expired = [Freed.read(one) for one in _entries(payload, "expired")]
+        changed = self._read_allocations(payload)
+        names = [(one.partition, one.id) for one in expired]
+        return Update(up, down | shrink, shrink, add, remove, expiration, freed, changed, names)
 
     def _check(self, key: str, ranks: IDset) -> IDset:
         if not self._known.includes(ranks):
             raise ValueError(f"{key}: targets {ranks - self._known} are not among the resources")
         return ranks
+
+
+def _entries(payload: Mapping[str, Any], key: str) -> list[Any]:
+    return member(payload, key, list) if key in payload else []
+
+
+def _renew(of: weakref.ref[Acquisition]) -> None:
+    """Renews a lease, unless the acquisition was dropped."""
+    if acquisition := of():
+        acquisition.renew()
 
 
 class _AcquireRequest(Request):

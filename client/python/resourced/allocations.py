@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+from resourced._json import member
+from resourced.idset import IDset
 from resourced.resource_set import ResourceSet
+
+
+@dataclass(frozen=True)
+class Freed:
+    """An allocation that has ended, or lost targets."""
+
+    id: str
+    partition: str = ""
+    #: The targets that it has lost; empty if it has ended.
+    ranks: IDset = field(default_factory=IDset)
+
+    @classmethod
+    def read(cls, value: Any) -> Freed:
+        """Reads an entry of a response. Raises ValueError for an invalid one."""
+        keys = ("id", "partition", "ranks")
+        if not isinstance(value, Mapping) or not all(isinstance(value.get(key, ""), str) for key in keys):
+            raise ValueError("freed: an entry is not valid")
+        return cls(member(value, "id", str), member(value, "partition", str), IDset(value.get("ranks", "")))
 
 
 @dataclass(frozen=True)
@@ -28,6 +48,12 @@ class Allocation:
     #: Hosts of allocated targets that are not in the inventory now, and not in `resources`.
     absent: str = ""
     expired: bool = False
+
+    def without(self, ranks: IDset) -> Self:
+        """This allocation without these targets."""
+        resources = self.resources.copy()
+        resources.remove_ranks(ranks & resources.ranks)
+        return replace(self, resources=resources)
 
     def payload(self) -> dict[str, Any]:
         optional = {"expiration": self.expiration, "note": self.note}

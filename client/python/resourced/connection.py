@@ -78,6 +78,9 @@ class Connection(RpcConnection):
         *,
         partition: str | None = None,
         allocations: bool = False,
+        ledger: bool = False,
+        wait: bool = False,
+        lease: float = 0.0,
         follow_restart: bool = True,
         wait_for_daemon: bool = False,
         busy_retry: float = 30.0,
@@ -85,7 +88,11 @@ class Connection(RpcConnection):
     ) -> Acquisition:
         """Acquires the resources of the partition, or all that are in no partition, as a scheduler.
 
-        With `allocations` the scheduler keeps the ledger, and gets the present allocations. After a clean shutdown of
+        With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `ledger` it learns as
+        well how others change them (Update.freed, changed, expired). With `wait` it waits for its turn while another
+        scheduler has the resources. With a `lease`, of 5 to 3600 seconds, the daemon frees the resources when nothing
+        has come from this connection for that time (ETIMEDOUT); the acquisition renews it as long as the event loop
+        runs. After a clean shutdown of
         the daemon the acquisition waits for the next one, but without `follow_restart` it ends, except in a cluster.
         With `wait_for_daemon` it waits for a daemon that is not running yet. Without it the first connection has to succeed; after a
         lost connection, also before the first Acquired, the next daemon is always waited for. After a reconnection the
@@ -98,6 +105,9 @@ class Connection(RpcConnection):
             self,
             partition=partition,
             allocations=allocations,
+            ledger=ledger,
+            wait=wait,
+            lease=lease,
             follow_restart=follow_restart,
             wait_for_daemon=wait_for_daemon,
             busy_retry=busy_retry,

@@ -95,7 +95,7 @@ void run(const Options& options) {
   fifo::Scheduler scheduler(
       print, now, options.no_ledger ? std::nullopt : std::optional(ledger_of(connection)), options.partition);
   client::AcquisitionOptions acquire;
-  acquire.allocations = !options.no_ledger;
+  acquire.ledger = !options.no_ledger;
   acquire.partition = options.partition;
   client::Acquisition acquisition(connection, scheduler, acquire);
 

@@ -178,14 +178,31 @@ std::vector<Pool::JobId> Pool::jobs() const {
 bool Pool::release(JobId id) {
   const auto job = held_.find(id);
   if (job == held_.end()) return false;
-  for (const auto& [target, part] : job->second) {
-    const auto taken = taken_.find(target);
-    taken->second.cores -= part.cores;
-    taken->second.gpus -= part.gpus;
-    if (taken->second.cores.empty() && taken->second.gpus.empty()) taken_.erase(taken);
-  }
+  for (const auto& [target, part] : job->second) give_back(target, part);
   held_.erase(job);
   return true;
+}
+
+void Pool::release(JobId id, const IdSet& ranks) {
+  const auto job = held_.find(id);
+  if (job == held_.end()) return;
+  std::set<Target> freed;
+  ranks.for_each([&](Rank rank) {
+    if (const auto target = targets_.find(rank); target != targets_.end()) freed.insert(target->second);
+  });
+  std::erase_if(job->second, [&](const auto& held) {
+    if (!freed.contains(held.first)) return false;
+    give_back(held.first, held.second);
+    return true;
+  });
+  if (job->second.empty()) held_.erase(job);
+}
+
+void Pool::give_back(const Target& target, const Resources& part) {
+  const auto taken = taken_.find(target);
+  taken->second.cores -= part.cores;
+  taken->second.gpus -= part.gpus;
+  if (taken->second.cores.empty() && taken->second.gpus.empty()) taken_.erase(taken);
 }
 
 }  // namespace resourced::fifo

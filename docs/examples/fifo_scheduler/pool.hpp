@@ -57,6 +57,8 @@ class Pool {
   [[nodiscard]] std::vector<JobId> jobs() const;
   /// Releases a job. Returns false if the id holds nothing.
   bool release(JobId id);
+  /// Releases the resources that a job has of these targets. A job that has no others is released.
+  void release(JobId id, const text::IdSet& ranks);
 
  private:
   using Rank = text::IdSet::Id;
@@ -76,6 +78,7 @@ class Pool {
   [[nodiscard]] std::vector<Node> all_nodes(const text::IdSet& ranks) const;
   [[nodiscard]] std::vector<Node> free_nodes(const Request& request) const;
   void hold(JobId id, const Target& target, const Resources& part);
+  void give_back(const Target& target, const Resources& part);
 
   rset::ResourceSet inventory_;
   text::IdSet up_;

@@ -185,21 +185,44 @@ void Scheduler::requeue(Job job) {
   queue_.insert(later, std::move(job));
 }
 
+Pool::JobId Scheduler::id_of(const std::string& partition, const std::string& id) {
+  Pool::JobId number = 0;
+  const char* const end = id.data() + id.size();
+  const auto [stopped, failure] = std::from_chars(id.data(), end, number);
+  if (partition == partition_ && failure == std::errc() && stopped == end && number < first_foreign)
+    return number;
+  return foreign_.try_emplace({partition, id}, first_foreign + foreign_.size()).first->second;
+}
+
+// An operator, or another scheduler, has freed these: their resources are free for the queue.
+void Scheduler::on_freed(const std::vector<client::FreedAllocation>& freed) {
+  for (const client::FreedAllocation& one : freed) {
+    const Pool::JobId id = id_of(one.partition, one.id);
+    // The answer of the ledger to the alloc or free of this job is on its way.
+    if (!pool_.holds(id) || recording_.contains(id) || freeing_.contains(id)) continue;
+    if (!one.ranks.empty()) pool_.release(id, one.ranks);
+    if (one.ranks.empty() || !pool_.holds(id)) finish_release(id);
+  }
+  try_head_ = true;
+}
+
+void Scheduler::on_changed(const std::vector<client::Allocation>& allocations) {
+  for (const client::Allocation& allocation : allocations) {
+    const Pool::JobId id = id_of(allocation.partition, allocation.id);
+    if (recording_.contains(id) || freeing_.contains(id)) continue;
+    pool_.release(id);
+    pool_.recover(id, allocation.resources);
+  }
+  try_head_ = true;
+}
+
 // Compares this scheduler's jobs with the ledger: after its start it takes over the allocations of an earlier
 // one, after a reconnection it learns the results of requests without an answer.
 void Scheduler::on_allocations(const std::vector<client::Allocation>& allocations) {
   std::set<Pool::JobId> there;
   for (const client::Allocation& allocation : allocations) {
-    Pool::JobId id = 0;
-    const char* end = allocation.id.data() + allocation.id.size();
-    const auto [stopped, failure] = std::from_chars(allocation.id.data(), end, id);
-    const bool is_own =
-        allocation.partition == partition_ && failure == std::errc() && stopped == end && id < first_foreign;
-    if (!is_own) {
-      const auto known =
-          foreign_.try_emplace({allocation.partition, allocation.id}, first_foreign + foreign_.size());
-      id = known.first->second;
-    }
+    const Pool::JobId id = id_of(allocation.partition, allocation.id);
+    const bool is_own = id < first_foreign;
     there.insert(id);
     if (is_own) last_id_ = std::max(last_id_, id);
     if (recording_.contains(id)) {

@@ -80,6 +80,8 @@ class Scheduler final : public client::AcquisitionObserver {
 
   void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
   void on_allocations(const std::vector<client::Allocation>& allocations) override;
+  void on_freed(const std::vector<client::FreedAllocation>& freed) override;
+  void on_changed(const std::vector<client::Allocation>& allocations) override;
   void on_property_remove(std::string_view name, const text::IdSet& ranks) override;
   void on_property_add(std::string_view name, const text::IdSet& ranks) override;
   void on_expiration(WallTime time) override;
@@ -112,6 +114,9 @@ class Scheduler final : public client::AcquisitionObserver {
   /// Call when the ledger cannot commit: allocates nothing for a while.
   void stall();
   void resume();
+  /// Returns the id of an allocation of the ledger in the pool: that of the job, or for an allocation that is
+  /// not of this program, one of foreign_.
+  Pool::JobId id_of(const std::string& partition, const std::string& id);
   /// Puts a job back into the queue, which is in the order of ids.
   void requeue(Job job);
   /// Call when targets have come up, gone down or left.

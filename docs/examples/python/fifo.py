@@ -28,7 +28,9 @@ async def schedule(connection, acquisition, news):
                 jobs[id] = 0
             case resourced.Acquired() | resourced.Update() | resourced.Lost():
                 print(type(item).__name__.lower(), "up", acquisition.up or "none", flush=True)
-                ready, running = not isinstance(item, resourced.Lost), running if isinstance(item, resourced.Update) else None
+                ready = not isinstance(item, resourced.Lost)
+                if not isinstance(item, resourced.Update) or item.freed or item.changed:  # by an operator, for one
+                    running = None
         if not ready:
             continue
         try:
@@ -57,7 +59,7 @@ async def schedule(connection, acquisition, news):
 async def main():
     news = asyncio.Queue()
     threading.Thread(target=read, args=(asyncio.get_running_loop(), news), daemon=True).start()
-    async with resourced.connect() as connection, connection.acquire(allocations=True) as acquisition:
+    async with resourced.connect() as connection, connection.acquire(ledger=True) as acquisition:
         await asyncio.gather(forward(acquisition, news), schedule(connection, acquisition, news))
 
 

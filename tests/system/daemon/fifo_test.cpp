@@ -126,6 +126,22 @@ std::map<unsigned, std::string> in_order() {
 
 TEST_SUITE_BEGIN("fifo");
 
+TEST_CASE("a job that waits starts when an operator frees the allocation of another one") {
+  Cluster cluster;
+  Fifo fifo(cluster, "jobs");
+  CHECK(fifo.next().contains("acquired"));
+  CHECK(fifo.ask("slot=6/node").contains("R"));
+  CHECK(fifo.ask("slot=2/node").contains("R"));
+  CHECK(fifo.ask("slot=3/node")["wait"] == "too little is up and free");
+  // An operator frees two nodes of the first job, and then the rest of it.
+  cluster.operator_client.call("resource.force-free", {{"id", "1"}, {"ranks", "2-3"}});
+  cluster.ctl.done({"free", "2"});
+  CHECK(fifo.next() == json{{"free", 2}});
+  CHECK(fifo.next()["R"]["execution"]["nodelist"] == json::parse(R"(["test[2-3,6]"])"));
+  cluster.ctl.done({"free", "1"});
+  CHECK(fifo.next() == json{{"free", 1}});
+}
+
 TEST_CASE("a day in the life of a scheduler") {
   Cluster cluster(std::string(eight_nodes) + "properties = [\"+inner\", \"batch\"]\n");
   Book book;

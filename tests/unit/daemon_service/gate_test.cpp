@@ -49,6 +49,7 @@ std::vector<TopicRow> topics() {
       {"resource.user-names", {{"userids", "0"}}, 0, "usa"},
       {"feasibility.check", {{"jobspec", json::object()}}, 0, "usa"},
       {"resource.acquire", nullptr, streaming, "s"},
+      {"resource.acquire-renew", nullptr, 0, "s"},
       {"resource.acquire-mute", nullptr, 0, "a"},
       {"resource.evict", {{"since", 1000}}, 0, "a"},
       {"resource.drain", {{"targets", "1"}}, 0, "a"},

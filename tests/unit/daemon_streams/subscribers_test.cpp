@@ -68,12 +68,12 @@ TEST_CASE("subscribers: a change is told once, to the holder that it concerns") 
   CHECK(first != second);
   stand.subscribers.update(1, second, down(IdSet{3}));
   CHECK(stand.told().empty());
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told() == Texts{R"(2 {"down":"3"})"});
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told().size() == 1);
   stand.subscribers.update(2, second, down(IdSet{4}));
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told() == Texts{R"(2 {"down":"3"})", R"(2 {"down":"4"})"});
   CHECK(stand.subscribers.merged() == 0);
 }
@@ -83,13 +83,91 @@ TEST_CASE("subscribers: changes of a holder that does not read become one net ch
   const auto holder = stand.subscribe(1);
   stand.transport.full.insert(scheduler);
   stand.subscribers.update(1, holder, down(IdSet{1, 2}));
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   stand.subscribers.update(2, holder, up(IdSet{2}));
   stand.subscribers.update(3, holder, down(IdSet{5}));
   CHECK(stand.subscribers.merged() == 2);
   stand.transport.full.clear();
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told() == Texts{R"(1 {"down":"1,5"})"});
+}
+
+/// Merges news of an allocation, one after the other, and returns what is told of it.
+std::string told_of(const std::vector<module::AllocationNews>& news) {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  stand.transport.full.insert(scheduler);
+  log::Sequence after = 0;
+  for (const module::AllocationNews& one : news) {
+    Delta delta;
+    delta.allocations[{"", "j"}] = one;
+    stand.subscribers.update(++after, holder, delta);
+    CHECK(stand.subscribers.flush({}).empty());
+  }
+  stand.transport.full.clear();
+  CHECK(stand.subscribers.flush({}).empty());
+  const Texts texts = stand.told();
+  CHECK(texts.size() <= 1);
+  return texts.empty() ? "" : texts.front().substr(2);
+}
+
+TEST_CASE("subscribers: of an allocation that changes again and again, what is true at the end is told") {
+  module::Allocation made;
+  made.name = {"", "j"};
+  made.text = std::make_shared<const std::string>("{}");
+  const auto present = std::make_shared<const module::Allocation>(std::move(made));
+  const module::AllocationNews ended;
+  const module::AllocationNews whole{present, {}, true};
+  const module::AllocationNews part{present, IdSet{1}};
+  const module::AllocationNews other_part{present, IdSet{2}};
+  const module::AllocationNews expired{present, {}, false, true};
+  module::AllocationNews own_end;
+  own_end.own = true;
+  const module::AllocationNews own{present, {}, true, false, true};
+  const char* const gone = R"({"freed":[{"partition":"","id":"j"}]})";
+  const char* const is_whole = R"({"allocations":[{"id":"j","partition":"","R":{}}]})";
+
+  CHECK(told_of({ended}) == gone);
+  CHECK(told_of({part, other_part}) == R"({"freed":[{"partition":"","id":"j","ranks":"1-2"}]})");
+  CHECK(told_of({part, ended}) == gone);
+  CHECK(told_of({whole, ended}) == gone);
+  CHECK(told_of({ended, whole}) == is_whole);
+  CHECK(told_of({whole, part}) == is_whole);
+  CHECK(told_of({expired, ended}) == gone);
+  CHECK(told_of({expired, part}) ==
+        R"({"freed":[{"partition":"","id":"j","ranks":"1"}],"expired":[{"partition":"","id":"j"}]})");
+  // What the scheduler has done itself it knows, unless it does not know yet what came before.
+  CHECK(told_of({own}).empty());
+  CHECK(told_of({own_end}).empty());
+  CHECK(told_of({own, own_end}).empty());
+  CHECK(told_of({ended, own}) == is_whole);
+  CHECK(told_of({part, own_end}) == gone);
+  CHECK(told_of({own, part}) == R"({"freed":[{"partition":"","id":"j","ranks":"1"}]})");
+}
+
+TEST_CASE("subscribers: a numbered change has the number of its last event") {
+  Streams stand;
+  const auto key = stand.registry.add(
+      scheduler, proto::make_request("resource.acquire", 4, nullptr, proto::flag::streaming));
+  const auto holder = stand.subscribers.add(key, true);
+  stand.subscribers.update(3, holder, down(IdSet{1}));
+  stand.subscribers.update(5, holder, down(IdSet{2}));
+  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.told() == Texts{R"(4 {"down":"1-2","sequence":5})"});
+}
+
+TEST_CASE("subscribers: a cause is told for the targets that are down at the end") {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  Delta first = down(IdSet{1, 2});
+  first.cause.drained = IdSet{1, 2};
+  stand.subscribers.update(1, holder, first);
+  stand.subscribers.update(2, holder, up(IdSet{2}));
+  Delta second = down(IdSet{3});
+  second.cause.offline = IdSet{3};
+  stand.subscribers.update(3, holder, second);
+  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.told() == Texts{R"(1 {"down":"1,3","cause":{"drained":"1","offline":"3"}})"});
 }
 
 TEST_CASE("subscribers: what was taken back before it was told is not told") {
@@ -97,7 +175,7 @@ TEST_CASE("subscribers: what was taken back before it was told is not told") {
   const auto holder = stand.subscribe(1);
   stand.subscribers.update(1, holder, down(IdSet{1}));
   stand.subscribers.update(2, holder, up(IdSet{1}));
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told().empty());
 }
 
@@ -107,7 +185,7 @@ TEST_CASE("subscribers: a holder that is gone is told nothing, and what concerns
   stand.subscribers.update(1, holder, down(IdSet{1}));
   stand.subscribers.remove(holder);
   stand.subscribers.update(2, holder, down(IdSet{2}));
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told().empty());
   stand.subscribers.remove(holder);
   // The number of a holder is not reused.
@@ -119,8 +197,8 @@ TEST_CASE("subscribers: a client that turns out to be gone is told of") {
   const auto holder = stand.subscribe(1);
   stand.transport.gone.insert(scheduler);
   stand.subscribers.update(1, holder, down(IdSet{1}));
-  CHECK(stand.subscribers.flush() == std::vector{scheduler});
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}) == std::vector{scheduler});
+  CHECK(stand.subscribers.flush({}).empty());
 }
 
 TEST_CASE("subscribers: a response of the client that waits for room is not overtaken by a change") {
@@ -130,10 +208,10 @@ TEST_CASE("subscribers: a response of the client that waits for room is not over
   stand.outbox.push(0, streams::Response{scheduler, proto::make_response(proto::make_request("x.y", 9))}, {});
   stand.transport.full.clear();
   stand.subscribers.update(1, holder, down(IdSet{1}));
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told().empty());
   stand.outbox.flush();
-  CHECK(stand.subscribers.flush().empty());
+  CHECK(stand.subscribers.flush({}).empty());
   CHECK(stand.told() == Texts{"9 ", R"(1 {"down":"1"})"});
 }
 

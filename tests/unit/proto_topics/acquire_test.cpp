@@ -33,8 +33,91 @@ TEST_CASE("a scheduler asks for a partition, or for all that no partition names"
   CHECK(refusal(parse_acquire, R"({"partition": 1})") == "71 partition must be a string");
   for (const char* other : {R"({"x": 1})", R"({"partition": "a", "x": 1})"}) {
     CHECK(refusal(parse_acquire, other) ==
-          "71 the payload of resource.acquire may have partition and allocations, nothing else");
+          "71 the payload of resource.acquire may have partition, allocations, extensions, lease and wait, "
+          "nothing "
+          "else");
   }
+}
+
+TEST_CASE("a scheduler asks for extensions by name, and unknown names are no error") {
+  const auto wanted = parse_acquire(json::parse(R"({"extensions": ["cause", "later", "ledger"]})"));
+  REQUIRE(wanted.extensions);
+  CHECK(wanted.extensions->cause);
+  CHECK(wanted.extensions->ledger);
+  CHECK_FALSE(wanted.extensions->scheduled);
+  CHECK(encode_acquire(wanted) == json::parse(R"({"extensions": ["ledger", "cause"]})"));
+  CHECK(parse_acquire(json::parse(R"({"extensions": []})")).extensions);
+  CHECK_FALSE(parse_acquire(json::object()).extensions);
+  CHECK(refusal(parse_acquire, R"({"extensions": "ledger"})") == "71 extensions must be an array");
+  CHECK(refusal(parse_acquire, R"({"extensions": [1]})") == "71 extensions must be strings");
+}
+
+TEST_CASE("a scheduler may promise to be heard of, and wait for its turn") {
+  const auto wanted = parse_acquire(json::parse(R"({"lease": 30, "wait": true})"));
+  CHECK(wanted.lease == Seconds(30));
+  CHECK(wanted.wait);
+  CHECK(encode_acquire(wanted) == json::parse(R"({"lease": 30.0, "wait": true})"));
+  CHECK(refusal(parse_acquire, R"({"lease": 4.9})") == "22 lease must be 5 to 3600 seconds");
+  CHECK(refusal(parse_acquire, R"({"lease": 3601})") == "22 lease must be 5 to 3600 seconds");
+  CHECK(refusal(parse_acquire, R"({"lease": "30"})") == "71 lease must be a number");
+  CHECK(refusal(parse_acquire, R"({"wait": 1})") == "71 wait must be true or false");
+}
+
+module::SharedAllocation allocation(const std::string& partition, const std::string& id,
+                                    std::optional<WallTime> expiration = {}) {
+  module::Allocation made;
+  made.name = {partition, id};
+  made.text = std::make_shared<const std::string>(two_nodes);
+  made.expiration = expiration;
+  return std::make_shared<const module::Allocation>(std::move(made));
+}
+
+TEST_CASE("a first response tells which extensions are granted, and up to which event it is true") {
+  const std::string text = encode_acquired(
+      two_nodes, IdSet::parse("1"),
+      {.allocations = "[]",
+       .more = true,
+       .extensions = module::Extensions{.ledger = true, .scheduled = true},
+       .sequence = 7,
+       .scheduled = module::ScheduledDrains{{{{"power", wall_time(9)}, wall_time(5)}, IdSet{1}},
+                                            {{{}, wall_time(6)}, IdSet{0, 1}}}});
+  CHECK(text == R"({"resources":)" + std::string(two_nodes) +
+                    R"(,"up":"1","allocations":[],"more":true,"extensions":["ledger","scheduled"],)"
+                    R"("sequence":7,"scheduled":[{"idset":"1","from":5.0,"until":9.0,"reason":"power"},)"
+                    R"({"idset":"0-1","from":6.0}]})");
+  CHECK(parse_acquired(json::parse(text)).more);
+  CHECK(up_of_acquired(text).encode() == "1");
+  CHECK(encode_more_allocations("[]", false, 7) == R"({"sequence":7,"allocations":[]})");
+  CHECK(encode_more_allocations("[]", true, 7) == R"({"sequence":7,"allocations":[],"more":true})");
+}
+
+TEST_CASE("a later response tells what has become of allocations, and why targets are down") {
+  module::Delta delta;
+  delta.down = IdSet{1, 2};
+  delta.cause.drained = IdSet{1};
+  delta.cause.offline = IdSet{1, 2};
+  delta.allocations[{"", "j1"}] = {};
+  delta.allocations[{"night", "j2"}] = {allocation("night", "j2"), IdSet{3}};
+  delta.allocations[{"night", "j3"}] = {allocation("night", "j3"), {}, true, true};
+  delta.allocations[{"night", "j4"}] = {allocation("night", "j4", wall_time(5)), {}, false, true};
+  delta.scheduled = module::ScheduledDrains{};
+  const std::string text = encode_delta(delta, 12, wall_time(6));
+  CHECK(text == R"({"down":"1-2","sequence":12,"cause":{"drained":"1","offline":"1-2"},)"
+                R"("freed":[{"partition":"","id":"j1"},{"partition":"night","id":"j2","ranks":"3"}],)"
+                R"("expired":[{"partition":"night","id":"j4"}],)"
+                R"("allocations":[{"id":"j3","partition":"night","R":)" +
+                    std::string(two_nodes) + R"(}],"scheduled":[]})");
+  const LedgerUpdate read = parse_ledger_update(json::parse(text));
+  REQUIRE(read.freed.size() == 2);
+  CHECK(read.freed[0].name == module::AllocationName{"", "j1"});
+  CHECK_FALSE(read.freed[0].ranks);
+  CHECK(read.freed[1].ranks == IdSet{3});
+  CHECK(read.expired == std::vector{module::AllocationName{"night", "j4"}});
+  REQUIRE(read.allocations.size() == 1);
+  CHECK(read.allocations[0].name() == module::AllocationName{"night", "j3"});
+  CHECK(refusal(parse_ledger_update, R"({"freed": {}})") == "71 resource.acquire: freed: not an array");
+  CHECK(refusal(parse_ledger_update, R"({"expired": [1]})") ==
+        "71 resource.acquire: expired: an entry is not an object");
 }
 
 TEST_CASE("a first response has resources and what of them is up") {
@@ -46,7 +129,7 @@ TEST_CASE("a first response has resources and what of them is up") {
   CHECK(up_of_acquired(text).encode() == "1");
   CHECK(up_of_acquired(encode_acquired(R"({"attributes":{"up":"7"}})", {})).empty());
 
-  const std::string led = encode_acquired(two_nodes, IdSet::parse("1"), std::nullopt, Term{7, R"("up":"0)"});
+  const std::string led = encode_acquired(two_nodes, IdSet::parse("1"), {.leader = Term{7, R"("up":"0)"}});
   const Acquired first = parse_acquired(json::parse(led));
   REQUIRE(first.leader);
   CHECK(first.leader->epoch == 7);

@@ -1,0 +1,296 @@
+// Schedulers that ask for more than RFC 28 has: extensions, a turn, and a lease.
+#include <cerrno>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using nlohmann::json;
+
+struct AcquireStand : Stand {
+  AcquireStand() {
+    partitions.push_back({"batch", text::IdSet{0, 1}, {}});
+    partitions.push_back({"night", text::IdSet{2, 3}, {}});
+    restart();
+  }
+  std::uint32_t acquire(proto::ClientId client, const json& payload) {
+    const std::uint32_t matchtag = request(client, "resource.acquire", payload, streaming);
+    settle();
+    return matchtag;
+  }
+  json alloc(proto::ClientId client, const std::string& id, const std::string& rank) {
+    const json resources = {{"version", 1},
+                            {"execution",
+                             {{"R_lite", json::array({{{"rank", rank}, {"children", {{"core", "0"}}}}})},
+                              {"nodelist", {"n" + rank}}}}};
+    request(client, "resource.alloc", {{"id", id}, {"R", resources}});
+    settle();
+    const proto::Message answer = receive(client);
+    CHECK(answer.errnum() == 0);
+    return answer.text().empty() ? json() : json::parse(answer.text());
+  }
+  json waiting() {
+    const json peers = json::parse(call(connect(), "resource.peers").text());
+    return peers.value("waiting", json::array());
+  }
+  /// Advances the time to the next pause that the service requests.
+  void next_pause() {
+    REQUIRE_FALSE(later.empty());
+    const auto [when, work] = std::move(later.front());
+    later.pop_front();
+    uptime = std::max(uptime, when);
+    work();
+    settle();
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("acquire");
+
+TEST_CASE_FIXTURE(AcquireStand, "a response has numbers for a scheduler that knows of extensions, only") {
+  const auto plain = connect();
+  acquire(plain, {{"partition", "batch"}});
+  const json first = receive_json(plain);
+  CHECK(first.size() == 2);
+  const auto client = connect();
+  acquire(client, {{"partition", "night"}, {"extensions", {"cause", "of the future"}}});
+  const json numbered = receive_json(client);
+  CHECK(numbered["extensions"] == json{"cause"});
+  const auto applied = service->engine().applied();
+  CHECK(numbered["sequence"] == applied);
+  CHECK_FALSE(numbered.contains("scheduled"));
+  CHECK_FALSE(numbered.contains("allocations"));
+  CHECK(call(connect(), "resource.drain", {{"targets", "0,2"}}).errnum() == 0);
+  CHECK(receive_json(plain) == json{{"down", "0"}});
+  CHECK(receive_json(client) ==
+        json{{"down", "2"}, {"sequence", applied + 1}, {"cause", {{"drained", "2"}}}});
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "a scheduler with a ledger learns what others do with its allocations") {
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"extensions", {"ledger"}}});
+  CHECK(receive_json(client)["allocations"] == json::array());
+  const json done = alloc(client, "j1", "0");
+  CHECK(done == json{{"sequence", service->engine().applied()}});
+  const auto admin = connect();
+  CHECK(call(admin, "resource.force-free", {{"id", "j1"}, {"partition", "batch"}}).text().empty());
+  CHECK(receive_json(client) == json{{"freed", json::array({{{"partition", "batch"}, {"id", "j1"}}})},
+                                     {"sequence", service->engine().applied()}});
+  alloc(client, "j2", "1");
+  request(client, "resource.allocations");
+  settle();
+  CHECK(receive_json(client)["sequence"] == service->engine().applied());
+  CHECK_FALSE(json::parse(call(admin, "resource.allocations").text()).contains("sequence"));
+  request(client, "resource.free", {{"id", "j2"}});
+  settle();
+  CHECK(receive_json(client) == json{{"sequence", service->engine().applied()}});
+  CHECK(silent(client));
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "allocations beyond one response follow in others") {
+  const auto client = connect();
+  acquire(client, {{"allocations", true}});
+  receive(client);
+  const std::string large(120000, 'x');
+  constexpr int many = 16;
+  for (int i = 0; i < many; ++i) {
+    const json resources = {{"version", 1},
+                            {"execution",
+                             {{"R_lite", json::array({{{"rank", std::to_string(4 + i / 4)},
+                                                       {"children", {{"core", std::to_string(i % 4)}}}}})},
+                              {"nodelist", {"n" + std::to_string(4 + i / 4)}}}},
+                            {"scheduling", large}};
+    request(client, "resource.alloc", {{"id", std::to_string(i)}, {"R", resources}});
+    settle();
+    REQUIRE(receive(client).errnum() == 0);
+  }
+  disconnect(client);
+  const auto whole = connect();
+  const auto tag = acquire(whole, {{"allocations", true}});
+  CHECK(receive_json(whole)["allocations"].size() == many);
+  request(whole, "resource.acquire-cancel", {{"matchtag", tag}}, noresponse);
+  settle();
+  const auto parts = connect();
+  acquire(parts, {{"extensions", {"ledger"}}});
+  json part = receive_json(parts);
+  CHECK(part.contains("resources"));
+  std::size_t count = part["allocations"].size();
+  int responses = 1;
+  for (; part.value("more", false); ++responses) {
+    CHECK(part.dump().size() < (std::size_t{1} << 20U) + 65536);
+    part = receive_json(parts);
+    CHECK(part["sequence"] == service->engine().applied());
+    count += part["allocations"].size();
+  }
+  CHECK(responses == 2);
+  CHECK(count == many);
+  CHECK(silent(parts));
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "the first response has the scheduled drains of its targets") {
+  const auto admin = connect();
+  CHECK(call(admin, "resource.drain", {{"targets", "1-2"}, {"reason", "power"}, {"from", 2000.0}}).errnum() ==
+        0);
+  const auto client = connect();
+  acquire(client, {{"partition", "night"}, {"extensions", {"scheduled"}}});
+  const json scheduled = json::array({{{"idset", "2"}, {"from", 2000.0}, {"reason", "power"}}});
+  CHECK(receive_json(client)["scheduled"] == scheduled);
+  CHECK(call(admin, "resource.drain-cancel", {{"targets", "1-2"}}).errnum() == 0);
+  CHECK(receive_json(client)["scheduled"] == json::array());
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "schedulers that wait are served in the order in which they came") {
+  const auto holder = connect();
+  const auto tag = acquire(holder, {{"partition", "batch"}});
+  receive(holder);
+  const auto first = connect();
+  const auto second = connect();
+  acquire(second, {{"partition", "batch"}, {"wait", true}});
+  acquire(first, {{"partition", "batch"}, {"wait", true}});
+  CHECK(silent(second));
+  CHECK(waiting() == json::array({{{"since", now}, {"by", {{"userid", 0}}}, {"partition", "batch"}},
+                                  {{"since", now}, {"by", {{"userid", 0}}}, {"partition", "batch"}}}));
+  request(holder, "resource.acquire-cancel", {{"matchtag", tag}}, noresponse);
+  CHECK(receive(holder).errnum() == ECANCELED);
+  // The resources are those of the next one already.
+  const auto late = connect();
+  request(late, "resource.acquire", {{"partition", "batch"}}, streaming);
+  settle();
+  CHECK(receive(late).errnum() == EBUSY);
+  CHECK(receive_json(second)["up"] == "0-1");
+  CHECK(silent(first));
+  CHECK(waiting().size() == 1);
+  disconnect(second);
+  settle();
+  CHECK(receive_json(first)["up"] == "0-1");
+  CHECK(waiting().empty());
+}
+
+TEST_CASE_FIXTURE(AcquireStand,
+                  "a wait ends by a cancel, silently with its client, and for an operator's evict") {
+  const auto holder = connect();
+  acquire(holder, {{"partition", "batch"}});
+  receive(holder);
+  const auto one = connect();
+  const auto tag = acquire(one, {{"partition", "batch"}, {"wait", true}});
+  const auto gone = connect();
+  acquire(gone, {{"partition", "batch"}, {"wait", true}});
+  const auto next = connect();
+  acquire(next, {{"partition", "batch"}, {"wait", true}});
+  request(one, "resource.acquire-cancel", {{"matchtag", tag}}, noresponse);
+  CHECK(receive(one).errnum() == ECANCELED);
+  disconnect(gone);
+  CHECK(waiting().size() == 1);
+  const auto admin = connect();
+  const json since = json::parse(call(admin, "resource.peers").text())["holders"][0]["since"];
+  CHECK(call(admin, "resource.evict", {{"partition", "batch"}, {"since", since}}).errnum() == 0);
+  CHECK(receive(holder).errnum() == ECONNABORTED);
+  settle();
+  CHECK(receive_json(next)["up"] == "0-1");
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "no scheduler waits for itself, or with too many others") {
+  const auto holder = connect();
+  acquire(holder, {{"partition", "batch"}});
+  receive(holder);
+  acquire(holder, {{"partition", "batch"}, {"wait", true}});
+  const proto::Message refused = receive(holder);
+  CHECK(refused.errnum() == EDEADLK);
+  CHECK(refused.text() == "partition batch is acquired by another scheduler already: this connection");
+  acquire(holder, {{"partition", "gone"}, {"wait", true}});
+  CHECK(receive(holder).errnum() == ENOENT);
+  constexpr int most = 64;
+  for (int i = 0; i < most; ++i) {
+    const auto client = connect();
+    acquire(client, {{"partition", "batch"}, {"wait", true}});
+    CHECK(silent(client));
+  }
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"wait", true}});
+  const proto::Message full = receive(client);
+  CHECK(full.errnum() == ENOBUFS);
+  CHECK(full.text() == "64 requests of uid 0 wait for resources already");
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "a scheduler that is silent for its lease loses its resources") {
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"lease", 5}});
+  receive(client);
+  const auto next = connect();
+  acquire(next, {{"partition", "batch"}, {"wait", true}});
+  const SteadyTime begin = uptime;
+  uptime += Seconds(3);
+  request(client, "resource.acquire-renew", nullptr, noresponse);
+  next_pause();
+  CHECK(uptime - begin == Seconds(5));
+  CHECK(silent(client));
+  // A request that is refused renews as well.
+  uptime = begin + Seconds(7);
+  request(client, "resource.no-such-topic", nullptr, noresponse);
+  next_pause();
+  CHECK(uptime - begin == Seconds(8));
+  CHECK(silent(client));
+  next_pause();
+  CHECK(uptime - begin == Seconds(12));
+  CHECK(silent(client));
+  next_pause();
+  CHECK(uptime - begin < Seconds(12.5));
+  const proto::Message end = receive(client);
+  CHECK(end.errnum() == ETIMEDOUT);
+  CHECK(end.text() == "the lease is over: nothing came from this scheduler for 5s");
+  CHECK(receive_json(next)["up"] == "0-1");
+  CHECK(later.empty());
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "time in which the daemon did not run does not count for a lease") {
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"lease", 5}});
+  receive(client);
+  const SteadyTime begin = uptime;
+  // The daemon was stopped and runs late. What the scheduler has sent meanwhile is still unread.
+  uptime = begin + Seconds(60);
+  next_pause();
+  CHECK(silent(client));
+  uptime += Seconds(1);
+  request(client, "resource.acquire-renew", nullptr, noresponse);
+  next_pause();
+  CHECK(uptime - begin == Seconds(115));
+  CHECK(silent(client));
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "the lease of a request that waits runs, too") {
+  const auto holder = connect();
+  acquire(holder, {{"partition", "batch"}});
+  receive(holder);
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"wait", true}, {"lease", 5}});
+  next_pause();
+  next_pause();
+  CHECK(receive(client).errnum() == ETIMEDOUT);
+  CHECK(waiting().empty());
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "a lease ends with its request, and not with another one of its matchtag") {
+  const auto client = connect();
+  const auto tag = acquire(client, {{"partition", "batch"}, {"lease", 5}});
+  receive(client);
+  request(client, "resource.acquire-cancel", {{"matchtag", tag}}, noresponse);
+  CHECK(receive(client).errnum() == ECANCELED);
+  service->on_message(
+      client, proto::make_request("resource.acquire", tag, proto::make_payload(R"({"partition": "batch"})"),
+                                  streaming));
+  settle();
+  receive(client);
+  catch_up();
+  CHECK(silent(client));
+  CHECK(uptime - SteadyTime{} < Seconds(20));
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::daemon::test
