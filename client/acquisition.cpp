@@ -227,11 +227,9 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   }
 
   void tell_ledger(proto::topics::LedgerUpdate update) {
-    std::vector<FreedAllocation> freed;
-    for (proto::topics::LedgerUpdate::Freed& one : update.freed) {
-      freed.push_back(
-          {std::move(one.name.id), std::move(one.name.partition), std::move(one.ranks).value_or(IdSet())});
-    }
+    std::vector<Freed> freed;
+    for (proto::topics::LedgerUpdate::Freed& one : update.freed)
+      freed.push_back({std::move(one.name.id), std::move(one.name.partition), std::move(one.ranks)});
     if (held() && !freed.empty()) observer_.on_freed(freed);
     if (held() && !update.allocations.empty())
       observer_.on_changed(public_forms(std::move(update.allocations)));

@@ -41,7 +41,7 @@ class AcquisitionObserver {
   virtual void on_allocations(const std::vector<Allocation>& /*allocations*/) {}
   /// Receives allocations that somebody else has freed: an operator, or another scheduler. An id that is not
   /// known may be among them. This and the next two calls are made with AcquisitionOptions::ledger only.
-  virtual void on_freed(const std::vector<FreedAllocation>& /*freed*/) {}
+  virtual void on_freed(const std::vector<Freed>& /*freed*/) {}
   /// Receives allocations that somebody else has made or changed. Each replaces the one with its partition
   /// and id.
   virtual void on_changed(const std::vector<Allocation>& /*allocations*/) {}

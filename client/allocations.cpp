@@ -8,31 +8,39 @@
 
 namespace resourced::client {
 
-Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
-                            Connection::Handler handler, SendOptions options) {
-  std::vector<module::AllocationRequest> wanted;
-  wanted.reserve(allocations.size());
-  for (const Allocation& allocation : allocations)
-    wanted.push_back({allocation.id, allocation.resources, allocation.expiration, allocation.note});
-  return connection.send("resource.alloc", proto::topics::encode_alloc(wanted), std::move(handler), options);
+Connection::RequestId change(Connection& connection, const LedgerChange& wanted, Connection::Handler handler,
+                             SendOptions options) {
+  module::LedgerCommand command;
+  for (const Freed& freed : wanted.frees) command.frees.push_back({freed.id, freed.partition, freed.ranks});
+  for (const Allocation& allocation : wanted.allocations)
+    command.allocations.push_back(
+        {allocation.id, allocation.resources, allocation.expiration, allocation.note});
+  command.repeat = wanted.repeat;
+  const bool frees_only = command.allocations.empty();
+  return connection.send(
+      frees_only ? "resource.free" : "resource.alloc",
+      frees_only ? proto::topics::encode_free(command) : proto::topics::encode_alloc(command),
+      std::move(handler), options);
 }
 
-Connection::RequestId free(Connection& connection, std::vector<std::string> ids, Connection::Handler handler,
-                           SendOptions options, std::optional<std::string> partition) {
-  module::FreeCommand command;
-  command.ids = std::move(ids);
-  command.partition = std::move(partition);
-  return connection.send("resource.free", proto::topics::encode_free(command), std::move(handler), options);
+Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
+                            Connection::Handler handler, SendOptions options) {
+  return change(connection, {.allocations = allocations}, std::move(handler), options);
+}
+
+Connection::RequestId free(Connection& connection, const std::vector<std::string>& ids,
+                           Connection::Handler handler, SendOptions options,
+                           const std::optional<std::string>& partition) {
+  LedgerChange wanted;
+  for (const std::string& id : ids) wanted.frees.push_back({id, partition});
+  return change(connection, wanted, std::move(handler), options);
 }
 
 Connection::RequestId free_part(Connection& connection, std::string id, const text::IdSet& ranks,
                                 Connection::Handler handler, SendOptions options,
                                 std::optional<std::string> partition) {
-  module::FreeCommand command;
-  command.ids = {std::move(id)};
-  command.ranks = ranks;
-  command.partition = std::move(partition);
-  return connection.send("resource.free", proto::topics::encode_free(command), std::move(handler), options);
+  return change(connection, {.frees = {{std::move(id), std::move(partition), ranks}}}, std::move(handler),
+                options);
 }
 
 }  // namespace resourced::client

@@ -4,7 +4,8 @@
 //
 // The daemon takes these requests from the connection that has acquired the targets. A change that was
 // answered is on disk. If the connection was lost before the answer, the change may have been made or not:
-// the allocations after the next acquire show it.
+// the allocations after the next acquire show it, or the same change is sent again with LedgerChange::repeat.
+// The library itself never sends a change twice whose answer was lost.
 #pragma once
 
 #include <optional>
@@ -41,12 +42,24 @@ struct Allocation {
   bool expired = false;
 };
 
-/// An allocation that has ended, or lost targets.
-struct FreedAllocation {
+/// An allocation that is to be freed, or was freed by somebody else, or a part of one.
+struct Freed {
   std::string id;
-  std::string partition;
-  /// The targets that it has lost; empty if it has ended.
-  text::IdSet ranks;
+  /// The partition in which it was made (Allocation::partition). Without it, a connection with one
+  /// acquisition means its own partition, and one with several gets EINVAL.
+  std::optional<std::string> partition = std::nullopt;
+  /// Only these targets are freed. An allocation that has none left ends. For an allocation of another partition
+  /// these are targets that the connection has acquired.
+  std::optional<text::IdSet> ranks = std::nullopt;
+};
+
+/// A change of the ledger in one step: frees, then allocations.
+struct LedgerChange {
+  std::vector<Freed> frees = {};
+  std::vector<Allocation> allocations = {};
+  /// The change may have been sent before: an allocation that exists as it is here counts as made, and an id
+  /// or rank that is gone as freed. Use no id again as long as a request that names it is unanswered.
+  bool repeat = false;
 };
 
 // The handler of each call gets one response: without a payload, or the error of a refusal, which has changed
@@ -56,17 +69,19 @@ struct FreedAllocation {
 // for an unknown id (free), EMSGSIZE for a request that is too large. After an error of this side
 // (Response::local) it is unknown whether the change was made.
 
+/// Makes all of a change or nothing (resource.alloc, or resource.free if it only frees).
+Connection::RequestId change(Connection& connection, const LedgerChange& wanted, Connection::Handler handler,
+                             SendOptions options = {});
+
 /// Allocates all of these or none (resource.alloc). The handler is not called from inside this function.
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
                             Connection::Handler handler, SendOptions options = {});
 
-/// Frees all of these or none (resource.free). `partition` is the one in which they were made
-/// (Allocation::partition). Without it, a connection with one acquisition means its own partition, and one
-/// with several gets EINVAL.
-Connection::RequestId free(Connection& connection, std::vector<std::string> ids, Connection::Handler handler,
-                           SendOptions options = {}, std::optional<std::string> partition = std::nullopt);
-/// Frees a part of an allocation: all resources of these targets. An allocation that has none left ends. For
-/// an allocation of another partition these are targets that this connection has acquired.
+/// Frees all of these or none (resource.free). `partition` is that of all of them (Freed::partition).
+Connection::RequestId free(Connection& connection, const std::vector<std::string>& ids,
+                           Connection::Handler handler, SendOptions options = {},
+                           const std::optional<std::string>& partition = std::nullopt);
+/// Frees a part of an allocation: all resources of these targets (Freed::ranks).
 Connection::RequestId free_part(Connection& connection, std::string id, const text::IdSet& ranks,
                                 Connection::Handler handler, SendOptions options = {},
                                 std::optional<std::string> partition = std::nullopt);

@@ -90,11 +90,10 @@ void register_allocations(usage::Command& app, Context& context) {
   add_report_options(*free, free_options->report);
   free->callback([free_options, &context] {
     const std::vector<std::string>& ids = free_options->ids;
-    module::FreeCommand command;
-    command.ids = ids;
-    command.partition = free_options->partition;
+    module::LedgerCommand command;
+    for (const std::string& id : ids) command.frees.push_back({id, free_options->partition});
     context.call("resource.force-free", proto::topics::encode_free(command));
-    const std::string partition = command.partition.value_or("");
+    const std::string partition = free_options->partition.value_or("");
     print_change(context, free_options->report,
                  fmt::format("freed {} allocation{}: {}", ids.size(), ids.size() == 1 ? "" : "s",
                              module::text_of({partition, fmt::format("{}", fmt::join(ids, " "))})),

@@ -247,8 +247,8 @@ void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& e
 }
 
 void Engine::take(const Command& command, const Occasion& now, Effects& effects) {
-  if (const auto* free = std::get_if<module::FreeCommand>(&command)) {
-    module::FreeCommand divided = *free;
+  if (const auto* change = std::get_if<module::LedgerCommand>(&command)) {
+    module::LedgerCommand divided = *change;
     divided.has_partitions = !acquisition_.partitions().empty();
     return execute(std::move(divided), now, effects);
   }
@@ -345,16 +345,8 @@ std::vector<module::Holding> Engine::holdings_of(const std::vector<HolderId>& ho
   return holdings;
 }
 
-void Engine::take(const Alloc& input, const Occasion& now, Effects& effects) {
-  module::AllocCommand command = input.command;
-  command.holdings = holdings_of(input.holders);
-  Occasion sent = now;
-  sent.senders = input.holders;
-  execute(std::move(command), sent, effects);
-}
-
-void Engine::take(const Free& input, const Occasion& now, Effects& effects) {
-  module::FreeCommand command = input.command;
+void Engine::take(const ChangeLedger& input, const Occasion& now, Effects& effects) {
+  module::LedgerCommand command = input.command;
   command.holdings = holdings_of(input.holders);
   command.has_partitions = !acquisition_.partitions().empty();
   Occasion sent = now;

@@ -108,18 +108,12 @@ struct Release {
 /// Sends no further changes to the present holders.
 struct Mute {};
 
-/// A scheduler allocates resources that it holds. `holders` are all holders that the scheduler has; the
-/// engine fills in what they hold.
-struct Alloc {
+/// A scheduler changes allocations of targets that it holds. `holders` are all holders that the scheduler
+/// has; the engine fills in what they hold. A command without a scheduler, by which an operator frees any, is
+/// an input of its own.
+struct ChangeLedger {
   std::vector<HolderId> holders;
-  module::AllocCommand command;
-};
-
-/// A scheduler frees allocations of its targets. A command without a scheduler, by which an operator frees
-/// any, is an input of its own.
-struct Free {
-  std::vector<HolderId> holders;
-  module::FreeCommand command;
+  module::LedgerCommand command;
 };
 
 /// A client sets the expiration of this instance. It holds against one that the enclosing instance set
@@ -190,8 +184,8 @@ struct ParentSays {
 struct Tick {};
 
 using Input =
-    std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release, Mute, Alloc,
-                 Free, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
+    std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release, Mute,
+                 ChangeLedger, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
                  AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
@@ -204,9 +198,10 @@ struct Update {
 
 /// The effects of one input.
 struct Effects {
-  /// The events that were applied, and changes of the ledger, in order. They go to the log first, one after
-  /// the other: a crash may keep the first of them and lose the rest. Nothing that tells of an event, or of
-  /// the state after it, may leave before the log has that event.
+  /// The events that were applied, and changes of the ledger, in order. They go to the log first, together: a
+  /// crash keeps all of them or none (log::EventLog::append_all), so that an allocation is never lost between
+  /// the free and the alloc that replace it. Nothing that tells of an event, or of the state after it, may
+  /// leave before the log has that event.
   std::vector<Record> records;
   /// Changes for holders, in order. Each may leave once the log has its event `after`.
   std::vector<Update> updates;
@@ -245,7 +240,7 @@ class Engine {
 
   /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
   /// before the inventory is known (with brokers: for one that needs it), EINVAL for partitions that would
-  /// overlap, and EPERM for an Alloc or Free without holders, and what Module::decide(),
+  /// overlap, and EPERM for a ChangeLedger without holders, and what Module::decide(),
   /// Acquisition::acquire(), Reservations::check() and nodes::Nodes::hello() throw.
   ///
   /// The clock `now` decides which drains are due and which times have passed. Events are stamped with it, or
@@ -309,8 +304,7 @@ class Engine {
   void take(const Resume& input, const Occasion& now, Effects& effects);
   void take(const Release& input, const Occasion& now, Effects& effects);
   void take(const Mute& input, const Occasion& now, Effects& effects);
-  void take(const Alloc& input, const Occasion& now, Effects& effects);
-  void take(const Free& input, const Occasion& now, Effects& effects);
+  void take(const ChangeLedger& input, const Occasion& now, Effects& effects);
   void take(const SetExpiration& input, const Occasion& now, Effects& effects);
   void take(const WatchNodes& input, const Occasion& now, Effects& effects);
   void take(const Discover& input, const Occasion& now, Effects& effects);

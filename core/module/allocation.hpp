@@ -45,6 +45,17 @@ struct AllocationRequest {
   std::optional<std::string> partition = std::nullopt;
 };
 
+/// An allocation that is to be freed, or a part of one.
+struct FreeRequest {
+  std::string id;
+  /// The partition in which it was made. If it is unset, a scheduler with one acquisition means the partition
+  /// of that one, and an operator the rest of the inventory; a scheduler with several, and an operator where
+  /// there are partitions, must name it.
+  std::optional<std::string> partition = std::nullopt;
+  /// Frees only these targets of the allocation.
+  std::optional<text::IdSet> ranks = std::nullopt;
+};
+
 /// Resources of an allocation that the inventory lacks now: a target, or cores and gpus of one that it has.
 /// They are allocated again when a later inventory has them.
 struct AbsentResources {

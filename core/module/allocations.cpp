@@ -32,10 +32,10 @@ std::size_t runs_of(const IdSet& ranks) {
 struct Ranks {
   explicit Ranks(const IdSet& all) : all_(all), few_(runs_of(all) <= few_runs) {}
 
-  // Returns the first of the ranks that is in the set.
-  [[nodiscard]] std::optional<IdSet::Id> first_in(const IdSet& set) const {
-    if (!few_) {
-      const IdSet both = all_ & set;
+  // Returns the first of the ranks that is in the set, and not among the others.
+  [[nodiscard]] std::optional<IdSet::Id> first_in(const IdSet& set, const IdSet& others = {}) const {
+    if (!few_ || !others.empty()) {
+      const IdSet both = (all_ & set) - others;
       return both.empty() ? std::nullopt : std::optional(both.first());
     }
     std::optional<IdSet::Id> first;
@@ -273,6 +273,15 @@ ResourceSet HeldResources::within(const ResourceSet& all) const {
   return {std::move(groups), all.hosts(ranks & all.ranks())};
 }
 
+void HeldResources::add(const ResourceSet& resources) {
+  for (const ResourceGroup& group : resources.groups()) {
+    const Ranks those(group.ranks);
+    group.cores.for_each([&](IdSet::Id core) { those.add_to(cores[core]); });
+    group.gpus.for_each([&](IdSet::Id gpu) { those.add_to(gpus[gpu]); });
+    those.add_to(ranks);
+  }
+}
+
 std::size_t Ledger::work_of(const ResourceSet& resources) {
   constexpr std::size_t runs_of_one_search = 64;
   constexpr std::size_t units_of_number = 4;
@@ -284,22 +293,24 @@ std::size_t Ledger::work_of(const ResourceSet& resources) {
   return work;
 }
 
-std::optional<Ledger::Held> Ledger::first_held(const ResourceSet& wanted) const {
+std::optional<Ledger::Held> Ledger::first_held(const ResourceSet& wanted, const HeldResources& freed) const {
+  static const IdSet none;
   std::optional<Held> held;
   for (const ResourceGroup& group : wanted.groups()) {
     const Ranks ranks(group.ranks);
     if (!ranks.first_in(held_.ranks)) continue;
-    const auto look = [&](const HeldAt& index, const IdSet& numbers, bool is_gpu) {
+    const auto look = [&](const HeldAt& index, const HeldAt& leaving, const IdSet& numbers, bool is_gpu) {
       numbers.for_each_range([&](IdSet::Range run) {
         for (auto at = index.lower_bound(run.first); !held && at != index.end() && at->first <= run.last;
              ++at) {
-          if (const auto rank = ranks.first_in(at->second))
+          const auto others = leaving.find(at->first);
+          if (const auto rank = ranks.first_in(at->second, others == leaving.end() ? none : others->second))
             held.emplace(Held{*rank, is_gpu, at->first, holder_of(*rank, is_gpu, at->first)});
         }
       });
     };
-    look(held_.gpus, group.gpus, true);
-    if (!held) look(held_.cores, group.cores, false);
+    look(held_.gpus, freed.gpus, group.gpus, true);
+    if (!held) look(held_.cores, freed.cores, group.cores, false);
     if (held) return held;
   }
   return held;
@@ -359,12 +370,7 @@ std::size_t Ledger::runs_held(const ResourceSet& resources) {
 void Ledger::index(const SharedAllocation& place) {
   const ResourceSet& resources = place->resources;
   work_of_held_ += runs_held(resources);
-  for (const ResourceGroup& group : resources.groups()) {
-    const Ranks ranks(group.ranks);
-    group.cores.for_each([&](IdSet::Id core) { ranks.add_to(held_.cores[core]); });
-    group.gpus.for_each([&](IdSet::Id gpu) { ranks.add_to(held_.gpus[gpu]); });
-    ranks.add_to(held_.ranks);
-  }
+  held_.add(resources);
   for_each_slot(resources.ranks(), [&](IdSet::Id /*rank*/, auto& here) { here.push_back(&place); });
 }
 
@@ -436,6 +442,10 @@ void Ledger::take_part(const AllocationName& name, const ResourceSet& part) {
   ++version_;
 }
 
+bool Ledger::ends_without(const IdSet& ranks, const Allocation& allocation) {
+  return absent_without(ranks, allocation).empty() && ranks.includes(allocation.resources.ranks());
+}
+
 void Ledger::apply(const AllocEvent& event) {
   for (const SharedAllocation& allocation : event.allocations) put(allocation);
 }
@@ -446,9 +456,7 @@ std::vector<std::shared_ptr<const ResourceSet>> Ledger::apply(const FreeEvent& e
     const auto name = freed_name(allocations_, event, id);
     RESOURCED_INVARIANT(name);
     const Allocation* allocation = find(*name);
-    const bool has_more = !absent_without(event.ranks, *allocation).empty() ||
-                          !event.ranks.includes(allocation->resources.ranks());
-    if (event.partial && has_more) {
+    if (event.partial && !ends_without(event.ranks, *allocation)) {
       auto part = std::make_shared<const ResourceSet>(allocation->resources.copy_ranks(event.ranks));
       take_part(*name, *part);
       released.push_back(std::move(part));

@@ -40,6 +40,7 @@ struct HeldResources {
   /// Returns the held resources as a set of `all`, which their ranks and hosts are from. Other ranks are left
   /// out.
   [[nodiscard]] rset::ResourceSet within(const rset::ResourceSet& all) const;
+  void add(const rset::ResourceSet& resources);
 };
 
 /// An inventory, prepared to find for many allocations which of their resources it lacks.
@@ -114,11 +115,16 @@ class Ledger {
     text::IdSet::Id number = 0;
     const Allocation& holder;
   };
-  /// The first of these resources that is held, by group, then gpu, core and rank; nothing if all are free.
-  [[nodiscard]] std::optional<Held> first_held(const rset::ResourceSet& wanted) const;
+  /// The first of these resources that is held, and not among those that are freed, by group, then gpu, core
+  /// and rank; nothing if all are free.
+  [[nodiscard]] std::optional<Held> first_held(const rset::ResourceSet& wanted,
+                                               const HeldResources& freed = {}) const;
 
   /// An estimate of the work of allocating or freeing these resources, in units of some 20 ns.
   [[nodiscard]] static std::size_t work_of(const rset::ResourceSet& resources);
+
+  /// Whether an allocation ends when these targets are freed.
+  [[nodiscard]] static bool ends_without(const text::IdSet& ranks, const Allocation& allocation);
 
   /// Requires names that are new, and resources that no allocation holds.
   void apply(const AllocEvent& event);

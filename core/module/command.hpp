@@ -88,22 +88,16 @@ struct Holding {
   text::IdSet targets;
 };
 
-/// A scheduler allocates resources, all of them or none.
-struct AllocCommand {
-  std::vector<AllocationRequest> allocations;
-  std::vector<Holding> holdings = {};
-};
-
-/// Frees allocations, all of them or none.
-struct FreeCommand {
-  std::vector<std::string> ids;
-  /// Frees only these targets of the allocation. Requires a single id.
-  std::optional<text::IdSet> ranks = std::nullopt;
-  /// The partition of the allocations. If it is unset, a scheduler with one acquisition means the partition
-  /// of that one, and an operator the rest of the inventory; a scheduler with several, and an operator where
-  /// there are partitions, must name it.
-  std::optional<std::string> partition = std::nullopt;
-  /// The holdings of the scheduler that frees the allocations; unset for an operator, who may free any.
+/// Frees allocations, then makes others: all of it or none.
+struct LedgerCommand {
+  std::vector<FreeRequest> frees = {};
+  std::vector<AllocationRequest> allocations = {};
+  /// Set if the sender may have sent this before: what is done already counts as done. An allocation is made
+  /// if there is one of its name with an equal R, expiration and note, and then all that the command frees of
+  /// this name is freed, too. Otherwise an id or rank that is gone is freed.
+  bool repeat = false;
+  /// The holdings of the scheduler that sends it; unset for an operator, who may free any allocation and
+  /// makes none.
   std::optional<std::vector<Holding>> holdings = std::nullopt;
   /// Whether the inventory has partitions.
   bool has_partitions = false;
@@ -154,7 +148,7 @@ struct MonitorCommand {
 
 using Command = std::variant<DrainCommand, UndrainCommand, CancelCommand, PropertyCommand, ExpirationCommand,
                              ShrinkCommand, UnshrinkCommand, ForgetCommand, ReloadCommand, LoadCommand,
-                             MonitorCommand, AllocCommand, FreeCommand>;
+                             MonitorCommand, LedgerCommand>;
 
 /// Defines the inventory of a module that has brokers, or replaces it.
 struct DefineCommand {

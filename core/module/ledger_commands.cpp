@@ -1,16 +1,20 @@
-// Decisions on allocations. The reasons to refuse one are checked in this order: the work of an alloc, the
-// form, targets and resources that the inventory does not have, targets that the scheduler does not hold, an
-// id that is taken, targets that are drained or excluded, resources that are held.
+// Decisions on allocations. The reasons to refuse an alloc are checked in this order: the work, the form,
+// targets that the inventory does not have, targets that the scheduler does not hold, what the request frees,
+// resources that the inventory does not have, an id that is taken, targets that are drained or excluded,
+// resources that are held.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/invariant.hpp"
 #include "core/module/module.hpp"
 #include "core/rset/operations.hpp"
 #include "core/text/quote.hpp"
@@ -89,9 +93,12 @@ IdSet::Id nth(const IdSet& ranks, std::size_t position) {
   return found;
 }
 
-void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
+void check_ranks(const ResourceSet& wanted, const ResourceSet& inventory) {
   if (const IdSet unknown = wanted.ranks() - inventory.ranks(); !unknown.empty())
     throw Error(EINVAL, fmt::format("rank {} is not in the inventory", unknown.first()));
+}
+
+void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
   if (inventory.hosts(wanted.ranks()) == wanted.nodelist()) return;
   std::vector<std::string> named;
   wanted.nodelist().for_each([&](std::string_view host) { named.emplace_back(host); });
@@ -128,10 +135,6 @@ void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory)
                 });
 }
 
-[[noreturn]] void refuse_not_acquired(IdSet::Id rank, const ResourceSet& targets) {
-  throw Error(EPERM, fmt::format("rank {} ({}) is not acquired", rank, targets.host(rank)));
-}
-
 IdSet all_of(const std::vector<Holding>& holdings) {
   IdSet all;
   for (const Holding& holding : holdings) all |= holding.targets;
@@ -152,8 +155,9 @@ void check_usable(const IdSet& wanted, const IdSet& drained, const IdSet& exclud
   check(excluded, "excluded");
 }
 
-void check_free(const ResourceSet& wanted, const Ledger& ledger, const ResourceSet& inventory) {
-  const auto held = ledger.first_held(wanted);
+void check_free(const ResourceSet& wanted, const Ledger& ledger, const HeldResources& freed,
+                const ResourceSet& inventory) {
+  const auto held = ledger.first_held(wanted, freed);
   if (!held) return;
   throw Error(EBUSY, fmt::format("{} {}{} is held by allocation {}", inventory.host(held->rank),
                                  held->is_gpu ? "gpu" : "core", held->number, text_of(held->holder.name)));
@@ -175,7 +179,8 @@ const Holding& holding_of(const AllocationRequest& wanted, const std::vector<Hol
   if (all_of(holdings).contains(others.first()))
     throw Error(EPERM, fmt::format("allocation {}: rank {} ({}) is of another acquisition; make one of each",
                                    wanted.id, others.first(), inventory.host(others.first())));
-  refuse_not_acquired(others.first(), inventory);
+  throw Error(EPERM,
+              fmt::format("rank {} ({}) is not acquired", others.first(), inventory.host(others.first())));
 }
 
 SharedAllocation make_allocation(const AllocationRequest& wanted, const std::string& partition) {
@@ -197,15 +202,24 @@ std::string partitions_text(const Ledger& ledger, const std::string& id) {
   return text;
 }
 
-// Returns the partition that a free means (FreeCommand::partition).
-std::string partition_of(const FreeCommand& command, const Ledger& ledger) {
-  if (command.partition) return *command.partition;
-  if (command.holdings && command.holdings->size() == 1) return command.holdings->front().partition;
-  if (command.ids.empty() || (!command.holdings && !command.has_partitions)) return "";
-  const std::string& id = command.ids.front();
-  const std::string known = partitions_text(ledger, id);
-  if (known.empty()) throw Error(ENOENT, fmt::format("unknown allocation: {}", id));
-  throw Error(EINVAL, fmt::format("name the partition of allocation {}, one of: {}", id, known));
+// Returns the name of the allocation that a free means (FreeRequest::partition); nothing if no partition has
+// one with the id.
+std::optional<AllocationName> name_of(const FreeRequest& free, const LedgerCommand& command,
+                                      const Ledger& ledger) {
+  if (free.partition) return AllocationName{*free.partition, free.id};
+  if (command.holdings && command.holdings->size() == 1)
+    return AllocationName{command.holdings->front().partition, free.id};
+  if (!command.holdings && !command.has_partitions) return AllocationName{"", free.id};
+  const std::string known = partitions_text(ledger, free.id);
+  if (known.empty()) return std::nullopt;
+  throw Error(EINVAL, fmt::format("name the partition of allocation {}, one of: {}", free.id, known));
+}
+
+[[noreturn]] void refuse_unknown(const FreeRequest& free, const std::optional<AllocationName>& name,
+                                 const Ledger& ledger) {
+  const std::string others = free.partition || !name ? "" : partitions_text(ledger, free.id);
+  throw Error(ENOENT, fmt::format("unknown allocation: {}{}{}", name ? text_of(*name) : free.id,
+                                  others.empty() ? "" : "; partitions that have this id: ", others));
 }
 
 // The scheduler of its partition frees an allocation, also where its targets have moved to another one, are
@@ -221,67 +235,131 @@ void check_frees(const std::vector<Holding>& holdings, bool has_partitions, cons
                                    "their ranks",
                                    text_of(allocation.name)));
   }
-  if (const IdSet others = *ranks - all_of(holdings); !others.empty())
-    refuse_not_acquired(others.first(), configured);
+  if (const IdSet others = *ranks - all_of(holdings); !others.empty()) {
+    const IdSet::Id rank = others.first();
+    if (!configured.ranks().contains(rank))
+      throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", rank, text_of(allocation.name)));
+    throw Error(EPERM, fmt::format("allocation {}: rank {} ({}) is not acquired", text_of(allocation.name),
+                                   rank, configured.host(rank)));
+  }
 }
+
+bool is_equal(const Allocation& allocation, const AllocationRequest& wanted) {
+  return allocation.absent.empty() && allocation.resources == wanted.resources &&
+         allocation.expiration.value_or(WallTime{}) == wanted.expiration.value_or(WallTime{}) &&
+         allocation.note == wanted.note;
+}
+
+// What a command does to the ledger. Everything is checked before any of it is done.
+class LedgerDecision {
+ public:
+  LedgerDecision(const Module& module, const LedgerCommand& command)
+      : module_(module), command_(command), work_(module.inventory().ranks().count()) {}
+
+  std::vector<EventBody> take() {
+    // Several allocations are compared with each other as well.
+    const std::size_t times = command_.allocations.size() > 1 ? 2 : 1;
+    for (const AllocationRequest& wanted : command_.allocations)
+      work_.add(times * Ledger::work_of(wanted.resources));
+    std::vector<AllocationName> names;
+    for (const AllocationRequest& wanted : command_.allocations) {
+      check_form(wanted);
+      check_ranks(wanted.resources, inventory());
+      names.push_back({holding_of(wanted, *command_.holdings, inventory()).partition, wanted.id});
+      const Allocation* const present = ledger().find(names.back());
+      if (command_.repeat && present != nullptr && is_equal(*present, wanted)) made_.insert(names.back());
+    }
+    for (const FreeRequest& free : command_.frees) add_free(free);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (!made_.contains(names[i])) add_allocation(command_.allocations[i], names[i]);
+
+    std::vector<EventBody> events;
+    for (FreeEvent& event : frees_) {
+      event.nodelist = module_.configured().hosts(event.ranks);
+      events.emplace_back(std::move(event));
+    }
+    if (!alloc_.allocations.empty()) events.emplace_back(std::move(alloc_));
+    return events;
+  }
+
+ private:
+  [[nodiscard]] const Ledger& ledger() const { return module_.ledger(); }
+  [[nodiscard]] const ResourceSet& inventory() const { return module_.inventory(); }
+
+  void add_free(const FreeRequest& free) {
+    if (free.ranks && free.ranks->empty())
+      throw Error(EINVAL, fmt::format("allocation {}: ranks is empty", free.id));
+    const std::optional<AllocationName> name = name_of(free, command_, ledger());
+    const Allocation* const allocation = name ? ledger().find(*name) : nullptr;
+    if (allocation == nullptr) {
+      if (command_.repeat) return;
+      refuse_unknown(free, name, ledger());
+    }
+    if (!named_.insert(*name).second)
+      throw Error(EINVAL, fmt::format("allocation {} is named twice", text_of(*name)));
+    if (command_.holdings)
+      check_frees(*command_.holdings, command_.has_partitions, *allocation, free.ranks, module_.configured());
+    if (made_.contains(*name)) return;
+    const IdSet& all = allocation->resources.ranks();
+    const IdSet ranks = free.ranks ? *free.ranks & all : all;
+    if (free.ranks && !command_.repeat) {
+      if (const IdSet unknown = *free.ranks - all; !unknown.empty())
+        throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), text_of(*name)));
+    }
+    if (free.ranks && ranks.empty()) return;
+    // A single allocation may be larger than the bound, as freed parts have divided its runs of targets.
+    if (command_.frees.size() + command_.allocations.size() > 1)
+      work_.add(Ledger::work_of(allocation->resources));
+    if (!free.ranks || Ledger::ends_without(ranks, *allocation)) ended_.insert(*name);
+    if (!command_.allocations.empty())
+      freed_.add(free.ranks ? allocation->resources.copy_ranks(ranks) : allocation->resources);
+    FreeEvent& event = event_for(*name, free.ranks.has_value());
+    event.ids.push_back(name->id);
+    event.ranks |= ranks;
+  }
+
+  // Returns the event that has a free: one for whole allocations of a partition, and one for each part.
+  FreeEvent& event_for(const AllocationName& name, bool partial) {
+    const bool joins =
+        !partial && !frees_.empty() && !frees_.back().partial && frees_.back().partition == name.partition;
+    if (!joins) frees_.push_back({{}, {}, {}, partial, name.partition});
+    return frees_.back();
+  }
+
+  void add_allocation(const AllocationRequest& wanted, const AllocationName& name) {
+    check_in_inventory(wanted.resources, inventory());
+    const bool is_taken = ledger().find(name) != nullptr && !ended_.contains(name);
+    if (is_taken || together_.find(name) != nullptr)
+      throw Error(EEXIST, fmt::format("allocation {} exists already", text_of(name)));
+    check_usable(wanted.resources.ranks(), module_.drains().ranks(), module_.excluded(), inventory());
+    check_free(wanted.resources, ledger(), freed_, inventory());
+    check_free(wanted.resources, together_, {}, inventory());
+    alloc_.allocations.push_back(make_allocation(wanted, name.partition));
+    if (command_.allocations.size() > 1) together_.apply(AllocEvent{{alloc_.allocations.back()}});
+  }
+
+  const Module& module_;
+  const LedgerCommand& command_;
+  Work work_;
+  /// Allocations that the repeated command has made already.
+  std::set<AllocationName> made_;
+  /// The allocations that the command frees, and those of them that end.
+  std::set<AllocationName> named_;
+  std::set<AllocationName> ended_;
+  HeldResources freed_;
+  /// The allocations of this command, which must not overlap each other either.
+  Ledger together_;
+  std::vector<FreeEvent> frees_;
+  AllocEvent alloc_;
+};
 
 }  // namespace
 
-std::vector<Event> Module::decide_on(const AllocCommand& command, WallTime now) const {
-  Work work(inventory().ranks().count());
-  // Several allocations are compared with each other as well.
-  const std::size_t times = command.allocations.size() > 1 ? 2 : 1;
-  for (const AllocationRequest& wanted : command.allocations)
-    work.add(times * Ledger::work_of(wanted.resources));
-  // The allocations of this request, which must not overlap each other either.
-  Ledger together;
-  AllocEvent event;
-  for (const AllocationRequest& wanted : command.allocations) {
-    check_form(wanted);
-    check_in_inventory(wanted.resources, inventory());
-    const AllocationName name{holding_of(wanted, command.holdings, inventory()).partition, wanted.id};
-    if (ledger().find(name) != nullptr || together.find(name) != nullptr)
-      throw Error(EEXIST, fmt::format("allocation {} exists already", text_of(name)));
-    check_usable(wanted.resources.ranks(), state_.targets.drains.ranks(), excluded(), inventory());
-    check_free(wanted.resources, ledger(), inventory());
-    check_free(wanted.resources, together, inventory());
-    event.allocations.push_back(make_allocation(wanted, name.partition));
-    if (command.allocations.size() > 1) together.apply(AllocEvent{{event.allocations.back()}});
-  }
-  if (event.allocations.empty()) return {};
-  return {{now, std::move(event)}};
-}
-
-std::vector<Event> Module::decide_on(const FreeCommand& command, WallTime now) const {
-  Work work(inventory().ranks().count());
-  const std::string partition = partition_of(command, ledger());
-  FreeEvent event{command.ids, {}, {}, command.ranks.has_value(), partition};
-  std::set<std::string_view> named;
-  for (const std::string& id : command.ids) {
-    const AllocationName name{partition, id};
-    const Allocation* allocation = ledger().find(name);
-    if (allocation == nullptr) {
-      const std::string others = command.partition ? "" : partitions_text(ledger(), id);
-      throw Error(ENOENT, fmt::format("unknown allocation: {}{}{}", text_of(name),
-                                      others.empty() ? "" : "; partitions that have this id: ", others));
-    }
-    if (!named.insert(id).second) throw Error(EINVAL, fmt::format("allocation {} is named twice", id));
-    const IdSet& all = allocation->resources.ranks();
-    if (command.ranks) {
-      if (command.ranks->empty()) throw Error(EINVAL, "idset is empty");
-      if (const IdSet unknown = *command.ranks - all; !unknown.empty()) {
-        throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", unknown.first(), text_of(name)));
-      }
-    }
-    // A single allocation may be larger than the bound, as freed parts have divided its runs of targets.
-    if (command.ids.size() > 1) work.add(Ledger::work_of(allocation->resources));
-    if (command.holdings)
-      check_frees(*command.holdings, command.has_partitions, *allocation, command.ranks, configured());
-    event.ranks |= command.ranks ? *command.ranks : all;
-  }
-  if (event.ids.empty()) return {};
-  event.nodelist = configured().hosts(event.ranks);
-  return {{now, std::move(event)}};
+std::vector<Event> Module::decide_on(const LedgerCommand& command, WallTime now) const {
+  RESOURCED_INVARIANT(command.holdings || command.allocations.empty());
+  std::vector<Event> events;
+  for (EventBody& body : LedgerDecision(*this, command).take()) events.push_back({now, std::move(body)});
+  return events;
 }
 
 }  // namespace resourced::module

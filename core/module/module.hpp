@@ -147,8 +147,7 @@ class Module {
   [[nodiscard]] std::vector<Event> decide_on(const ForgetCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ReloadCommand& command, WallTime now) const;
   // Decisions that are in ledger_commands.cpp.
-  [[nodiscard]] std::vector<Event> decide_on(const AllocCommand& command, WallTime now) const;
-  [[nodiscard]] std::vector<Event> decide_on(const FreeCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const LedgerCommand& command, WallTime now) const;
 
   /// Returns the inventory with the targets that will return.
   [[nodiscard]] rset::ResourceSet with_returned() const;

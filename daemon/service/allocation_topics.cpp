@@ -44,23 +44,23 @@ void AllocationTopics::respond(const Call& call) {
 void AllocationTopics::alloc(const Call& call) {
   // In a Flux instance the job manager reports allocations.
   if (executor_.module().has_brokers()) throw Error(ENOSYS, "this daemon keeps no allocations");
-  executor_.step(engine::Alloc{holders_of(call.client), proto::topics::parse_alloc(call.object())},
+  executor_.step(engine::ChangeLedger{holders_of(call.client), proto::topics::parse_alloc(call.object())},
                  call.actor());
   respond(call);
 }
 
 void AllocationTopics::free(const Call& call) {
-  executor_.step(engine::Free{holders_of(call.client), proto::topics::parse_free(call.object())},
+  executor_.step(engine::ChangeLedger{holders_of(call.client), proto::topics::parse_free(call.object())},
                  call.actor());
   respond(call);
 }
 
 void AllocationTopics::force_free(const Call& call) {
-  module::FreeCommand command = proto::topics::parse_free(call.object());
+  module::LedgerCommand command = proto::topics::parse_free(call.object());
   if (call.sender.hosts != nullptr) {
-    for (const std::string& id : command.ids) {
+    for (const module::FreeRequest& free : command.frees) {
       const module::Allocation* const allocation =
-          executor_.module().ledger().find({command.partition.value_or(""), id});
+          executor_.module().ledger().find({free.partition.value_or(""), free.id});
       if (allocation == nullptr) continue;
       call.sender.check_acts_on(allocation->resources.nodelist());
       for (const module::AbsentResources& gone : allocation->absent) {

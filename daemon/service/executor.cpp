@@ -21,8 +21,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
                                                         std::optional<module::Actor> by) {
   const engine::Now now = this->now();
   engine::Effects effects = engine_.step(input, now, std::move(by));
-  const bool is_of_scheduler =
-      std::holds_alternative<engine::Alloc>(input) || std::holds_alternative<engine::Free>(input);
+  const bool is_of_scheduler = std::holds_alternative<engine::ChangeLedger>(input);
   struct Logged {
     log::LoggedEvent event;
     text::IdSet ranks;

@@ -16,16 +16,63 @@ namespace resourced::proto::topics {
 
 using nlohmann::json;
 
-json encode_alloc(const std::vector<module::AllocationRequest>& allocations) {
-  if (allocations.size() == 1) return encode_allocation(allocations.front());
-  json list = json::array();
-  for (const module::AllocationRequest& allocation : allocations)
-    list.push_back(encode_allocation(allocation));
-  return {{"allocations", std::move(list)}};
+namespace {
+
+json encode_freed(const module::FreeRequest& free) {
+  json entry{{"id", free.id}};
+  if (free.partition) entry["partition"] = *free.partition;
+  if (free.ranks) entry["ranks"] = free.ranks->encode();
+  return entry;
 }
 
-module::AllocCommand parse_alloc(const json& payload) {
-  module::AllocCommand command;
+json encode_frees(const std::vector<module::FreeRequest>& frees) {
+  json list = json::array();
+  for (const module::FreeRequest& free : frees) list.push_back(encode_freed(free));
+  return list;
+}
+
+module::FreeRequest read_freed(const json& entry) {
+  if (!entry.is_object()) throw Error(EPROTO, "free must have objects");
+  module::FreeRequest free{required_string(entry, "id"), optional_string(entry, "partition")};
+  if (const auto ranks = optional_string(entry, "ranks")) {
+    try {
+      free.ranks = text::IdSet::parse(*ranks);
+    } catch (const Error& error) {
+      throw Error(EINVAL, fmt::format("ranks of allocation {}: {}", free.id, error.what()));
+    }
+  }
+  return free;
+}
+
+// Reads the keys that an alloc and a free have in common.
+module::LedgerCommand read_common(const json& payload) {
+  module::LedgerCommand command;
+  command.repeat = optional_flag(payload, "repeat");
+  const auto list = payload.find("free");
+  if (list == payload.end()) return command;
+  if (!list->is_array()) throw Error(EPROTO, "free must be an array");
+  for (const json& entry : *list) command.frees.push_back(read_freed(entry));
+  return command;
+}
+
+}  // namespace
+
+json encode_alloc(const module::LedgerCommand& command) {
+  json payload = json::object();
+  if (command.allocations.size() == 1) {
+    payload = encode_allocation(command.allocations.front());
+  } else {
+    json& list = payload["allocations"] = json::array();
+    for (const module::AllocationRequest& allocation : command.allocations)
+      list.push_back(encode_allocation(allocation));
+  }
+  if (!command.frees.empty()) payload["free"] = encode_frees(command.frees);
+  if (command.repeat) payload["repeat"] = true;
+  return payload;
+}
+
+module::LedgerCommand parse_alloc(const json& payload) {
+  module::LedgerCommand command = read_common(payload);
   const auto list = payload.find("allocations");
   if (list == payload.end()) {
     command.allocations.push_back(read_allocation(payload));
@@ -37,32 +84,26 @@ module::AllocCommand parse_alloc(const json& payload) {
   return command;
 }
 
-json encode_free(const module::FreeCommand& command) {
-  json payload = json::object();
-  if (command.partition) payload["partition"] = *command.partition;
-  if (command.ids.size() != 1) {
-    payload["ids"] = command.ids;
-    return payload;
-  }
-  payload["id"] = command.ids.front();
-  if (command.ranks) payload["ranks"] = command.ranks->encode();
+json encode_free(const module::LedgerCommand& command) {
+  json payload = command.frees.size() == 1 ? encode_freed(command.frees.front())
+                                           : json{{"free", encode_frees(command.frees)}};
+  if (command.repeat) payload["repeat"] = true;
   return payload;
 }
 
-module::FreeCommand parse_free(const json& payload) {
-  module::FreeCommand command;
-  command.partition = optional_string(payload, "partition");
+module::LedgerCommand parse_free(const json& payload) {
+  module::LedgerCommand command = read_common(payload);
   const auto ids = payload.find("ids");
   if (ids == payload.end()) {
-    command.ids.push_back(required_string(payload, "id"));
-    if (const auto ranks = optional_string(payload, "ranks")) command.ranks = text::IdSet::parse(*ranks);
+    if (payload.contains("id") || !payload.contains("free")) command.frees.push_back(read_freed(payload));
     return command;
   }
   if (!ids->is_array()) throw Error(EPROTO, "ids must be an array");
   if (payload.contains("id") || payload.contains("ranks")) throw Error(EPROTO, "ids excludes id and ranks");
+  const auto partition = optional_string(payload, "partition");
   for (const json& id : *ids) {
     if (!id.is_string()) throw Error(EPROTO, "ids must be strings");
-    command.ids.push_back(id.get<std::string>());
+    command.frees.push_back({id.get<std::string>(), partition});
   }
   return command;
 }

@@ -20,17 +20,19 @@
 namespace resourced::proto::topics {
 
 /// The payload of resource.alloc: `{"id": ID, "R": R, "expiration": NUMBER?, "note": STRING?}`, or several of
-/// these as `{"allocations": [...]}`, all or none. The response has no payload.
-[[nodiscard]] nlohmann::json encode_alloc(const std::vector<module::AllocationRequest>& allocations);
-/// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R.
-[[nodiscard]] module::AllocCommand parse_alloc(const nlohmann::json& payload);
+/// these as `{"allocations": [...]}`. Beside it, what is freed first, `"free": [{"id": ID, "partition":
+/// NAME?, "ranks": IDSET?}...]`, with ranks only that part of the allocation, and `"repeat": true` if it may
+/// have been sent before. All of it is done or nothing. The response has no payload.
+[[nodiscard]] nlohmann::json encode_alloc(const module::LedgerCommand& command);
+/// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R or idset.
+[[nodiscard]] module::LedgerCommand parse_alloc(const nlohmann::json& payload);
 
-/// The payload of resource.free and resource.force-free: `{"id": ID, "ranks": IDSET?, "partition": NAME?}`,
-/// with ranks only that part of the allocation, or `{"ids": [ID...], "partition": NAME?}`, all or none. The
-/// response has no payload.
-[[nodiscard]] nlohmann::json encode_free(const module::FreeCommand& command);
+/// The payload of resource.free and resource.force-free: one entry of `free` or several as `{"ids": [ID...],
+/// "partition": NAME?}`; beside or in place of it `free`, and `repeat`, as above. The response has no
+/// payload.
+[[nodiscard]] nlohmann::json encode_free(const module::LedgerCommand& command);
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad idset.
-[[nodiscard]] module::FreeCommand parse_free(const nlohmann::json& payload);
+[[nodiscard]] module::LedgerCommand parse_free(const nlohmann::json& payload);
 
 /// The payload of resource.allocations, `{"targets": TARGETS?, "partition": NAME?, "after": STRING?}`: the
 /// allocations, by partition and id, on these targets (an idset or a hostlist), of this partition, and behind

@@ -147,28 +147,49 @@ void Simulation::end_scheduler() {
 void Simulation::change_ledger() {
   if (schedulers_.empty()) return;
   const ClientId client = random_peer(schedulers_)->first;
-  const std::string id = fmt::format("j{}", below(12));
-  const auto count = static_cast<std::uint32_t>(configuration_.hosts.size());
-  Reference::Ranks ranks;
-  for (std::uint32_t i = 1 + below(2); i > 0; --i) ranks.insert(below(count));
-  json payload{{"id", id}};
-  const bool allocs = chance(0.6);
-  if (allocs) {
+  const auto any_id = [this] { return fmt::format("j{}", below(12)); };
+  const auto any_ranks = [this] {
+    Reference::Ranks ranks;
+    for (std::uint32_t i = 1 + below(2); i > 0; --i)
+      ranks.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
+    return ranks;
+  };
+  const auto any_allocation = [&] {
+    const Reference::Ranks ranks = any_ranks();
     const text::IdSet cores = text::IdSet::range(below(3), 3);
     text::Hostlist hosts;
     for (const unsigned rank : ranks) hosts.append(configuration_.hosts[rank]);
     const rset::ResourceSet resources({{idset_of(ranks), chance(0.5) ? cores : text::IdSet{below(4)}, {}}},
                                       hosts);
-    payload["R"] = resources.to_json();
-  } else if (chance(0.4)) {
-    payload["ranks"] = idset_of(ranks).encode();
+    return json{{"id", any_id()}, {"R", resources.to_json()}};
+  };
+  const auto any_free = [&] {
+    json free{{"id", any_id()}};
+    if (chance(0.4)) free["ranks"] = idset_of(any_ranks()).encode();
+    // Often the partition of another scheduler, whose allocations have the same ids.
+    if (chance(0.5)) free["partition"] = random_peer(schedulers_)->second.partition;
+    return free;
+  };
+  const bool allocs = chance(0.6);
+  json payload = allocs ? any_allocation() : any_free();
+  if (chance(0.3)) {
+    json& frees = payload["free"] = json::array();
+    for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free());
   }
-  // Often the partition of another scheduler, whose allocations have the same ids.
-  if (!allocs && chance(0.5)) payload["partition"] = random_peer(schedulers_)->second.partition;
   const char* const topic = allocs ? "resource.alloc" : "resource.free";
-  note(fmt::format("{} {}", topic, payload.dump()));
-  const std::uint32_t matchtag = request(client, topic, payload);
-  ledger_asked_.emplace(matchtag, service_->engine().applied());
+  const auto ask = [&] {
+    note(fmt::format("{} {}", topic, payload.dump()));
+    const auto before = service_->engine().applied();
+    const std::uint32_t matchtag = request(client, topic, payload);
+    ledger_asked_.emplace(matchtag, service_->engine().applied());
+    return service_->engine().applied() > before;
+  };
+  const bool is_done = ask();
+  if (chance(0.3)) {
+    payload["repeat"] = true;
+    const bool is_done_again = ask();
+    demand(!is_done || !is_done_again, "a change of the ledger that is repeated is done again");
+  }
   deliver();
 }
 

@@ -38,18 +38,32 @@ module::State reread(const module::State& state) {
 }  // namespace
 
 void SimLog::append(daemon::log::Record record) {
-  if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
-  if (record.name == "resource-define") last_definition_ = record.sequence;
-  queue_.push_back(std::move(record));
+  std::vector<daemon::log::Record> records;
+  records.push_back(std::move(record));
+  append_all(std::move(records));
+}
+
+void SimLog::append_all(std::vector<daemon::log::Record> records) {
+  ends_.push_back(records.back().sequence);
+  for (daemon::log::Record& record : records) {
+    if (record.sequence != disk_.last() + queue_.size() + 1) throw std::logic_error("a gap in the log");
+    if (record.name == "resource-define") last_definition_ = record.sequence;
+    queue_.push_back(std::move(record));
+  }
 }
 
 void SimLog::sync(std::size_t count) {
   constexpr daemon::log::Sequence events_per_snapshot = 8;
-  for (; count > 0; --count) {
-    (void)module::apply(disk_.state, event_of(queue_.front()));
-    if (queue_.front().sequence % events_per_snapshot == 0) disk_.state = reread(disk_.state);
-    disk_.records.push_back(std::move(queue_.front()));
-    queue_.pop_front();
+  const daemon::log::Sequence least = disk_.last() + count;
+  while (disk_.last() < least) {
+    const daemon::log::Sequence end = ends_.front();
+    ends_.pop_front();
+    while (disk_.last() < end) {
+      (void)module::apply(disk_.state, event_of(queue_.front()));
+      if (queue_.front().sequence % events_per_snapshot == 0) disk_.state = reread(disk_.state);
+      disk_.records.push_back(std::move(queue_.front()));
+      queue_.pop_front();
+    }
   }
 }
 

@@ -1,5 +1,6 @@
-// A log in memory with the faults of a disk: a crash loses the unsynced records after a random point, and a
-// record may be durable before the daemon is notified.
+// A log in memory with the faults of a disk: a crash loses the unsynced records after a random point, which
+// does not divide those that were appended together, and a record may be durable before the daemon is
+// notified.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@ class SimLog final : public daemon::log::EventLog {
     return disk_.records.empty() ? WallTime() : disk_.records.back().timestamp;
   }
   void append(daemon::log::Record record) override;
+  void append_all(std::vector<daemon::log::Record> records) override;
   void find_targets(std::shared_ptr<daemon::log::NamedTargets> targets,
                     std::function<void()> answer) override;
   void find_start(const daemon::log::EventFilter& filter, std::size_t most,
@@ -46,7 +48,8 @@ class SimLog final : public daemon::log::EventLog {
   [[nodiscard]] daemon::log::Sequence last_definition() const noexcept { return last_definition_; }
   /// The number of records that were appended and are not on disk.
   [[nodiscard]] std::size_t unsynced() const { return queue_.size(); }
-  /// Writes the first `count` of these records.
+  /// Writes the first `count` of these records, and the rest of those that were appended together with the
+  /// last of them.
   void sync(std::size_t count);
 
   [[nodiscard]] bool has_questions() const { return !questions_.empty(); }
@@ -56,6 +59,8 @@ class SimLog final : public daemon::log::EventLog {
  private:
   Disk& disk_;
   std::deque<daemon::log::Record> queue_;
+  /// The last record of each append that is in the queue.
+  std::deque<daemon::log::Sequence> ends_;
   std::deque<std::function<void()>> questions_;
   daemon::log::Sequence last_definition_ = 0;
 };

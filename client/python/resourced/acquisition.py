@@ -74,7 +74,7 @@ class Update:
         changed = {(one.partition, one.id): one for one in self.changed}
         for freed in later.freed:
             if (before := changed.pop((freed.partition, freed.id), None)) and freed.ranks:
-                changed[before.partition, before.id] = before.without(freed.ranks)
+                changed[before.partition, before.id] = before.without(IDset(freed.ranks))
         changed |= {(one.partition, one.id): one for one in later.changed}
         return Update(
             self.up - later.down | later.up,
@@ -362,10 +362,9 @@ class Acquisition(Reader[AcquisitionEvent]):
             expiration = times.expiration
         self._known.subtract(shrink)
         freed = [Freed.read(one) for one in _entries(payload, "freed")]
-        expired = [Freed.read(one) for one in _entries(payload, "expired")]
         changed = self._read_allocations(payload)
-        names = [(one.partition, one.id) for one in expired]
-        return Update(up, down | shrink, shrink, add, remove, expiration, freed, changed, names)
+        expired = [(member(one, "partition", str), member(one, "id", str)) for one in _entries(payload, "expired")]
+        return Update(up, down | shrink, shrink, add, remove, expiration, freed, changed, expired)
 
     def _check(self, key: str, ranks: IDset) -> IDset:
         if not self._known.includes(ranks):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from resourced._json import member
@@ -13,20 +13,25 @@ from resourced.resource_set import ResourceSet
 
 @dataclass(frozen=True)
 class Freed:
-    """An allocation that has ended, or lost targets."""
+    """An allocation that is to be freed, or was freed by somebody else, or its part on these targets. `partition` is
+    the one in which it was made; without it, a connection with one acquisition means its own partition, and one with
+    several gets EINVAL."""
 
     id: str
-    partition: str = ""
-    #: The targets that it has lost; empty if it has ended.
-    ranks: IDset = field(default_factory=IDset)
+    ranks: IDset | str | None = None
+    partition: str | None = None
+
+    def payload(self) -> dict[str, Any]:
+        optional = {"ranks": None if self.ranks is None else str(IDset(self.ranks)), "partition": self.partition}
+        return {"id": self.id} | {key: value for key, value in optional.items() if value is not None}
 
     @classmethod
-    def read(cls, value: Any) -> Freed:
+    def read(cls, value: Any) -> Self:
         """Reads an entry of a response. Raises ValueError for an invalid one."""
-        keys = ("id", "partition", "ranks")
-        if not isinstance(value, Mapping) or not all(isinstance(value.get(key, ""), str) for key in keys):
-            raise ValueError("freed: an entry is not valid")
-        return cls(member(value, "id", str), member(value, "partition", str), IDset(value.get("ranks", "")))
+        if not isinstance(value, Mapping):
+            raise ValueError("freed: an entry is not an object")
+        ranks = IDset(member(value, "ranks", str)) if "ranks" in value else None
+        return cls(member(value, "id", str), ranks, member(value, "partition", str))
 
 
 @dataclass(frozen=True)

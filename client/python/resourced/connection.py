@@ -10,7 +10,7 @@ from typing import Any
 
 from resourced._json import member
 from resourced.acquisition import Acquisition
-from resourced.allocations import Allocation
+from resourced.allocations import Allocation, Freed
 from resourced.errors import ResourcedError
 from resourced.hostlist import Hostlist
 from resourced.idset import IDset
@@ -120,29 +120,44 @@ class Connection(RpcConnection):
         """Records an allocation, which is on disk when the function returns. Errors of the daemon: EEXIST for an id
         that is in use, EBUSY for a core or gpu that is allocated, EHOSTDOWN for a target that is drained or excluded,
         EINVAL for resources that are not in the inventory, EPERM for targets that this connection has not acquired.
-        After a local error the change may have been made or not: the allocations after the next acquire show it."""
+        After a local error the change may have been made or not: the allocations after the next acquire show it, or
+        alloc_all() with `repeat`."""
         await self.alloc_all([Allocation(id, ResourceSet(resources), expiration, note)])
 
-    async def alloc_all(self, allocations: Iterable[Allocation]) -> None:
-        """Records all of these allocations or none."""
-        await self.call("resource.alloc", {"allocations": [allocation.payload() for allocation in allocations]})
+    async def alloc_all(
+        self, allocations: Iterable[Allocation], *, frees: Iterable[Freed] = (), repeat: bool = False
+    ) -> None:
+        """Frees allocations, then records others: all of it or nothing, in one step. `repeat` says that it may have been
+        sent before: an allocation that exists as it is here counts as made, and an id or rank that is gone as freed."""
+        payload = {
+            "allocations": [allocation.payload() for allocation in allocations],
+            "free": [freed.payload() for freed in frees],
+        }
+        await self.call("resource.alloc", payload | ({"repeat": True} if repeat else {}))
 
     async def free(self, id: str, ranks: IDset | str | None = None, *, partition: str | None = None) -> None:
         """Frees an allocation, or its part on these targets. `partition` is that of the allocation; without it, a
         connection with one acquisition means its own partition, and one with several gets EINVAL. ENOENT: there is
         none, an operator may have freed it. EPERM: the part of another partition's allocation has targets that this
         connection has not acquired."""
-        await self.call("resource.free", _named({"id": id}, ranks, partition))
+        await self.call("resource.free", Freed(id, ranks, partition).payload())
 
-    async def free_all(self, ids: Iterable[str], *, partition: str | None = None) -> None:
-        """Frees all of these allocations of a partition or none."""
-        await self.call("resource.free", _named({"ids": list(ids)}, None, partition))
+    async def free_all(
+        self, frees: Iterable[Freed | str], *, partition: str | None = None, repeat: bool = False
+    ) -> None:
+        """Frees all of these allocations or none. `partition` is that of those that are given by id alone; `repeat` is
+        that of alloc_all()."""
+        named = [freed if isinstance(freed, Freed) else Freed(freed, partition=partition) for freed in frees]
+        await self.call(
+            "resource.free", {"free": [freed.payload() for freed in named]} | ({"repeat": True} if repeat else {})
+        )
 
     async def allocations(
         self, targets: str | IDset | Hostlist | None = None, *, partition: str | None = None
     ) -> list[Allocation]:
         """All allocations by partition and id, or those on some targets, or of one partition ("": of none)."""
-        wanted = _named({} if targets is None else {"targets": str(targets)}, None, partition)
+        named = {"targets": None if targets is None else str(targets), "partition": partition}
+        wanted = {key: value for key, value in named.items() if value is not None}
         found: list[Allocation] = []
         while True:
             payload = await self.call("resource.allocations", wanted)
@@ -159,7 +174,7 @@ class Connection(RpcConnection):
     async def force_free(self, id: str, ranks: IDset | str | None = None, *, partition: str | None = None) -> None:
         """Frees an allocation of any scheduler. EINVAL: there are partitions, and `partition` is not given; the error
         lists those that have the id."""
-        await self.call("resource.force-free", _named({"id": id}, ranks, partition))
+        await self.call("resource.force-free", Freed(id, ranks, partition).payload())
 
     async def drain(
         self,
@@ -271,14 +286,6 @@ class Connection(RpcConnection):
 
 #: Makes a connection for `async with`, which connects and closes it.
 connect = Connection
-
-
-def _named(payload: dict[str, Any], ranks: IDset | str | None, partition: str | None) -> dict[str, Any]:
-    if ranks is not None:
-        payload["ranks"] = str(IDset(ranks))
-    if partition is not None:
-        payload["partition"] = partition
-    return payload
 
 
 def _malformed(topic: str, error: ValueError) -> ResourcedError:

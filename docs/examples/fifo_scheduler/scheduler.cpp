@@ -195,13 +195,13 @@ Pool::JobId Scheduler::id_of(const std::string& partition, const std::string& id
 }
 
 // An operator, or another scheduler, has freed these: their resources are free for the queue.
-void Scheduler::on_freed(const std::vector<client::FreedAllocation>& freed) {
-  for (const client::FreedAllocation& one : freed) {
-    const Pool::JobId id = id_of(one.partition, one.id);
+void Scheduler::on_freed(const std::vector<client::Freed>& freed) {
+  for (const client::Freed& one : freed) {
+    const Pool::JobId id = id_of(one.partition.value_or(""), one.id);
     // The answer of the ledger to the alloc or free of this job is on its way.
     if (!pool_.holds(id) || recording_.contains(id) || freeing_.contains(id)) continue;
-    if (!one.ranks.empty()) pool_.release(id, one.ranks);
-    if (one.ranks.empty() || !pool_.holds(id)) finish_release(id);
+    if (one.ranks) pool_.release(id, *one.ranks);
+    if (!one.ranks || !pool_.holds(id)) finish_release(id);
   }
   try_head_ = true;
 }

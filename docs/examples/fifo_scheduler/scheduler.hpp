@@ -80,7 +80,7 @@ class Scheduler final : public client::AcquisitionObserver {
 
   void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
   void on_allocations(const std::vector<client::Allocation>& allocations) override;
-  void on_freed(const std::vector<client::FreedAllocation>& freed) override;
+  void on_freed(const std::vector<client::Freed>& freed) override;
   void on_changed(const std::vector<client::Allocation>& allocations) override;
   void on_property_remove(std::string_view name, const text::IdSet& ranks) override;
   void on_property_add(std::string_view name, const text::IdSet& ranks) override;

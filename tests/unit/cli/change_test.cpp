@@ -56,7 +56,7 @@ TEST_SUITE("changes") {
          {{"change", "free"}, {"partition", ""}, {"ids", json::array({"j1"})}}},
         {{"free", "j1", "j2"},
          "resource.force-free",
-         {{"ids", json::array({"j1", "j2"})}},
+         {{"free", json::parse(R"([{"id":"j1"},{"id":"j2"}])")}},
          "freed 2 allocations: j1 j2",
          {{"change", "free"}, {"partition", ""}, {"ids", json::array({"j1", "j2"})}}},
         {{"drain", "1-2"},

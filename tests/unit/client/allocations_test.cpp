@@ -73,11 +73,25 @@ TEST_SUITE("allocations") {
     CHECK(answer == EBUSY);
   }
 
+  TEST_CASE_FIXTURE(AllocationsFixture, "what is freed and made in one step is one request") {
+    client::change(connection, {{{"j1", "night", IdSet{1}}, {"j2"}}, {one_core("j3")}, true}, handler);
+    const auto request = bus.receive(connection);
+    CHECK(request.topic() == "resource.alloc");
+    const json payload = json::parse(request.payload());
+    CHECK(payload["id"] == "j3");
+    CHECK(payload["free"] == json::parse(R"([{"id":"j1","partition":"night","ranks":"1"},{"id":"j2"}])"));
+    CHECK(payload["repeat"] == true);
+    client::change(connection, {.frees = {{"j1"}}, .repeat = true}, handler);
+    const auto frees = bus.receive(connection);
+    CHECK(frees.topic() == "resource.free");
+    CHECK(json::parse(frees.payload()) == json::parse(R"({"id":"j1","repeat":true})"));
+  }
+
   TEST_CASE_FIXTURE(AllocationsFixture, "allocations are freed by their ids, or one of them in part") {
     client::free(connection, {"j1", "j2"}, handler);
     const auto whole = bus.receive(connection);
     CHECK(whole.topic() == "resource.free");
-    CHECK(json::parse(whole.payload()) == json::parse(R"({"ids":["j1","j2"]})"));
+    CHECK(json::parse(whole.payload()) == json::parse(R"({"free":[{"id":"j1"},{"id":"j2"}]})"));
     bus.fail(whole, ENOENT, "unknown allocation j2");
     wire::pump(connection, [&] { return answer.has_value(); });
     CHECK(answer == ENOENT);

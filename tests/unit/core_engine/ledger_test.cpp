@@ -93,7 +93,7 @@ TEST_CASE("only targets that the sender holds") {
         "no resources are acquired");
   it.alloc("j", part("1", "0", "node1"));
   CHECK(it.refusal(EPERM, [&] { it.free({"j"}, IdSet{1}, {2}, "left"); }) ==
-        "rank 1 (node1) is not acquired");
+        "allocation j of partition left: rank 1 (node1) is not acquired");
   it.free({"j"});
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("allocations of a partition without a scheduler wait for the next one"
   it.alloc("j", part("1", "0", "node1"));
   it.step(Release{1});
   CHECK(it.refusal(EPERM, [&] { it.free({"j"}, IdSet{1}, {2}, "left"); }) ==
-        "rank 1 (node1) is not acquired");
+        "allocation j of partition left: rank 1 (node1) is not acquired");
   it.step(Acquire{3, "left"});
   it.free({"j"}, {}, {3});
 }
@@ -197,17 +197,15 @@ TEST_CASE("where there are partitions, an operator has to name the partition of 
   it.alloc("1", part("0", "0", "node0"), {1});
   it.alloc("1", part("4", "0", "node4"), {2});
   it.alloc("2", part("4", "1", "node4"), {2});
-  CHECK(it.refusal(EINVAL, [&] { it.step(module::FreeCommand{{"1"}}); }) ==
+  CHECK(it.refusal(EINVAL, [&] { it.force_free({"1"}); }) ==
         "name the partition of allocation 1, one of: \"\" (no partition), \"day\"");
-  CHECK(it.refusal(EINVAL, [&] { it.step(module::FreeCommand{{"2"}}); }) ==
+  CHECK(it.refusal(EINVAL, [&] { it.force_free({"2"}); }) ==
         "name the partition of allocation 2, one of: \"\" (no partition)");
-  CHECK(it.refusal(ENOENT, [&] { it.step(module::FreeCommand{{"3"}}); }) == "unknown allocation: 3");
-  CHECK(it.refusal(ENOENT, [&] {
-    it.step(module::FreeCommand{{"2"}, {}, "day"});
-  }) == "unknown allocation: 2 of partition day");
-  it.step(module::FreeCommand{{"1", "2"}, {}, ""});
+  CHECK(it.refusal(ENOENT, [&] { it.force_free({"3"}); }) == "unknown allocation: 3");
+  CHECK(it.refusal(ENOENT, [&] { it.force_free({"2"}, "day"); }) == "unknown allocation: 2 of partition day");
+  it.force_free({"1", "2"}, "");
   CHECK(it.text() == "day/1:0/0;");
-  it.step(module::FreeCommand{{"1"}, {}, "day"});
+  it.force_free({"1"}, "day");
   CHECK(it.text().empty());
 }
 
@@ -256,7 +254,7 @@ TEST_CASE("a part of an allocation is freed by rank; nothing left ends it") {
   CHECK(it.restarted("node[0-3]").text() == it.text());
   it.alloc("k", part("1", "0", "node1"));
   CHECK(it.refusal(EINVAL, [&] { it.free({"j"}, IdSet::parse("0-1")); }) == "rank 1 is not in allocation j");
-  CHECK(it.refusal(EINVAL, [&] { it.free({"j"}, IdSet{}); }) == "idset is empty");
+  CHECK(it.refusal(EINVAL, [&] { it.free({"j"}, IdSet{}); }) == "allocation j: ranks is empty");
   it.free({"j"}, IdSet::parse("0,3"));
   CHECK(it.text() == "k:1/0;");
 }
@@ -341,7 +339,8 @@ TEST_CASE("when a target changes its partition, its allocations are freed by bot
   it.step(module::PropertyCommand{Op::remove, "day", "2"});
   it.step(module::PropertyCommand{Op::add, "night", "2"});
   // The holder of the target's new partition has no right to free its allocation yet.
-  CHECK(it.refusal(EPERM, [&] { it.free({"l"}, IdSet{2}, {2}, "day"); }) == "rank 2 (node2) is not acquired");
+  CHECK(it.refusal(EPERM, [&] { it.free({"l"}, IdSet{2}, {2}, "day"); }) ==
+        "allocation l of partition day: rank 2 (node2) is not acquired");
   it.step(Release{1});
   it.step(Release{2});
   it.step(Acquire{3, "day"});
@@ -352,7 +351,8 @@ TEST_CASE("when a target changes its partition, its allocations are freed by bot
   it.free({"j"}, {}, {3});
   it.free({"k"}, IdSet{2}, {3});
   // The present holder of a target frees that target, and no other one.
-  CHECK(it.refusal(EPERM, [&] { it.free({"k"}, IdSet{0}, {4}, "day"); }) == "rank 0 (node0) is not acquired");
+  CHECK(it.refusal(EPERM, [&] { it.free({"k"}, IdSet{0}, {4}, "day"); }) ==
+        "allocation k of partition day: rank 0 (node0) is not acquired");
   CHECK(
       it.refusal(EPERM, [&] { it.free({"l"}, {}, {4}, "day"); }) ==
       "allocation l of partition day is of another scheduler: free the targets that you have by their ranks");
@@ -378,7 +378,8 @@ TEST_CASE("a part that nobody can acquire is freed by the scheduler of its parti
   it.step(module::Command(exclude));
   it.step(Acquire{2, std::nullopt});
   it.step(Acquire{3, "day"});
-  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, IdSet{0}, {2}, "day"); }) == "rank 0 (node0) is not acquired");
+  CHECK(it.refusal(EPERM, [&] { it.free({"j"}, IdSet{0}, {2}, "day"); }) ==
+        "allocation j of partition day: rank 0 (node0) is not acquired");
   it.free({"j"}, IdSet{1}, {2}, "day");
   it.free({"j"}, {}, {3});
   CHECK(it.text().empty());
@@ -388,7 +389,7 @@ TEST_CASE("an operator frees any allocation") {
   World it("node[0-3]");
   it.alloc("j", part("1", "0", "node1"));
   it.step(Release{1});
-  CHECK(it.step(module::FreeCommand{{"j"}}).records[0].of_ledger);
+  CHECK(it.force_free({"j"}).records[0].of_ledger);
   CHECK(it.text().empty());
 }
 
@@ -433,6 +434,7 @@ TEST_CASE("the work of a request is bounded, and one allocation of all targets i
     jobs.push_back({ids.back(), part(std::to_string(i), "0", fmt::format("node{}", i))});
   }
   CHECK(it.alloc(jobs).records.size() == 1);
+  CHECK(it.change(World::frees(ids), jobs).records.size() == 2);
   CHECK(it.free(ids).records.size() == 1);
   std::vector<AllocationRequest> wanted;
   ids.clear();
@@ -444,6 +446,7 @@ TEST_CASE("the work of a request is bounded, and one allocation of all targets i
   const char* const too_many =
       "the request names too many cores, gpus and targets; name fewer, or fewer allocations";
   CHECK(it.refusal(EMSGSIZE, [&] { it.free(ids); }) == too_many);
+  CHECK(it.refusal(EMSGSIZE, [&] { it.change(World::frees(ids), {jobs[0]}); }) == too_many);
   for (const std::string& id : ids) it.free({id});
   it.alloc("all", part("0-16383", "0-19", "node[0-16383]", "0"));
   it.free({"all"});

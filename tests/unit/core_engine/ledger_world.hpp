@@ -25,6 +25,7 @@
 namespace resourced::engine::ledger_tests {
 
 using module::AllocationRequest;
+using module::FreeRequest;
 using rset::ResourceSet;
 using text::IdSet;
 
@@ -50,9 +51,12 @@ struct World {
 
   explicit World(std::string_view hosts, std::vector<module::PartitionRule> rules = {}, Fold recorded = {},
                  IdSet::Id last_core = 3)
+      : World(cluster(hosts, last_core), std::move(rules), std::move(recorded)) {}
+  explicit World(std::shared_ptr<const ResourceSet> inventory, std::vector<module::PartitionRule> rules = {},
+                 Fold recorded = {})
       : fold(std::move(recorded)), partitions(std::move(rules)) {
     Start input;
-    input.command.inventory = cluster(hosts, last_core);
+    input.command.inventory = std::move(inventory);
     input.command.online = input.command.inventory->ranks();
     input.state = fold.state;
     input.partitions = partitions;
@@ -65,14 +69,29 @@ struct World {
     return effects;
   }
   Effects alloc(std::vector<AllocationRequest> wanted, std::vector<HolderId> holders = {1}) {
-    return step(Alloc{std::move(holders), {std::move(wanted)}});
+    return step(ChangeLedger{std::move(holders), {{}, std::move(wanted)}});
   }
   Effects alloc(std::string id, ResourceSet resources, std::vector<HolderId> holders = {1}) {
     return alloc({{std::move(id), std::move(resources)}}, std::move(holders));
   }
-  Effects free(std::vector<std::string> ids, std::optional<IdSet> ranks = {},
-               std::vector<HolderId> holders = {1}, std::optional<std::string> partition = {}) {
-    return step(Free{std::move(holders), {std::move(ids), std::move(ranks), std::move(partition)}});
+  Effects free(const std::vector<std::string>& ids, const std::optional<IdSet>& ranks = {},
+               std::vector<HolderId> holders = {1}, const std::optional<std::string>& partition = {}) {
+    return step(ChangeLedger{std::move(holders), {frees(ids, partition, ranks)}});
+  }
+  Effects change(std::vector<FreeRequest> frees, std::vector<AllocationRequest> wanted, bool repeat = false,
+                 std::vector<HolderId> holders = {1}) {
+    return step(ChangeLedger{std::move(holders), {std::move(frees), std::move(wanted), repeat}});
+  }
+  /// An operator frees allocations.
+  Effects force_free(const std::vector<std::string>& ids, const std::optional<std::string>& partition = {}) {
+    return step(module::LedgerCommand{frees(ids, partition)});
+  }
+  static std::vector<FreeRequest> frees(const std::vector<std::string>& ids,
+                                        const std::optional<std::string>& partition = {},
+                                        const std::optional<IdSet>& ranks = {}) {
+    std::vector<FreeRequest> all;
+    for (const std::string& id : ids) all.push_back({id, partition, ranks});
+    return all;
   }
   /// Runs work that must fail with this errno and change nothing; returns the error text.
   template <class Work>

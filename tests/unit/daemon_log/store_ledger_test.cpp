@@ -204,10 +204,11 @@ TEST_CASE("an exported log has the allocations for another store") {
     const IdSet set = IdSet::parse(ranks);
     return rset::ResourceSet({{set, IdSet::parse(cores), {}}}, inventory->hosts(set));
   };
-  step(engine::Alloc{{1}, {{{"j1", part("0-3", "0"), wall_time(5), "note"}, {"j2", part("2", "1-2")}}}});
-  step(engine::Alloc{{1}, {{{"j3", part("3", "3")}}}});
-  step(engine::Free{{1}, {{"j3"}}});
-  step(engine::Free{{1}, {{"j1"}, IdSet::parse("0-1")}});
+  step(engine::ChangeLedger{
+      {1}, {{}, {{"j1", part("0-3", "0"), wall_time(5), "note"}, {"j2", part("2", "1-2")}}}});
+  step(engine::ChangeLedger{{1}, {{}, {{"j3", part("3", "3")}}}});
+  step(engine::ChangeLedger{{1}, {{{"j3"}}}});
+  step(engine::ChangeLedger{{1}, {{{"j1", std::nullopt, IdSet::parse("0-1")}}}});
 
   const resourced::test::TempDir dir;
   std::istringstream input(log);

@@ -2,6 +2,7 @@
 #include "proto/topics/allocations.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "payload_errors.hpp"
@@ -15,14 +16,55 @@ namespace {
 using nlohmann::json;
 
 TEST_CASE("a free names the partition of its ids, or leaves it to the daemon") {
-  module::FreeCommand command{{"1"}, text::IdSet{3}, "night"};
+  module::LedgerCommand command{{{"1", "night", text::IdSet{3}}}};
   CHECK(encode_free(command) == json::parse(R"({"id":"1","ranks":"3","partition":"night"})"));
-  CHECK(parse_free(encode_free(command)).partition == "night");
-  command = {{"1", "2"}, std::nullopt, ""};
-  CHECK(encode_free(command) == json::parse(R"({"ids":["1","2"],"partition":""})"));
-  CHECK(parse_free(encode_free(command)).partition == "");
-  CHECK_FALSE(parse_free(json::parse(R"({"id":"1"})")).partition);
+  CHECK(parse_free(encode_free(command)).frees.at(0).partition == "night");
+  const auto ids = parse_free(json::parse(R"({"ids":["1","2"],"partition":""})")).frees;
+  REQUIRE(ids.size() == 2);
+  CHECK(ids[1].id == "2");
+  CHECK(ids[1].partition == "");
+  CHECK_FALSE(parse_free(json::parse(R"({"id":"1"})")).frees.at(0).partition);
   CHECK(refusal(parse_free, R"({"id":"1","partition":5})") == "71 partition must be a string");
+}
+
+TEST_CASE("several frees are a list, each with its partition and ranks, beside the other keys too") {
+  const module::LedgerCommand command{{{"1", "night", text::IdSet{3}}, {"2"}}, {}, true};
+  const json payload = encode_free(command);
+  CHECK(payload ==
+        json::parse(R"({"free":[{"id":"1","ranks":"3","partition":"night"},{"id":"2"}],"repeat":true})"));
+  for (const char* keys : {R"("id":"0","ranks":"1",)", R"("ids":["0"],)", ""}) {
+    CAPTURE(keys);
+    const auto read =
+        parse_free(json::parse(fmt::format(R"({{{}"free":{}}})", keys, payload["free"].dump())));
+    REQUIRE(read.frees.size() == (*keys == 0 ? 2 : 3));
+    CHECK(read.frees[0].id == "1");
+    CHECK(read.frees[0].ranks == text::IdSet{3});
+    CHECK_FALSE(read.frees[1].partition);
+    CHECK(read.frees.back().id == (*keys == 0 ? "2" : "0"));
+    CHECK_FALSE(read.repeat);
+  }
+  CHECK(refusal(parse_free, "{}") == "71 missing key: id");
+  CHECK(refusal(parse_free, R"({"free":"1"})") == "71 free must be an array");
+  CHECK(refusal(parse_free, R"({"free":["1"]})") == "71 free must have objects");
+  CHECK(
+      refusal(parse_free, R"({"free":[{"id":"1","ranks":"x"}]})").starts_with("22 ranks of allocation 1: "));
+  CHECK(refusal(parse_free, R"({"free":[],"repeat":1})") == "71 repeat must be true or false");
+}
+
+TEST_CASE("an alloc may free first, and makes at least one allocation") {
+  const rset::ResourceSet resources({{text::IdSet{3}, text::IdSet{0}, {}}}, text::Hostlist::parse("n3"));
+  module::LedgerCommand command{{{"1"}}, {{"2", resources}}, true};
+  json payload = encode_alloc(command);
+  CHECK(payload.at("id") == "2");
+  CHECK(payload.at("free") == json::parse(R"([{"id":"1"}])"));
+  CHECK(parse_alloc(payload).frees.at(0).id == "1");
+  CHECK(parse_alloc(payload).repeat);
+  command.allocations.push_back({"3", resources});
+  payload = encode_alloc(command);
+  CHECK(payload.at("allocations").size() == 2);
+  CHECK(parse_alloc(payload).allocations.at(1).id == "3");
+  CHECK(parse_alloc(payload).frees.size() == 1);
+  CHECK(refusal(parse_alloc, R"({"free":[{"id":"1"}]})") == "71 missing key: id");
 }
 
 TEST_CASE("the next of a response names its last allocation, whatever the partition is called") {
