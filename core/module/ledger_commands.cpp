@@ -1,7 +1,7 @@
 // Decisions on allocations. The reasons to refuse an alloc are checked in this order: the work, the form,
 // targets that the inventory does not have, targets that the scheduler does not hold, what the request frees,
-// resources that the inventory does not have, an id that is taken, targets that are drained or excluded,
-// resources that are held.
+// resources, keys, times and properties that the inventory does not have, an id that is taken, targets that
+// are drained or excluded, resources that are held.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -133,6 +133,32 @@ void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory)
                 [&](const IdSet& ranks, const ResourceGroup* group, const ResourceGroup* present) {
                   if (group != nullptr) check_included(*group, *present, ranks, inventory);
                 });
+}
+
+// Refuses the parts of an R, beside its resources, that differ from the inventory.
+void check_keys(const AllocationRequest& wanted, const ResourceSet& inventory) {
+  const ResourceSet& resources = wanted.resources;
+  if (const auto key = resources.unlike_execution_key(inventory)) {
+    throw Error(
+        EINVAL,
+        fmt::format("allocation {}: execution.{} is not a key of RFC 20, nor the same in the inventory; "
+                    "leave it out, or put it into scheduling",
+                    wanted.id, *key));
+  }
+  const WallTime end = std::max(wanted.expiration.value_or(WallTime{}), resources.expiration());
+  if (inventory.expiration() != WallTime{} && end > inventory.expiration()) {
+    throw Error(EINVAL, fmt::format("allocation {}: expiration {} is after that of the resource set, {}",
+                                    wanted.id, to_number(end), to_number(inventory.expiration())));
+  }
+  // The scheduler may have sent the alloc before it read of the change.
+  for (const auto& [name, ranks] : resources.properties()) {
+    const auto present = inventory.properties().find(name);
+    const IdSet without = present == inventory.properties().end() ? ranks : ranks - present->second;
+    if (without.empty()) continue;
+    throw Error(ESTALE, fmt::format("allocation {}: rank {} ({}) has no property {}; allocate again once "
+                                    "resource.acquire has told of the change",
+                                    wanted.id, without.first(), inventory.host(without.first()), name));
+  }
 }
 
 IdSet all_of(const std::vector<Holding>& holdings) {
@@ -328,6 +354,7 @@ class LedgerDecision {
 
   void add_allocation(const AllocationRequest& wanted, const AllocationName& name) {
     check_in_inventory(wanted.resources, inventory());
+    check_keys(wanted, inventory());
     const bool is_taken = ledger().find(name) != nullptr && !ended_.contains(name);
     if (is_taken || together_.find(name) != nullptr)
       throw Error(EEXIST, fmt::format("allocation {} exists already", text_of(name)));

@@ -234,6 +234,16 @@ void ResourceSet::inherit(const ResourceSet& from) {
   carried_ = std::make_shared<const CarriedKeys>(std::move(both));
 }
 
+std::optional<std::string> ResourceSet::unlike_execution_key(const ResourceSet& other) const {
+  if (!carried_ || carried_ == other.carried_) return std::nullopt;
+  for (const auto& [key, value] : carried_->execution) {
+    if (!other.carried_) return key;
+    const auto same = other.carried_->execution.find(key);
+    if (same == other.carried_->execution.end() || same->second != value) return key;
+  }
+  return std::nullopt;
+}
+
 bool operator==(const ResourceSet& a, const ResourceSet& b) {
   const bool same_extra = std::equal(
       a.groups().begin(), a.groups().end(), b.groups().begin(), b.groups().end(),

@@ -93,6 +93,9 @@ class ResourceSet {
   [[nodiscard]] WallTime expiration() const noexcept { return expiration_; }
   /// Number of slots; only an allocation has one.
   [[nodiscard]] std::optional<std::uint64_t> nslots() const noexcept { return nslots_; }
+  /// Returns the first key of `execution` that RFC 20 does not know and that the other set lacks or has with
+  /// another value.
+  [[nodiscard]] std::optional<std::string> unlike_execution_key(const ResourceSet& other) const;
   /// The opaque `scheduling` object, or null.
   [[nodiscard]] const nlohmann::json* scheduling() const noexcept;
 

@@ -29,9 +29,11 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-/// Whether the ledger refuses targets that have been drained, excluded or removed. The daemon informs the
-/// scheduler about them, but perhaps not yet.
-bool is_of_targets(int errnum) { return errnum == EHOSTDOWN || errnum == EINVAL || errnum == EPERM; }
+/// Whether the ledger refuses targets that have been drained, excluded or removed, or have lost a property.
+/// The daemon informs the scheduler about them, but perhaps not yet.
+bool is_of_targets(int errnum) {
+  return errnum == EHOSTDOWN || errnum == EINVAL || errnum == EPERM || errnum == ESTALE;
+}
 
 /// Whether the daemon has refused a change as it cannot commit now, or does not lead its cluster.
 bool may_pass(const Scheduler::Answer& answer) {

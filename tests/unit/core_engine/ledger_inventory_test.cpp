@@ -164,6 +164,7 @@ TEST_CASE("hosts that repeat: what was on a target that left is not put on anoth
 
 TEST_CASE("an allocation whose targets were all away comes back with all of its R") {
   World it("a,b,c");
+  it.step(module::PropertyCommand{module::PropertyCommand::Op::add, "p", "1"});
   const ResourceSet resources = ResourceSet::parse(
       R"({"version":1,"execution":{"R_lite":[{"rank":"1-2","children":{"core":"0","x":"1"},"y":2}],)"
       R"("nodelist":["b,c"],"nslots":2,"properties":{"p":"1"},"starttime":1.0,"expiration":5000000000.0},)"
