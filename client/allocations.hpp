@@ -48,8 +48,8 @@ struct Freed {
   /// The partition in which it was made (Allocation::partition). Without it, a connection with one
   /// acquisition means its own partition, and one with several gets EINVAL.
   std::optional<std::string> partition = std::nullopt;
-  /// Only these targets are freed. An allocation that has none left ends. For an allocation of another partition
-  /// these are targets that the connection has acquired.
+  /// Only these targets are freed. An allocation that has none left ends. For an allocation of another
+  /// partition these are targets that the connection has acquired.
   std::optional<text::IdSet> ranks = std::nullopt;
 };
 

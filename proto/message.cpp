@@ -20,7 +20,6 @@ using json_text::JsonFault;
 namespace {
 
 constexpr unsigned char proto_magic = 0x8E;
-constexpr unsigned char proto_version = 0x01;
 constexpr std::string_view cancel_suffix = "-cancel";
 
 [[noreturn]] void reject(const std::string& what) { throw Error(EPROTO, "message: " + what); }
@@ -50,7 +49,8 @@ Message parse_proto(std::string_view part) {
     reject(fmt::format("PROTO magic is {:#04x} instead of {:#04x}", byte_at(part, 0), proto_magic));
   }
   if (byte_at(part, 1) != proto_version) {
-    reject(fmt::format("unknown version {}", byte_at(part, 1)));
+    reject(fmt::format("PROTO version is {} instead of {}: the client speaks another protocol",
+                       byte_at(part, 1), proto_version));
   }
   Message message;
   message.type = parse_type(byte_at(part, 2));

@@ -31,6 +31,9 @@ inline constexpr std::uint8_t streaming = 0x40;
 inline constexpr std::uint8_t user1 = 0x80;
 }  // namespace flag
 
+/// The version in PROTO (RFC 3) of all messages.
+inline constexpr std::uint8_t proto_version = 1;
+
 inline constexpr std::uint32_t userid_unknown = 0xFFFFFFFFU;
 inline constexpr std::uint32_t nodeid_any = 0xFFFFFFFFU;
 

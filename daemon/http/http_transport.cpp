@@ -182,7 +182,7 @@ class HttpTransport final : public HttpServer {
             },
             [this, id](const Request& request) { take(peers_.at(id), id, request); },
             [this, id](const Refusal& refusal) {
-              listener_.on_malformed("HTTP: " + refusal.text);
+              listener_.on_malformed(ClientId{}, "HTTP: " + refusal.text);
               refuse(peers_.at(id), refusal, false, false);
             },
             [this, id] { on_closed(id); },

@@ -32,10 +32,11 @@ constexpr std::size_t most_allocations = std::size_t{1} << 20U;
 // Maximum number of requests of one user or key that wait for their turn.
 constexpr std::ptrdiff_t most_waiting = 64;
 
-// Returns the extensions that a scheduler gets. The job manager of a Flux instance keeps its allocations, and
-// its scheduler knows no numbers of events.
-std::optional<module::Extensions> granted(std::optional<module::Extensions> wanted, bool has_brokers) {
-  if (wanted && has_brokers) return module::Extensions{.cause = wanted->cause};
+// Returns the extensions that a scheduler gets of those that it wants.
+std::optional<module::Extensions> granted(std::optional<module::Extensions> wanted, bool in_instance) {
+  const module::Extensions all = all_extensions(in_instance);
+  if (wanted)
+    wanted = {wanted->ledger && all.ledger, wanted->scheduled && all.scheduled, wanted->cause && all.cause};
   return wanted;
 }
 

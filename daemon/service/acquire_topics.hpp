@@ -28,6 +28,12 @@
 
 namespace resourced::daemon::service {
 
+/// The extensions that the scheduler of a Flux instance may have, or another one. The job manager of an
+/// instance keeps its allocations, and its scheduler knows no numbers of events.
+[[nodiscard]] constexpr module::Extensions all_extensions(bool in_instance) {
+  return {.ledger = !in_instance, .scheduled = !in_instance, .cause = true};
+}
+
 class AcquireTopics {
  public:
   /// `cluster` keeps the holders for the next leader.

@@ -8,7 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/quote.hpp"
+#include "daemon/service/acquire_topics.hpp"
+#include "daemon/service/topics.hpp"
 #include "proto/message.hpp"
+#include "proto/topics/acquire.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/status.hpp"
 #include "proto/topics/user_names.hpp"
@@ -37,6 +40,18 @@ void QueryTopics::inventory(const Call& call) {
 void QueryTopics::ping(const Call& call) {
   requests_.respond(call, proto::make_payload(proto::topics::answer_ping(
                               call.request, static_cast<std::uint64_t>(call.client))));
+}
+
+void QueryTopics::version(const Call& call) {
+  nlohmann::json topics = nlohmann::json::array();
+  for (const Topic& topic : Topics::all())
+    if (Gate::serves(topic, call.sender)) topics.push_back(topic.name);
+  const nlohmann::json answer{
+      {"version", RESOURCED_VERSION},
+      {"protocol", proto::proto_version},
+      {"extensions", proto::topics::encode_extensions(all_extensions(call.sender.of_instance))},
+      {"topics", std::move(topics)}};
+  requests_.respond(call, proto::make_payload(answer.dump()));
 }
 
 void QueryTopics::attribute(const Call& call) {

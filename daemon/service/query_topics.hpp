@@ -41,6 +41,8 @@ class QueryTopics {
   void inventory(const Call& call);
   void configuration(const Call& call) { requests_.respond(call, configuration_); }
   void ping(const Call& call);
+  /// Tells what this daemon is and serves, also clients without a role.
+  void version(const Call& call);
   /// Answers attr.get for the broker attribute `hostlist`, from which Flux's command line derives the ranks
   /// of hosts. Other attributes describe a broker, which this daemon is not.
   void attribute(const Call& call);

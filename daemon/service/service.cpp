@@ -104,7 +104,7 @@ void Service::on_client(transport::Transport& transport, proto::ClientId client,
 }
 
 void Service::on_message(proto::ClientId client, Message message) {
-  if (message.type != proto::MessageType::request) return on_malformed("not a request");
+  if (message.type != proto::MessageType::request) return on_malformed(client, "not a request");
   if (!cluster_.may_serve()) return;
   peers::Clients::Client* known = clients_.find(client);
   if (known == nullptr) return;
@@ -304,10 +304,12 @@ void Service::on_writable() {
   if (cluster_.may_serve()) groups_.journal.on_writable();
 }
 
-void Service::on_malformed(const std::string& reason) {
+void Service::on_malformed(proto::ClientId client, const std::string& reason) {
   stats_.dropped_frame();
   if (const auto before = lines_.malformed.admit()) {
-    os::log_warning("dropped a message: {} ({} more since the last such line)", reason, *before);
+    const peers::Clients::Client* const known = clients_.find(client);
+    os::log_warning("dropped a message{}: {} ({} more since the last such line)",
+                    known == nullptr ? "" : " of " + known->principal.name, reason, *before);
   }
 }
 

@@ -124,7 +124,7 @@ class Service final : public transport::Listener,
   void on_message(proto::ClientId client, proto::Message message) override;
   void on_gone(proto::ClientId client) override;
   void on_writable() override;
-  void on_malformed(const std::string& reason) override;
+  void on_malformed(proto::ClientId client, const std::string& reason) override;
   void on_refused(const std::string& reason) override;
 
   /// Takes the next event of the leader on a standby. Call it before the store gets the event.

@@ -110,7 +110,8 @@ void Subscribers::update(log::Sequence after, HolderId holder, const module::Del
 transport::SendResult Subscribers::tell(const Subscriber& subscriber, WallTime now) {
   const proto::Message* request = registry_.request(subscriber.request);
   if (subscriber.pending.empty() || request == nullptr) return transport::SendResult::sent;
-  const auto sequence = subscriber.numbered ? std::optional(subscriber.after) : std::nullopt;
+  // The outbox has passed on all changes up to this event.
+  const auto sequence = subscriber.numbered ? std::optional(outbox_.committed()) : std::nullopt;
   const auto payload = proto::make_payload(proto::topics::encode_delta(subscriber.pending, sequence, now));
   return outbox_.offer(subscriber.after, subscriber.request.client, proto::make_response(*request, payload));
 }

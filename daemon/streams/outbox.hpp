@@ -126,7 +126,7 @@ class Subscribers {
   /// `registry` keeps the request of each holder until remove().
   Subscribers(Outbox& outbox, const Registry& registry) : outbox_(outbox), registry_(registry) {}
 
-  /// Adds a holder, whose changes carry the numbers of their last events if it is `numbered`.
+  /// Adds a holder. If it is `numbered`, each response tells up to which event it is true.
   HolderId add(proto::RequestKey request, bool numbered = false);
   /// Removes a holder. Ignores one that is gone.
   void remove(HolderId holder);

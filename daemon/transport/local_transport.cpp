@@ -139,7 +139,7 @@ class LocalTransport final : public Transport {
           listener_.on_gone(client);
         },
         [this] { listener_.on_writable(); },
-        [this](const std::string& reason) { listener_.on_malformed(reason); },
+        [this, client](const std::string& reason) { listener_.on_malformed(client, reason); },
         [this, client] { wait_for_turn(client); },
         options_.holds,
     };
@@ -180,7 +180,7 @@ class LocalTransport final : public Transport {
     try {
       message = proto::from_parts(parts);
     } catch (const Error& error) {
-      listener_.on_malformed(error.what());
+      listener_.on_malformed(client, error.what());
       return;
     }
     listener_.on_message(client, std::move(message));

@@ -55,7 +55,8 @@ class Listener {
   /// A client that was full may have room again.
   virtual void on_writable() = 0;
   /// A client sent bytes that are not a message (RFC 3). The bytes are dropped, and the client stays.
-  virtual void on_malformed(const std::string& reason) = 0;
+  /// ClientId{} stands for one that is not known.
+  virtual void on_malformed(ClientId client, const std::string& reason) = 0;
   /// A connection was turned away before it could be a client.
   virtual void on_refused(const std::string& reason) = 0;
 };

@@ -209,7 +209,8 @@ class ZmqTransport final : public Transport {
     constexpr std::chrono::milliseconds between{50};
     const std::uint64_t most = 2 * max_message_size_;
     const std::uint64_t most_in_all = 8 * max_message_size_;
-    for (const std::string& line : connections_.end_overlong(most, most_in_all)) listener_.on_malformed(line);
+    for (const std::string& line : connections_.end_overlong(most, most_in_all))
+      listener_.on_malformed(ClientId{}, line);
     watch_timer_.expires_after(between);
     watch_timer_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
       if (!error && *alive) watch_lengths();
@@ -321,7 +322,7 @@ class ZmqTransport final : public Transport {
       if (received_.too_many) throw Error(EPROTO, "too many parts");
       message = proto::from_parts(views_of(received_, 1));
     } catch (const Error& error) {
-      listener_.on_malformed(error.what());
+      listener_.on_malformed(client, error.what());
       return;
     }
     listener_.on_message(client, std::move(*message));

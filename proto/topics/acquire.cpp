@@ -56,13 +56,6 @@ constexpr ExtensionName extension_names[] = {{"ledger", &module::Extensions::led
                                              {"scheduled", &module::Extensions::scheduled},
                                              {"cause", &module::Extensions::cause}};
 
-json encode_extensions(const module::Extensions& extensions) {
-  json names = json::array();
-  for (const auto& [name, flag] : extension_names)
-    if (extensions.*flag) names.push_back(name);
-  return names;
-}
-
 module::Extensions read_extensions(const json& names) {
   if (!names.is_array()) throw Error(EPROTO, "extensions must be an array");
   module::Extensions extensions;
@@ -189,6 +182,13 @@ const json& optional_list(std::string_view key, const json& payload) {
 }
 
 }  // namespace
+
+json encode_extensions(const module::Extensions& extensions) {
+  json names = json::array();
+  for (const auto& [name, flag] : extension_names)
+    if (extensions.*flag) names.push_back(name);
+  return names;
+}
 
 json encode_acquire(const AcquireRequest& request) {
   json payload;

@@ -37,6 +37,8 @@ struct AcquireRequest {
 /// Bounds of a lease.
 inline constexpr Seconds min_lease{5};
 inline constexpr Seconds max_lease{3600};
+/// Returns the names of extensions, as an array.
+[[nodiscard]] nlohmann::json encode_extensions(const module::Extensions& extensions);
 /// Returns null, which is sent without a payload, if no key is set, as in RFC 28.
 [[nodiscard]] nlohmann::json encode_acquire(const AcquireRequest& request);
 /// Reads the request; `{}` is accepted, too, and names of unknown extensions are ignored. EPROTO for any
@@ -64,7 +66,7 @@ struct AcquiredOptions {
   std::optional<Term> leader = std::nullopt;
   /// The extensions that are granted; unset for a scheduler that has not asked for any.
   std::optional<module::Extensions> extensions = std::nullopt;
-  /// The last event that the response includes; unset where responses have no `sequence`.
+  /// The event up to which the response is true; unset where responses have no `sequence`.
   std::optional<std::uint64_t> sequence = std::nullopt;
   std::optional<module::ScheduledDrains> scheduled = std::nullopt;
 };
@@ -92,7 +94,7 @@ struct AcquiredOptions {
 /// IDSET}?, "property-remove": {NAME: IDSET}?, "expiration": NUMBER?, "sequence": N?, "cause": {NAME:
 /// IDSET}?, "freed": [{"partition", "id", "ranks"?}]?, "expired": [{"partition", "id"}]?, "allocations":
 /// [...]?, "scheduled": [{"idset", "from", "until"?, "reason"?}]?}`, where keys without a change are left
-/// out. Requires a delta that is not empty. `sequence` is the last event that it includes, if the stream has
+/// out. Requires a delta that is not empty. `sequence` is the event up to which it is true, if the stream has
 /// such numbers; `now` is the time by which allocations have expired.
 [[nodiscard]] std::string encode_delta(const module::Delta& delta,
                                        std::optional<std::uint64_t> sequence = std::nullopt,

@@ -105,12 +105,53 @@ void Simulation::check_scheduled(const Reference& state) const {
   }
 }
 
-void Simulation::receive_change(const proto::Message& message) {
+void Simulation::follow_sequence(Scheduler& scheduler, const json& body) {
+  const std::uint64_t sequence = body.at("sequence");
+  demand(sequence >= scheduler.sequence, "a response with an earlier number: " + body.dump());
+  scheduler.sequence = sequence;
+}
+
+void Simulation::check_extensions(const Scheduler& scheduler, const Reference& state) const {
+  const Reference::Ranks& resources = scheduler.view->resources;
+  const auto concerns = [&](const auto& allocation) {
+    return !allocation.second.empty() && (!with_partition_ || allocation.first.first == scheduler.partition ||
+                                          std::ranges::any_of(allocation.second, [&](const auto& core) {
+                                            return resources.contains(core.first);
+                                          }));
+  };
+  decltype(LedgerView::allocations) known = scheduler.ledger->allocations;
+  decltype(LedgerView::allocations) present;
+  for (const auto& [name, allocation] : service_->engine().module().ledger().all()) {
+    LedgerView::Cores& cores = present[{name.partition, name.id}];
+    for (const rset::ResourceGroup& group : allocation->resources.groups()) {
+      group.ranks.for_each(
+          [&](unsigned rank) { group.cores.for_each([&](unsigned core) { cores.emplace(rank, core); }); });
+    }
+  }
+  std::erase_if(known, std::not_fn(concerns));
+  std::erase_if(present, std::not_fn(concerns));
+  demand(known == present, "a scheduler knows other allocations than there are");
+  std::map<unsigned, std::set<double>> begins;
+  for (const json& drain : scheduler.scheduled)
+    for (const unsigned rank : parse_ranks(drain.at("idset"))) begins[rank].insert(double(drain.at("from")));
+  std::map<unsigned, std::set<double>> expected;
+  for (const auto& [rank, drains] : state.scheduled()) {
+    if (!resources.contains(rank)) continue;
+    for (const auto& [begin, drain] : drains) expected[rank].insert(begin);
+  }
+  demand(begins == expected, "a scheduler knows other scheduled drains than there are");
+}
+
+void Simulation::receive_change(Scheduler& scheduler, const proto::Message& message) {
   const auto asked = ledger_asked_.extract(message.matchtag);
   demand(!asked.empty(), "a response that no scheduler waits for");
-  demand(disk_.last() >= asked.mapped(), "a change of the ledger is answered before it is on disk");
+  demand(disk_.last() >= asked.mapped().after, "a change of the ledger is answered before it is on disk");
   const auto errnum = message.errnum();
   if (errnum == 0) ++counts_.ledger;
+  if (errnum == 0 && scheduler.ledger) {
+    follow_sequence(scheduler, json::parse(message.text()));
+    scheduler.ledger->apply_own(asked.mapped().payload, scheduler.partition);
+  }
   demand(errnum == 0 || errnum == EPERM || errnum == EEXIST || errnum == EBUSY || errnum == EINVAL ||
              errnum == ENOENT || errnum == EHOSTDOWN,
          fmt::format("a change of the ledger ends with {}: {}", errnum, message.text()));
@@ -144,32 +185,60 @@ void Simulation::check_ledger(const Reference& state) const {
 }
 
 void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
-  if (message.matchtag != scheduler.matchtag) return receive_change(message);
+  if (message.matchtag != scheduler.matchtag) return receive_change(scheduler, message);
   demand(disk_.last() >= scheduler.seen, "an acquire was answered before the state was on disk");
   if (message.errnum() != 0) {
-    demand(message.errnum() == (scheduler.is_second ? EBUSY : ECANCELED),
+    demand(message.errnum() == (scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED),
            fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
     schedulers_.erase(scheduler.client);
     return;
   }
-  demand(!scheduler.is_second, "a second scheduler has what another one holds");
   const json body = json::parse(message.text());
+  const bool has_waited = scheduler.is_second && scheduler.waits;
+  if (has_waited) {
+    for (const auto& [client, other] : schedulers_) {
+      demand(other.partition != scheduler.partition || !other.waits || !other.is_second ||
+                 other.turn >= scheduler.turn,
+             "a scheduler is served before another one that has waited for longer");
+    }
+    scheduler.is_second = false;
+  }
+  demand(!scheduler.is_second, "a second scheduler has what another one holds");
+  if (scheduler.ledger) {
+    follow_sequence(scheduler, body);
+    scheduler.ledger->apply(body);
+    if (body.contains("scheduled")) scheduler.scheduled = body.at("scheduled");
+  }
   if (!scheduler.view) {
     scheduler.view.emplace(body);
-    const Reference& state = state_after(scheduler.seen);
-    View& view = *scheduler.view;
-    Reference::Ranks all = without(state.present(), state.excluded());
-    if (with_partition_) {
+    if (scheduler.ledger) {
+      demand(scheduler.sequence >= scheduler.seen, "a first response with an early number");
+      scheduler.seen = scheduler.sequence;
+    }
+    const auto resources_at = [&](const Reference& state) {
+      const Reference::Ranks all = without(state.present(), state.excluded());
+      if (!with_partition_) return all;
       Reference::Ranks left;
       for (unsigned rank = 0; rank < configuration_.hosts.size() / 2; ++rank) left.insert(rank);
-      all = scheduler.partition.empty() ? without(all, left) : shared(all, left);
-    }
-    check_first(view, state, all);
+      return scheduler.partition.empty() ? without(all, left) : shared(all, left);
+    };
+    // One that has waited was served at some time since then.
+    const auto is_state = [&](const Reference& state) {
+      return shows(*scheduler.view, state) && scheduler.view->resources == resources_at(state);
+    };
+    while (has_waited && scheduler.seen < disk_.last() && !is_state(state_after(scheduler.seen)))
+      ++scheduler.seen;
+    const Reference& state = state_after(scheduler.seen);
+    check_first(*scheduler.view, state, resources_at(state));
     return;
   }
   ++counts_.deltas;
   View& view = *scheduler.view;
   view.apply(body);
+  if (scheduler.ledger) {
+    demand(shows(view, state_after(scheduler.sequence)),
+           "a change that does not lead to the state of its number: " + body.dump());
+  }
   // The view must be the state after some event on disk, at or after the previous one.
   for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence) {
     if (shows(view, state_after(sequence))) {
@@ -226,8 +295,17 @@ void Simulation::check_views() {
   const Reference& state = state_after(disk_.last());
   Reference::Ranks given;
   for (const auto& [client, scheduler] : schedulers_) {
+    if (!scheduler.view && scheduler.waits) {
+      const std::string& partition = scheduler.partition;
+      demand(std::ranges::any_of(
+                 schedulers_,
+                 [&](const auto& other) { return other.second.partition == partition && other.second.view; }),
+             "a scheduler waits for what nobody holds");
+      continue;
+    }
     demand(scheduler.view.has_value(), "an acquire without a response");
     const View& view = *scheduler.view;
+    if (scheduler.ledger) check_extensions(scheduler, state);
     demand(view.resources == shared(state.present(), view.resources), "a scheduler has targets that left");
     demand(view.up == shared(state.available(), view.resources), "a scheduler has not heard of all changes");
     demand(has_properties(view, state), "a scheduler has other properties");

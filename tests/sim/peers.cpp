@@ -33,6 +33,46 @@ View::View(const nlohmann::json& first) : up(parse_ranks(first.at("up"))) {
   demand(includes(resources, up), "up, and not of the resources: " + first.dump());
 }
 
+void LedgerView::take(const nlohmann::json& allocation, const std::string& partition) {
+  Cores& cores = allocations[{partition, allocation.at("id")}];
+  cores.clear();
+  for (const nlohmann::json& group : allocation.at("R").at("execution").at("R_lite")) {
+    for (const unsigned rank : ranks_of(group, "rank"))
+      for (const unsigned core : ranks_of(group.at("children"), "core")) cores.emplace(rank, core);
+  }
+}
+
+void LedgerView::free(const nlohmann::json& entry, const std::string& partition) {
+  const auto found = allocations.find({partition, entry.at("id")});
+  if (found == allocations.end()) return;
+  if (!entry.contains("ranks")) {
+    allocations.erase(found);
+    return;
+  }
+  const Reference::Ranks freed = ranks_of(entry, "ranks");
+  std::erase_if(found->second, [&](const auto& core) { return freed.contains(core.first); });
+}
+
+void LedgerView::apply(const nlohmann::json& response) {
+  const nlohmann::json none = nlohmann::json::array();
+  for (const nlohmann::json& entry : response.value("freed", none)) free(entry, entry.at("partition"));
+  for (const nlohmann::json& entry : response.value("allocations", none)) take(entry, entry.at("partition"));
+  const Reference::Ranks left = ranks_of(response, "shrink");
+  for (auto& [name, cores] : allocations)
+    std::erase_if(cores, [&](const auto& core) { return left.contains(core.first); });
+}
+
+void LedgerView::apply_own(const nlohmann::json& request, const std::string& own) {
+  const nlohmann::json none = nlohmann::json::array();
+  for (const nlohmann::json& entry : request.value("free", none)) free(entry, entry.value("partition", own));
+  if (!request.contains("id")) return;
+  if (request.contains("R")) {
+    take(request, own);
+  } else {
+    free(request, request.value("partition", own));
+  }
+}
+
 void View::apply(const nlohmann::json& delta) {
   const Reference::Ranks came = ranks_of(delta, "up");
   const Reference::Ranks went = ranks_of(delta, "down");

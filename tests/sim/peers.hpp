@@ -45,13 +45,40 @@ struct View {
   void apply(const nlohmann::json& delta);
 };
 
+/// The allocations that concern a scheduler with the extension `ledger`, as it knows them: from the first
+/// response, what others have changed, and the answers to its own changes.
+struct LedgerView {
+  /// The ranks and cores of each allocation, by its partition and id.
+  using Cores = std::set<std::pair<unsigned, unsigned>>;
+  std::map<std::pair<std::string, std::string>, Cores> allocations;
+
+  /// Applies a response of the stream.
+  void apply(const nlohmann::json& response);
+  /// Applies a request of this scheduler for the ledger that was granted; `own` is its partition.
+  void apply_own(const nlohmann::json& request, const std::string& own);
+
+ private:
+  void take(const nlohmann::json& allocation, const std::string& partition);
+  void free(const nlohmann::json& entry, const std::string& partition);
+};
+
 struct Scheduler {
   ClientId client{};
   std::uint32_t matchtag = 0;
   /// Empty for all targets that are in no partition.
   std::string partition;
-  /// Another scheduler held the same targets at the time of the request, so this one is refused.
+  /// Another scheduler held the same targets at the time of the request, or waited for them, so this one is
+  /// refused, or waits.
   bool is_second = false;
+  bool waits = false;
+  /// The number of the request among those of all schedulers.
+  std::uint64_t turn = 0;
+  /// Set if it has asked for extensions. Its responses have numbers then.
+  std::optional<LedgerView> ledger;
+  /// The scheduled drains of its targets.
+  nlohmann::json scheduled;
+  /// The number of the last response.
+  std::uint64_t sequence = 0;
   std::optional<View> view;
   /// The view is the state after this event, or a later one.
   std::uint64_t seen = 0;

@@ -117,11 +117,17 @@ void Simulation::acquire() {
   scheduler.client = connect();
   if (with_partition_ && chance(0.5)) scheduler.partition = "left";
   scheduler.is_second = std::ranges::any_of(schedulers_, [&](const auto& other) {
-    return other.second.partition == scheduler.partition && !other.second.is_second;
+    return other.second.partition == scheduler.partition && (!other.second.is_second || other.second.waits);
   });
-  note(fmt::format("acquire \"{}\"", scheduler.partition));
   json payload = scheduler.partition.empty() ? json() : json{{"partition", scheduler.partition}};
   if (chance(0.7)) payload["allocations"] = true;
+  if (chance(0.6)) {
+    payload["extensions"] = {"ledger", "scheduled", "cause"};
+    scheduler.ledger.emplace();
+  }
+  if (chance(0.5)) payload["wait"] = scheduler.waits = true;
+  scheduler.turn = ++last_turn_;
+  note(fmt::format("acquire {}", payload.dump()));
   scheduler.matchtag = request(scheduler.client, "resource.acquire", payload, streaming);
   scheduler.seen = service_->engine().applied();
   schedulers_.emplace(scheduler.client, std::move(scheduler));
@@ -181,7 +187,7 @@ void Simulation::change_ledger() {
     note(fmt::format("{} {}", topic, payload.dump()));
     const auto before = service_->engine().applied();
     const std::uint32_t matchtag = request(client, topic, payload);
-    ledger_asked_.emplace(matchtag, service_->engine().applied());
+    ledger_asked_.insert_or_assign(matchtag, Change{service_->engine().applied(), payload});
     return service_->engine().applied() > before;
   };
   const bool is_done = ask();

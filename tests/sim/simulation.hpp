@@ -6,6 +6,8 @@
 //  - no message tells of an event before it is on disk, and an answered change is present after a crash;
 //  - the view of a scheduler is the state after some event on disk, and never goes back to an earlier one; no
 //    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
+//  - a scheduler with extensions knows all allocations and scheduled drains that concern it, each of its
+//    responses is true up to its number, and schedulers that wait are served in their order;
 //  - behind the health gate no target comes online before a check of its host has passed, and only drains of
 //    the daemon and of agents end without an operator;
 //  - rolling work has never more nodes away than its budget, runs its command only on drained nodes without
@@ -160,7 +162,11 @@ class Simulation final : public daemon::service::Program {
   void receive(ClientId client, const proto::Message& message);
   void receive(Scheduler& scheduler, const proto::Message& message);
   void receive(Consumer& consumer, const proto::Message& message);
-  void receive_change(const proto::Message& message);
+  void receive_change(Scheduler& scheduler, const proto::Message& message);
+  /// Compares the numbers of a scheduler's responses: none is about an earlier state than the one before.
+  static void follow_sequence(Scheduler& scheduler, const nlohmann::json& body);
+  /// Compares what a scheduler knows beyond RFC 28 with the state after all events.
+  void check_extensions(const Scheduler& scheduler, const Reference& state) const;
   /// Compares the ledger of the daemon with that of the log.
   void check_ledger(const Reference& state) const;
   void check_scheduled(const Reference& state) const;
@@ -231,8 +237,13 @@ class Simulation final : public daemon::service::Program {
   ClientId operator_{};
   std::map<std::uint32_t, Asked> asked_;
   std::map<ClientId, Scheduler> schedulers_;
+  std::uint64_t last_turn_ = 0;
   /// Requests of schedulers for the ledger, and the last event when each had been handled.
-  std::map<std::uint32_t, std::uint64_t> ledger_asked_;
+  struct Change {
+    std::uint64_t after = 0;
+    nlohmann::json payload;
+  };
+  std::map<std::uint32_t, Change> ledger_asked_;
   std::map<ClientId, Consumer> consumers_;
   std::map<ClientId, Agent> agents_;
   /// Clients whose agents were replaced, and that are still connected, with their hosts.

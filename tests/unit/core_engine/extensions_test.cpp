@@ -32,7 +32,7 @@ struct Whole : World {
 
 Effects free_by_operator(World& world, const std::string& id, std::optional<IdSet> ranks = {},
                          std::optional<std::string> partition = {}) {
-  return world.step(Command{module::FreeCommand{{id}, std::move(ranks), std::move(partition)}});
+  return world.step(Command{module::LedgerCommand{{{id, std::move(partition), std::move(ranks)}}}});
 }
 
 /// Returns the only news of the only update.

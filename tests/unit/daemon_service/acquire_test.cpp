@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(AcquireStand, "allocations beyond one response follow in other
                              {{"R_lite", json::array({{{"rank", std::to_string(4 + i / 4)},
                                                        {"children", {{"core", std::to_string(i % 4)}}}}})},
                               {"nodelist", {"n" + std::to_string(4 + i / 4)}}}},
-                            {"scheduling", large}};
+                            {"scheduling", {{"x", large}}}};
     request(client, "resource.alloc", {{"id", std::to_string(i)}, {"R", resources}});
     settle();
     REQUIRE(receive(client).errnum() == 0);
@@ -256,7 +256,7 @@ TEST_CASE_FIXTURE(AcquireStand, "time in which the daemon did not run does not c
   uptime = begin + Seconds(60);
   next_pause();
   CHECK(silent(client));
-  uptime += Seconds(1);
+  uptime = begin + Seconds(112);
   request(client, "resource.acquire-renew", nullptr, noresponse);
   next_pause();
   CHECK(uptime - begin == Seconds(115));

@@ -145,7 +145,7 @@ TEST_CASE("stats: frames that were dropped, and clients that did not read") {
   const proto::topics::StatsAnswer before = stand.stats();
   CHECK(before.dropped_frames == 0);
   CHECK(before.dropped_clients == 0);
-  for (int i = 0; i < 3; ++i) stand.service->on_malformed("no PROTO");
+  for (int i = 0; i < 3; ++i) stand.service->on_malformed({}, "no PROTO");
   const proto::ClientId deaf = stand.connect();
   stand.transport.full.insert(deaf);
   for (std::size_t i = 0; i <= peers::Clients::max_backlog; ++i) stand.request(deaf, "resource.ping");

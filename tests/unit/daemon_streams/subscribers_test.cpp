@@ -145,7 +145,7 @@ TEST_CASE("subscribers: of an allocation that changes again and again, what is t
   CHECK(told_of({own, part}) == R"({"freed":[{"partition":"","id":"j","ranks":"1"}]})");
 }
 
-TEST_CASE("subscribers: a numbered change has the number of its last event") {
+TEST_CASE("subscribers: a numbered change has the number of the event up to which it is true") {
   Streams stand;
   const auto key = stand.registry.add(
       scheduler, proto::make_request("resource.acquire", 4, nullptr, proto::flag::streaming));
@@ -153,7 +153,7 @@ TEST_CASE("subscribers: a numbered change has the number of its last event") {
   stand.subscribers.update(3, holder, down(IdSet{1}));
   stand.subscribers.update(5, holder, down(IdSet{2}));
   CHECK(stand.subscribers.flush({}).empty());
-  CHECK(stand.told() == Texts{R"(4 {"down":"1-2","sequence":5})"});
+  CHECK(stand.told() == Texts{R"(4 {"down":"1-2","sequence":10})"});
 }
 
 TEST_CASE("subscribers: a cause is told for the targets that are down at the end") {

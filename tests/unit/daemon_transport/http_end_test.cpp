@@ -40,7 +40,7 @@ struct HttpListener final : transport::Listener {
   }
   void on_gone(proto::ClientId /*client*/) override {}
   void on_writable() override {}
-  void on_malformed(const std::string& /*reason*/) override {}
+  void on_malformed(proto::ClientId /*client*/, const std::string& /*reason*/) override {}
   void on_refused(const std::string& /*reason*/) override {}
 
   transport::Transport* transport = nullptr;

@@ -55,7 +55,7 @@ struct LocalRecorder final : Listener {
   void on_writable() override {
     if (writable) writable();
   }
-  void on_malformed(const std::string& /*reason*/) override { ++malformed; }
+  void on_malformed(ClientId /*client*/, const std::string& /*reason*/) override { ++malformed; }
   void on_refused(const std::string& reason) override { refused.push_back(reason); }
 
   std::vector<ClientId> clients;

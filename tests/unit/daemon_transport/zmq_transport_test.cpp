@@ -41,7 +41,7 @@ struct Recorder final : Listener {
   void on_writable() override {
     if (writable) writable();
   }
-  void on_malformed(const std::string& reason) override { malformed.push_back(reason); }
+  void on_malformed(ClientId /*client*/, const std::string& reason) override { malformed.push_back(reason); }
   void on_refused(const std::string& reason) override { refused.push_back(reason); }
 
   std::map<ClientId, Credentials> clients;

@@ -34,6 +34,21 @@ TEST_CASE("holders and agents come back as they were") {
   CHECK(read.holders[1].partition.empty());
   CHECK(read.agents.encode() == "0,4");
   CHECK_FALSE(read.unfit);
+  CHECK(read.waiting.empty());
+}
+
+TEST_CASE("requests that wait come back as they were, the next one first") {
+  Peers peers;
+  peers.waiting = {{wall_time(7), module::ByUser{1000}, "night"}, {wall_time(8), std::nullopt, ""}};
+  const std::string text = encode_peers(peers);
+  CHECK(text == R"({"holders":[],"waiting":[{"since":7.0,"by":{"userid":1000},"partition":"night"},)"
+                R"({"since":8.0}],"agents":""})");
+  const Peers read = parse_peers(json::parse(text));
+  REQUIRE(read.waiting.size() == 2);
+  CHECK(read.waiting[0].since == wall_time(7));
+  CHECK(read.waiting[0].by == module::Actor(module::ByUser{1000}));
+  CHECK(read.waiting[0].partition == "night");
+  CHECK_FALSE(read.waiting[1].by);
 }
 
 TEST_CASE("faults and boots come back as they were, if the request has targets") {
