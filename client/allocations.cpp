@@ -23,6 +23,14 @@ Connection::RequestId change(Connection& connection, const LedgerChange& wanted,
       std::move(handler), options);
 }
 
+Connection::RequestId update(Connection& connection, const AllocationUpdate& wanted,
+                             Connection::Handler handler, SendOptions options) {
+  const module::UpdateRequest request{wanted.id, wanted.partition, wanted.expiration, wanted.note,
+                                      wanted.add};
+  return connection.send("resource.alloc-update", proto::topics::encode_alloc_update(request, wanted.repeat),
+                         std::move(handler), options);
+}
+
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
                             Connection::Handler handler, SendOptions options) {
   return change(connection, {.allocations = allocations}, std::move(handler), options);

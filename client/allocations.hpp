@@ -73,6 +73,24 @@ struct LedgerChange {
 Connection::RequestId change(Connection& connection, const LedgerChange& wanted, Connection::Handler handler,
                              SendOptions options = {});
 
+/// A change of one allocation. What is unset stays.
+struct AllocationUpdate {
+  std::string id;
+  /// Same as Freed::partition.
+  std::optional<std::string> partition = std::nullopt;
+  /// The new expiration; the epoch removes it.
+  std::optional<WallTime> expiration = std::nullopt;
+  /// The new note; an empty one removes it.
+  std::optional<std::string> note = std::nullopt;
+  /// Resources that the allocation gets in addition, as of a new one, and without `scheduling`.
+  std::optional<rset::ResourceSet> add = std::nullopt;
+  /// The change may have been sent before: resources that are there already count as added.
+  bool repeat = false;
+};
+/// Changes an allocation (resource.alloc-update).
+Connection::RequestId update(Connection& connection, const AllocationUpdate& wanted,
+                             Connection::Handler handler, SendOptions options = {});
+
 /// Allocates all of these or none (resource.alloc). The handler is not called from inside this function.
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,
                             Connection::Handler handler, SendOptions options = {});

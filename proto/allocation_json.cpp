@@ -50,21 +50,28 @@ json encode_allocation(const module::AllocationRequest& allocation) {
   return entry;
 }
 
+rset::ResourceSet read_resources(const json& resources, std::string_view key, const std::string& id) {
+  if (!resources.is_object()) throw Error(EPROTO, fmt::format("{} must be an object", key));
+  try {
+    return rset::ResourceSet::from_json(resources);
+  } catch (const Error& error) {
+    throw Error(EINVAL, fmt::format("{} of allocation {}: {}", key, id, error.what()));
+  }
+}
+
+std::optional<WallTime> optional_expiration(const json& entry) {
+  const auto time = entry.find("expiration");
+  if (time == entry.end() || time->is_null()) return std::nullopt;
+  if (!time->is_number()) throw Error(EPROTO, "expiration must be a number");
+  return wall_time(time->get<double>());
+}
+
 module::AllocationRequest read_allocation(const json& entry) {
   if (!entry.is_object()) throw Error(EPROTO, "an allocation must be an object");
   module::AllocationRequest allocation;
   allocation.id = required_string(entry, "id");
-  const json& resources = required_member(entry, "R");
-  if (!resources.is_object()) throw Error(EPROTO, "R must be an object");
-  try {
-    allocation.resources = rset::ResourceSet::from_json(resources);
-  } catch (const Error& error) {
-    throw Error(EINVAL, fmt::format("R of allocation {}: {}", allocation.id, error.what()));
-  }
-  if (const auto time = entry.find("expiration"); time != entry.end() && !time->is_null()) {
-    if (!time->is_number()) throw Error(EPROTO, "expiration must be a number");
-    allocation.expiration = wall_time(time->get<double>());
-  }
+  allocation.resources = read_resources(required_member(entry, "R"), "R", allocation.id);
+  allocation.expiration = optional_expiration(entry);
   allocation.note = optional_string(entry, "note");
   allocation.partition = optional_string(entry, "partition");
   return allocation;

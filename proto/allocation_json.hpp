@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -18,6 +19,13 @@ namespace resourced::proto {
 /// Appends an allocation. If `now` is given, `expired` tells whether the expiration has passed by then.
 void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now);
 
+/// Reads an R of an allocation. Throws Error EPROTO `KEY must be an object`, EINVAL `KEY of allocation ID:
+/// ...`.
+[[nodiscard]] rset::ResourceSet read_resources(const nlohmann::json& resources, std::string_view key,
+                                               const std::string& id);
+/// Returns the time at the key `expiration`; nothing if it is missing or null. Throws Error EPROTO for
+/// another type than a number.
+[[nodiscard]] std::optional<WallTime> optional_expiration(const nlohmann::json& entry);
 /// Returns an allocation with the keys of a request.
 [[nodiscard]] nlohmann::json encode_allocation(const module::AllocationRequest& allocation);
 /// Reads the keys of a request and ignores others. An expiration of 0 means none. Throws Error EPROTO for a

@@ -40,6 +40,13 @@ class Context {
  public:
   explicit Context(const json* context) : context_(context) {}
 
+  // Returns a member; null if it is missing.
+  const json* find(const char* key) const {
+    if (context_ == nullptr) return nullptr;
+    const auto found = context_->find(key);
+    return found == context_->end() ? nullptr : &*found;
+  }
+
   std::optional<std::string> text(const char* key) const {
     const json* value = find(key);
     if (value == nullptr) return std::nullopt;
@@ -107,12 +114,6 @@ class Context {
   }
 
  private:
-  const json* find(const char* key) const {
-    if (context_ == nullptr) return nullptr;
-    const auto found = context_->find(key);
-    return found == context_->end() ? nullptr : &*found;
-  }
-
   const json* context_ = nullptr;
 };
 
@@ -229,6 +230,19 @@ EventBody read_alloc(const Context& context) {
   return event;
 }
 
+EventBody read_alloc_update(const Context& context) {
+  module::AllocUpdateEvent event;
+  const auto id = context.text("id");
+  if (!id) throw Error(EINVAL, "context.id: is missing");
+  event.name = {context.text("partition").value_or(""), *id};
+  event.expiration = context.time("expiration");
+  event.note = context.text("note");
+  if (const json* added = context.find("added"))
+    event.added = named("added", [&] { return rset::ResourceSet::from_json(*added); });
+  event.nodelist = context.hosts("nodelist");
+  return event;
+}
+
 EventBody read_free(const Context& context) {
   module::FreeEvent event;
   for (const json& id : context.array("ids")) {
@@ -274,6 +288,7 @@ const std::map<std::string_view, Reader>& readers() {
       {"torpid", read_ranks<module::TorpidEvent>},
       {"lively", read_ranks<module::LivelyEvent>},
       {alloc_name, read_alloc},
+      {alloc_update_name, read_alloc_update},
       {free_name, read_free},
   };
   return known;

@@ -37,6 +37,7 @@ struct Name {
   std::string_view operator()(const module::TorpidEvent&) const noexcept { return "torpid"; }
   std::string_view operator()(const module::LivelyEvent&) const noexcept { return "lively"; }
   std::string_view operator()(const module::AllocEvent&) const noexcept { return alloc_name; }
+  std::string_view operator()(const module::AllocUpdateEvent&) const noexcept { return alloc_update_name; }
   std::string_view operator()(const module::FreeEvent&) const noexcept { return free_name; }
 };
 
@@ -95,6 +96,17 @@ class ContextWriter {
       append_allocation(out_, *allocation, std::nullopt);
     }
     out_ += ']';
+  }
+  void operator()(const module::AllocUpdateEvent& event) {
+    text("id", event.name.id);
+    text("partition", event.name.partition);
+    if (event.expiration) time("expiration", *event.expiration);
+    if (event.note) text("note", *event.note);
+    if (!event.added.empty()) {
+      append_key(out_, "added");
+      out_ += event.added.encode();
+    }
+    text("nodelist", event.nodelist.encode());
   }
   void operator()(const module::FreeEvent& event) {
     append_key(out_, "ids");

@@ -31,9 +31,10 @@ inline constexpr std::string_view truncate_name = "truncate";
 
 // Names of the records of the ledger.
 inline constexpr std::string_view alloc_name = "alloc";
+inline constexpr std::string_view alloc_update_name = "alloc-update";
 inline constexpr std::string_view free_name = "free";
 [[nodiscard]] constexpr bool is_ledger_name(std::string_view name) noexcept {
-  return name == alloc_name || name == free_name;
+  return name == alloc_name || name == alloc_update_name || name == free_name;
 }
 
 /// Returns the name of an event: `drain`, `resource-define`, ...

@@ -369,7 +369,7 @@ void register_eventlog(usage::Command& app, Context& context) {
       ->one_of({"raw", "iso"});
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
   command->add_flag("--allocations", options->allocations,
-                    "Also the records of the ledger of allocations: alloc and free");
+                    "Also the records of the ledger of allocations: alloc, alloc-update and free");
   auto* whole = command->add_flag(
       "--export", options->whole,
       "Print the whole history in the store as an event log (RFC 18) for resourced --import");

@@ -40,6 +40,7 @@ struct ConcernedHosts {
     if (event.allocations.size() == 1) return event.allocations.front()->resources.nodelist();
     return targets.hosts(Concerned{}(event));
   }
+  Hostlist operator()(const module::AllocUpdateEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::FreeEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::UnshrinkEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::ForgetEvent& event) const { return event.nodelist; }

@@ -56,6 +56,19 @@ struct FreeRequest {
   std::optional<text::IdSet> ranks = std::nullopt;
 };
 
+/// A change of an allocation. What is unset stays.
+struct UpdateRequest {
+  std::string id;
+  /// Same as FreeRequest::partition.
+  std::optional<std::string> partition = std::nullopt;
+  /// The new expiration; the epoch removes it.
+  std::optional<WallTime> expiration = std::nullopt;
+  /// The new note; an empty one removes it.
+  std::optional<std::string> note = std::nullopt;
+  /// The resources that the allocation gets in addition.
+  std::optional<rset::ResourceSet> add = std::nullopt;
+};
+
 /// Resources of an allocation that the inventory lacks now: a target, or cores and gpus of one that it has.
 /// They are allocated again when a later inventory has them.
 struct AbsentResources {
@@ -100,6 +113,19 @@ struct RecordedAllocation {
 /// Resources were allocated. A kind of record of this project, which is not an event of RFC 44.
 struct AllocEvent {
   std::vector<SharedAllocation> allocations;
+};
+
+/// An allocation got another expiration or note, or further resources. Not an event of RFC 44 either.
+struct AllocUpdateEvent {
+  AllocationName name;
+  /// Same as in UpdateRequest.
+  std::optional<WallTime> expiration = std::nullopt;
+  std::optional<std::string> note = std::nullopt;
+  /// Empty for none.
+  rset::ResourceSet added = {};
+  /// All targets of the allocation after the change, and their hosts. A log has only the hosts.
+  text::IdSet ranks = {};
+  text::Hostlist nodelist = {};
 };
 
 /// Allocations ended, or some targets of one were taken out of it. Not an event of RFC 44 either.

@@ -221,6 +221,22 @@ ResourceSet AllocatedPlaces::lacking(const ResourceSet& resources) const {
   return rset::diff(resources, inventory_.copy_ranks(resources.ranks()));
 }
 
+SharedAllocation updated(const Allocation& allocation, const AllocUpdateEvent& event) {
+  Allocation changed = allocation;
+  if (event.expiration) changed.expiration = event.expiration;
+  if (changed.expiration == WallTime{}) changed.expiration.reset();
+  if (event.note) changed.note = event.note;
+  if (changed.note == "") changed.note.reset();
+  if (event.added.empty()) return std::make_shared<const Allocation>(std::move(changed));
+  // Slots of an addition are further ones. Without them, the number of all is not known.
+  const std::uint64_t all = changed.nslots.value_or(0) + event.added.nslots().value_or(0);
+  const bool is_known = changed.nslots && event.added.nslots() && all > *changed.nslots;
+  changed.nslots = is_known ? std::optional(all) : std::nullopt;
+  ResourceSet both = rset::append(allocation.resources, event.added);
+  both.set_nslots(changed.nslots);
+  return with(changed, std::move(both), allocation.absent);
+}
+
 Ledger::Ledger(const Ledger& other) {
   for (const auto& [name, allocation] : other.allocations_) put(allocation);
   version_ = other.version_;
@@ -448,6 +464,21 @@ bool Ledger::ends_without(const IdSet& ranks, const Allocation& allocation) {
 
 void Ledger::apply(const AllocEvent& event) {
   for (const SharedAllocation& allocation : event.allocations) put(allocation);
+}
+
+void Ledger::apply(const AllocUpdateEvent& event) {
+  const auto found = allocations_.find(event.name);
+  RESOURCED_INVARIANT(found != allocations_.end() && !first_held(event.added));
+  SharedAllocation& place = found->second;
+  ++version_;
+  if (event.added.empty()) {
+    place = updated(*place, event);
+    return;
+  }
+  work_of_held_ -= runs_held(place->resources);
+  unindex(place->resources, place);
+  place = updated(*place, event);
+  index(place);
 }
 
 std::vector<std::shared_ptr<const ResourceSet>> Ledger::apply(const FreeEvent& event) {

@@ -82,6 +82,9 @@ template <class Entries>
   return AllocationName{partitions.front(), id};
 }
 
+/// Returns an allocation after a change, whose added resources it does not have.
+[[nodiscard]] SharedAllocation updated(const Allocation& allocation, const AllocUpdateEvent& event);
+
 class Ledger {
  public:
   using Allocations = std::map<AllocationName, SharedAllocation>;
@@ -128,6 +131,8 @@ class Ledger {
 
   /// Requires names that are new, and resources that no allocation holds.
   void apply(const AllocEvent& event);
+  /// Requires an allocation with this name, and that none holds the added resources.
+  void apply(const AllocUpdateEvent& event);
   /// Requires that freed_name() knows all ids. Returns the resources that are held no longer: those of freed
   /// allocations, and of targets that were freed of others.
   std::vector<std::shared_ptr<const rset::ResourceSet>> apply(const FreeEvent& event);

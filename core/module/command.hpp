@@ -88,16 +88,18 @@ struct Holding {
   text::IdSet targets;
 };
 
-/// Frees allocations, then makes others: all of it or none.
+/// Frees allocations, makes others, and changes one: all of it or none.
 struct LedgerCommand {
   std::vector<FreeRequest> frees = {};
   std::vector<AllocationRequest> allocations = {};
   /// Set if the sender may have sent this before: what is done already counts as done. An allocation is made
   /// if there is one of its name with an equal R, expiration and note, and then all that the command frees of
-  /// this name is freed, too. Otherwise an id or rank that is gone is freed.
+  /// this name is freed, too. Otherwise an id or rank that is gone is freed. Resources that are in the
+  /// allocation are added.
   bool repeat = false;
-  /// The holdings of the scheduler that sends it; unset for an operator, who may free any allocation and
-  /// makes none.
+  std::optional<UpdateRequest> update = std::nullopt;
+  /// The holdings of the scheduler that sends it; unset for an operator, who may free and change any
+  /// allocation, and allocates nothing.
   std::optional<std::vector<Holding>> holdings = std::nullopt;
   /// Whether the inventory has partitions.
   bool has_partitions = false;

@@ -193,10 +193,10 @@ struct LivelyEvent {
   text::IdSet ranks;
 };
 
-using EventBody =
-    std::variant<RestartEvent, DefineEvent, ExpirationEvent, PropertyEvent, ShrinkEvent, LossEvent,
-                 UnshrinkEvent, ForgetEvent, DrainEvent, UndrainEvent, ScheduleEvent, CancelEvent,
-                 OnlineEvent, OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent, FreeEvent>;
+using EventBody = std::variant<RestartEvent, DefineEvent, ExpirationEvent, PropertyEvent, ShrinkEvent,
+                               LossEvent, UnshrinkEvent, ForgetEvent, DrainEvent, UndrainEvent, ScheduleEvent,
+                               CancelEvent, OnlineEvent, OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent,
+                               AllocUpdateEvent, FreeEvent>;
 
 /// Whether an event changes the inventory in place. A restart and a definition replace it.
 [[nodiscard]] inline bool updates_inventory(const EventBody& body) noexcept {
@@ -206,7 +206,8 @@ using EventBody =
 
 /// Whether an event is a record of the ledger, which is in the log and not among the events of RFC 44.
 [[nodiscard]] inline bool is_of_ledger(const EventBody& body) noexcept {
-  return std::holds_alternative<AllocEvent>(body) || std::holds_alternative<FreeEvent>(body);
+  return std::holds_alternative<AllocEvent>(body) || std::holds_alternative<AllocUpdateEvent>(body) ||
+         std::holds_alternative<FreeEvent>(body);
 }
 
 struct Event {

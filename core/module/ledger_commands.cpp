@@ -46,6 +46,15 @@ bool is_id(std::string_view id) {
   return characters >= 1 && characters <= most_id_characters;
 }
 
+void check_terms(const AllocationRequest& wanted) {
+  if (wanted.note && wanted.note->size() > most_note_bytes) {
+    throw Error(EINVAL, fmt::format("allocation {}: the note has {} bytes, more than {}", wanted.id,
+                                    wanted.note->size(), most_note_bytes));
+  }
+  if (wanted.expiration && (!std::isfinite(to_number(*wanted.expiration)) || *wanted.expiration < WallTime{}))
+    throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
+}
+
 void check_form(const AllocationRequest& wanted) {
   if (!is_id(wanted.id)) {
     throw Error(EINVAL, fmt::format("the id of an allocation must have 1 to {} printable characters",
@@ -53,12 +62,7 @@ void check_form(const AllocationRequest& wanted) {
   }
   if (wanted.resources.empty())
     throw Error(EINVAL, fmt::format("allocation {}: R has no targets", wanted.id));
-  if (wanted.note && wanted.note->size() > most_note_bytes) {
-    throw Error(EINVAL, fmt::format("allocation {}: the note has {} bytes, more than {}", wanted.id,
-                                    wanted.note->size(), most_note_bytes));
-  }
-  if (wanted.expiration && (!std::isfinite(to_number(*wanted.expiration)) || *wanted.expiration < WallTime{}))
-    throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
+  check_terms(wanted);
 }
 
 // Bounds the work of one request to some 1 ms, so that it does not delay others. An allocation of all
@@ -228,24 +232,34 @@ std::string partitions_text(const Ledger& ledger, const std::string& id) {
   return text;
 }
 
-// Returns the name of the allocation that a free means (FreeRequest::partition); nothing if no partition has
-// one with the id.
-std::optional<AllocationName> name_of(const FreeRequest& free, const LedgerCommand& command,
+// Returns the name of the allocation that a free or an update means (FreeRequest::partition); nothing if no
+// partition has one with the id.
+template <class Request>
+std::optional<AllocationName> name_of(const Request& request, const LedgerCommand& command,
                                       const Ledger& ledger) {
-  if (free.partition) return AllocationName{*free.partition, free.id};
+  if (request.partition) return AllocationName{*request.partition, request.id};
   if (command.holdings && command.holdings->size() == 1)
-    return AllocationName{command.holdings->front().partition, free.id};
-  if (!command.holdings && !command.has_partitions) return AllocationName{"", free.id};
-  const std::string known = partitions_text(ledger, free.id);
+    return AllocationName{command.holdings->front().partition, request.id};
+  if (!command.holdings && !command.has_partitions) return AllocationName{"", request.id};
+  const std::string known = partitions_text(ledger, request.id);
   if (known.empty()) return std::nullopt;
-  throw Error(EINVAL, fmt::format("name the partition of allocation {}, one of: {}", free.id, known));
+  throw Error(EINVAL, fmt::format("name the partition of allocation {}, one of: {}", request.id, known));
 }
 
-[[noreturn]] void refuse_unknown(const FreeRequest& free, const std::optional<AllocationName>& name,
+template <class Request>
+[[noreturn]] void refuse_unknown(const Request& request, const std::optional<AllocationName>& name,
                                  const Ledger& ledger) {
-  const std::string others = free.partition || !name ? "" : partitions_text(ledger, free.id);
-  throw Error(ENOENT, fmt::format("unknown allocation: {}{}{}", name ? text_of(*name) : free.id,
+  const std::string others = request.partition || !name ? "" : partitions_text(ledger, request.id);
+  throw Error(ENOENT, fmt::format("unknown allocation: {}{}{}", name ? text_of(*name) : request.id,
                                   others.empty() ? "" : "; partitions that have this id: ", others));
+}
+
+// Whether a scheduler has the partition of an allocation; where there are no partitions, it has all former
+// ones.
+bool has_partition(const std::vector<Holding>& holdings, bool has_partitions, const AllocationName& name) {
+  return !has_partitions || std::ranges::any_of(holdings, [&](const Holding& holding) {
+    return holding.partition == name.partition;
+  });
 }
 
 // The scheduler of its partition frees an allocation, also where its targets have moved to another one, are
@@ -253,9 +267,7 @@ std::optional<AllocationName> name_of(const FreeRequest& free, const LedgerComma
 // scheduler that has a target now frees this target of it.
 void check_frees(const std::vector<Holding>& holdings, bool has_partitions, const Allocation& allocation,
                  const std::optional<IdSet>& ranks, const ResourceSet& configured) {
-  const bool is_own = std::ranges::any_of(
-      holdings, [&](const Holding& holding) { return holding.partition == allocation.name.partition; });
-  if (is_own || !has_partitions) return;
+  if (has_partition(holdings, has_partitions, allocation.name)) return;
   if (!ranks) {
     throw Error(EPERM, fmt::format("allocation {} is of another scheduler: free the targets that you have by "
                                    "their ranks",
@@ -305,6 +317,7 @@ class LedgerDecision {
       events.emplace_back(std::move(event));
     }
     if (!alloc_.allocations.empty()) events.emplace_back(std::move(alloc_));
+    if (command_.update) add_update(*command_.update, events);
     return events;
   }
 
@@ -363,6 +376,47 @@ class LedgerDecision {
     check_free(wanted.resources, together_, {}, inventory());
     alloc_.allocations.push_back(make_allocation(wanted, name.partition));
     if (command_.allocations.size() > 1) together_.apply(AllocEvent{{alloc_.allocations.back()}});
+  }
+
+  void add_update(const UpdateRequest& wanted, std::vector<EventBody>& events) {
+    const std::optional<AllocationName> name = name_of(wanted, command_, ledger());
+    const Allocation* const allocation = name ? ledger().find(*name) : nullptr;
+    if (allocation == nullptr) refuse_unknown(wanted, name, ledger());
+    if (command_.holdings && !has_partition(*command_.holdings, command_.has_partitions, *name))
+      throw Error(EPERM, fmt::format("allocation {} is of another scheduler", text_of(*name)));
+    AllocUpdateEvent event{*name};
+    if (wanted.add) event.added = addition(wanted, *allocation);
+    check_terms({wanted.id, {}, wanted.expiration, wanted.note});
+    check_keys({wanted.id, event.added, wanted.expiration}, inventory());
+    if (wanted.expiration && *wanted.expiration != allocation->expiration.value_or(WallTime{}))
+      event.expiration = wanted.expiration;
+    if (wanted.note && *wanted.note != allocation->note.value_or("")) event.note = wanted.note;
+    if (!event.expiration && !event.note && event.added.empty()) return;
+    event.ranks = allocation->resources.ranks() | event.added.ranks();
+    event.nodelist = module_.configured().hosts(event.ranks);
+    events.emplace_back(std::move(event));
+  }
+
+  // Returns the resources that an update adds to an allocation.
+  [[nodiscard]] ResourceSet addition(const UpdateRequest& wanted, const Allocation& allocation) {
+    AllocationRequest request{wanted.id, *wanted.add};
+    if (command_.has_partitions) request.partition = allocation.name.partition;
+    check_form(request);
+    if (request.resources.scheduling() != nullptr)
+      throw Error(EINVAL, fmt::format("allocation {}: add has scheduling", wanted.id));
+    work_.add(Ledger::work_of(request.resources));
+    check_ranks(request.resources, inventory());
+    (void)holding_of(request, command_.holdings.value_or(std::vector<Holding>{}), inventory());
+    check_in_inventory(request.resources, inventory());
+    if (command_.repeat) request.resources = rset::diff(request.resources, allocation.resources);
+    if (request.resources.empty()) return {};
+    check_usable(request.resources.ranks(), module_.drains().ranks(), module_.excluded(), inventory());
+    check_free(request.resources, ledger(), {}, inventory());
+    // These refuse keys of a target that differ from those that the allocation has for it, and gpus that are
+    // left of a repeated addition without the cores of their target, which no R can have.
+    (void)rset::append(allocation.resources, request.resources);
+    (void)request.resources.encode();
+    return request.resources;
   }
 
   const Module& module_;

@@ -64,6 +64,7 @@ struct FoldStates {
   void operator()(const LivelyEvent& event) const { states.torpid -= event.ranks; }
   // Events of the ledger change no states of targets.
   void operator()(const AllocEvent& /*event*/) const {}
+  void operator()(const AllocUpdateEvent& /*event*/) const {}
   void operator()(const FreeEvent& /*event*/) const {}
 
   void begin(const IdSet& ranks) const {
@@ -133,6 +134,9 @@ struct CanFollow {
     }
     return true;
   }
+  bool operator()(const AllocUpdateEvent& event) const {
+    return state.ledger.find(event.name) != nullptr && !state.ledger.first_held(event.added);
+  }
   bool operator()(const FreeEvent& event) const {
     const std::set<std::string_view> ids(event.ids.begin(), event.ids.end());
     return ids.size() == event.ids.size() && (!event.partial || ids.size() == 1) &&
@@ -174,6 +178,7 @@ class Application {
   void operator()(const ScheduleEvent& /*event*/) {}
   void operator()(const CancelEvent& /*event*/) {}
   void operator()(const AllocEvent& event) { state_.ledger.apply(event); }
+  void operator()(const AllocUpdateEvent& event) { state_.ledger.apply(event); }
   void operator()(const FreeEvent& event) { outcome_.released = state_.ledger.apply(event); }
   /// Applies events that only change states of targets.
   template <class OfRanks>

@@ -27,6 +27,7 @@ struct Concerned {
     }
     return ranks;
   }
+  IdSet operator()(const AllocUpdateEvent& event) const { return event.added.ranks(); }
   IdSet operator()(const FreeEvent& event) const {
     IdSet ranks;
     for (const std::string& id : event.ids) {

@@ -280,6 +280,10 @@ EventBody ParentMirror::translate(const module::AllocEvent& /*event*/, WallTime 
   return module::AllocEvent{};
 }
 
+EventBody ParentMirror::translate(const module::AllocUpdateEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::AllocUpdateEvent{};
+}
+
 EventBody ParentMirror::translate(const module::FreeEvent& /*event*/, WallTime /*timestamp*/) {
   return module::FreeEvent{};
 }

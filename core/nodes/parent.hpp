@@ -97,6 +97,7 @@ class ParentMirror {
   module::EventBody translate(const module::UndrainEvent& event, WallTime timestamp);
   // Ledger events of the enclosing instance change no state of targets.
   static module::EventBody translate(const module::AllocEvent& event, WallTime timestamp);
+  static module::EventBody translate(const module::AllocUpdateEvent& event, WallTime timestamp);
   static module::EventBody translate(const module::FreeEvent& event, WallTime timestamp);
   template <class OfRanks>
   module::EventBody translate(const OfRanks& event, WallTime timestamp);

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/rset/operations.hpp"
 #include "core/rset/property_name.hpp"
 #include "core/rset/target_table.hpp"
 #include "core/text/quote.hpp"
@@ -138,6 +139,49 @@ ImportedState::Translated ImportedState::translate(const module::AllocEvent& eve
     all.append(resources.nodelist());
   }
   return {module::AllocEvent{}, std::move(all)};
+}
+
+ImportedState::Translated ImportedState::translate(const module::AllocUpdateEvent& event) {
+  const auto found = allocations_.find(event.name);
+  if (found == allocations_.end())
+    throw Error(EINVAL, fmt::format("context.id: unknown allocation: {}", text_of(event.name)));
+  Allocated& allocated = found->second;
+  module::Allocation present = *allocated.allocation;
+  present.resources = row_of(allocated).resources;
+  module::AllocUpdateEvent own = event;
+  own.added = added_to(allocated, event.added);
+  try {
+    allocated.allocation = updated(present, own);
+  } catch (const Error& error) {
+    throw Error(EINVAL, fmt::format("context.added: {}", error.what()));
+  }
+  return {module::AllocUpdateEvent{}, event.nodelist};
+}
+
+ResourceSet ImportedState::added_to(Allocated& allocated, const ResourceSet& added) {
+  auto& numbers = allocated.numbers;
+  ResourceSet result;
+  added.ranks().for_each([&](IdSet::Id rank) {
+    const text::Hostlist host = added.hosts(IdSet{rank});
+    const IdSet::Id number = numbers_of(IdSet{rank}, host).first();
+    const auto same =
+        std::ranges::find_if(numbers, [&](const auto& target) { return target.second == number; });
+    IdSet::Id own = rank;
+    if (same != numbers.end()) {
+      own = same->first;
+    } else if (numbers.contains(rank)) {
+      own = numbers.rbegin()->first + 1;
+    }
+    numbers.emplace(own, number);
+    const ResourceSet one = added.copy_ranks(IdSet{rank});
+    const rset::ResourceGroup& group = one.groups().front();
+    ResourceSet there({{IdSet{own}, group.cores, group.gpus, group.extra}}, host);
+    for (const auto& [name, ranks] : one.properties()) there.add_property(name, IdSet{own});
+    result = rset::append(result, there);
+  });
+  result.inherit(added);
+  result.set_nslots(added.nslots());
+  return result;
 }
 
 ImportedState::Translated ImportedState::translate(const module::FreeEvent& event) {

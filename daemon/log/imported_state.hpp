@@ -74,6 +74,9 @@ class ImportedState {
   };
   // Returns the targets of an allocation that a partial free names.
   [[nodiscard]] Numbers freed_of(const Allocated& allocated, const module::FreeEvent& event) const;
+  // Returns the targets that an update adds to an allocation, with the ranks of those that it has there, and
+  // with unused ones otherwise: ranks may have changed since.
+  [[nodiscard]] rset::ResourceSet added_to(Allocated& allocated, const rset::ResourceSet& added);
   [[nodiscard]] module::RecordedAllocation row_of(const Allocated& allocated) const;
 
   // An event in the form that fold_states() takes, with numbers of targets in place of ranks, and its hosts.
@@ -91,8 +94,9 @@ class ImportedState {
   Translated translate(const module::UnshrinkEvent& event);
   // Drops the states that wait for targets.
   Translated translate(const module::ForgetEvent& event);
-  // The translations of AllocEvent and FreeEvent change `allocations_`.
+  // The translations of events of the ledger change `allocations_`.
   Translated translate(const module::AllocEvent& event);
+  Translated translate(const module::AllocUpdateEvent& event);
   Translated translate(const module::FreeEvent& event);
   // An event that has no hosts gets no ranks, as a start does not restore online and torpid states.
   template <class OfRanks>

@@ -43,6 +43,8 @@ std::string describe(StoreReader& log, Sequence sequence) {
         ids.push_back(text_of(allocation->name));
       return fmt::format("event {}: the allocation of {}", sequence, fmt::join(ids, ", "));
     }
+    if (const auto* update = std::get_if<module::AllocUpdateEvent>(&event.body))
+      return fmt::format("event {}: the change of allocation {}", sequence, text_of(update->name));
     const auto& free = std::get<module::FreeEvent>(event.body);
     for (const std::string& id : free.ids) ids.push_back(module::text_of({free.partition.value_or(""), id}));
     return fmt::format("event {}: the free of {}{}", sequence, fmt::join(ids, ", "),

@@ -72,6 +72,17 @@ void AllocationTopics::force_free(const Call& call) {
   requests_.respond(call);
 }
 
+void AllocationTopics::update(const Call& call) {
+  module::LedgerCommand command = proto::topics::parse_alloc_update(call.object());
+  std::vector<engine::HolderId> holders = holders_of(call.client);
+  if (holders.empty() && call.sender.rights.has(peers::Right::operate)) {
+    executor_.step(module::Command{std::move(command)}, call.actor());
+  } else {
+    executor_.step(engine::ChangeLedger{std::move(holders), std::move(command)}, call.actor());
+  }
+  requests_.respond(call);
+}
+
 void AllocationTopics::list(const Call& call) {
   answers_.require_inventory();
   const auto wanted = proto::topics::parse_allocations_request(call.optional_object());

@@ -1,4 +1,5 @@
-// The ledger of allocations: resource.alloc, resource.free, resource.force-free and resource.allocations.
+// The ledger of allocations: resource.alloc, resource.free, resource.force-free,
+// resource.alloc-update and resource.allocations.
 // A scheduler may change allocations of the targets that its own connection has acquired.
 #pragma once
 
@@ -27,6 +28,8 @@ class AllocationTopics {
   void free(const Call& call);
   /// Frees any allocation for an operator; for a key that is bound to hosts, only those on these hosts.
   void force_free(const Call& call);
+  /// Changes an allocation for the scheduler of its partition, or for an operator who has acquired nothing.
+  void update(const Call& call);
   void list(const Call& call);
 
  private:

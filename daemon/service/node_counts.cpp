@@ -62,6 +62,8 @@ void NodeCounts::add(const engine::Record& record) {
   if (const auto* alloc = std::get_if<module::AllocEvent>(&record.event.body)) {
     for (const module::SharedAllocation& allocation : alloc->allocations) hold(allocation->resources, true);
   }
+  if (const auto* update = std::get_if<module::AllocUpdateEvent>(&record.event.body))
+    hold(update->added, true);
   for (const auto& resources : record.released) hold(*resources, false);
   refresh(record.ranks, last_);
 }

@@ -90,6 +90,13 @@ constexpr auto topics = std::to_array<Topic>({
      .needs = Needs::commits,
      .names_targets = true,
      .in_instance = false},
+    {.name = "resource.alloc-update",
+     .handle = call<&Groups::allocations, &AllocationTopics::update>,
+     .right = Right::schedule,
+     .bound = ledger,
+     .needs = Needs::commits,
+     .is_for_admins = true,
+     .in_instance = false},
     {.name = "resource.allocations",
      .handle = call<&Groups::allocations, &AllocationTopics::list>,
      .right = Right::read,
@@ -358,7 +365,8 @@ nlohmann::json Call::optional_object() const {
 
 peers::Right Gate::right_for(const Topic& topic, const peers::Principal& sender) noexcept {
   using peers::Right;
-  if (!sender.of_instance) return topic.right;
+  if (!sender.of_instance)
+    return topic.is_for_admins && sender.rights.has(Right::operate) ? Right::operate : topic.right;
   if (topic.right_in_instance) return *topic.right_in_instance;
   return topic.right == Right::none || topic.right == Right::read ? topic.right : Right::own;
 }

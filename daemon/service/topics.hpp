@@ -78,6 +78,8 @@ struct Topic {
   Bound bound = small;
   Needs needs = Needs::leader;
   Shows shows = Shows::all_events;
+  /// An operator may send it as well.
+  bool is_for_admins = false;
   /// The topic changes only the targets that its payload names, so a key that is bound to hosts may send it.
   /// The handler checks the targets.
   bool names_targets = false;

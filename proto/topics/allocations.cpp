@@ -108,6 +108,29 @@ module::LedgerCommand parse_free(const json& payload) {
   return command;
 }
 
+json encode_alloc_update(const module::UpdateRequest& update, bool repeat) {
+  json payload{{"id", update.id}};
+  if (update.partition) payload["partition"] = *update.partition;
+  if (update.expiration) payload["expiration"] = to_number(*update.expiration);
+  if (update.note) payload["note"] = *update.note;
+  if (update.add) payload["add"] = update.add->to_json();
+  if (repeat) payload["repeat"] = true;
+  return payload;
+}
+
+module::LedgerCommand parse_alloc_update(const json& payload) {
+  module::UpdateRequest update{required_string(payload, "id"), optional_string(payload, "partition"),
+                               optional_expiration(payload), optional_string(payload, "note")};
+  if (const auto add = payload.find("add"); add != payload.end() && !add->is_null())
+    update.add = read_resources(*add, "add", update.id);
+  if (!update.expiration && !update.note && !update.add)
+    throw Error(EPROTO, "missing key: expiration, note or add");
+  module::LedgerCommand command;
+  command.update = std::move(update);
+  command.repeat = optional_flag(payload, "repeat");
+  return command;
+}
+
 namespace {
 
 // Returns the name of an allocation as one text: `5:nightj17`, with the size of the partition.

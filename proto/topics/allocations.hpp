@@ -1,6 +1,6 @@
-// Payloads about the ledger of allocations: resource.alloc and resource.free of schedulers,
-// resource.force-free of operators, and resource.allocations for everybody. proto/allocation_json.hpp has the
-// JSON of an allocation.
+// Payloads about the ledger of allocations: resource.alloc, resource.free and resource.alloc-update of
+// schedulers, resource.force-free of operators, and resource.allocations for everybody.
+// proto/allocation_json.hpp has the JSON of an allocation.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,12 @@ namespace resourced::proto::topics {
 [[nodiscard]] nlohmann::json encode_free(const module::LedgerCommand& command);
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad idset.
 [[nodiscard]] module::LedgerCommand parse_free(const nlohmann::json& payload);
+
+/// The payload of resource.alloc-update: `{"id": ID, "partition": NAME?, "expiration": NUMBER?, "note":
+/// STRING?, "add": R?, "repeat": BOOLEAN?}`, with at least one of the three. The response has no payload.
+[[nodiscard]] nlohmann::json encode_alloc_update(const module::UpdateRequest& update, bool repeat = false);
+/// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R.
+[[nodiscard]] module::LedgerCommand parse_alloc_update(const nlohmann::json& payload);
 
 /// The payload of resource.allocations, `{"targets": TARGETS?, "partition": NAME?, "after": STRING?}`: the
 /// allocations, by partition and id, on these targets (an idset or a hostlist), of this partition, and behind

@@ -321,14 +321,23 @@ void Reference::alloc(const nlohmann::json& context) {
   for (const nlohmann::json& allocation : context.at("allocations")) {
     const auto [place, is_new] = allocations_.try_emplace({allocation.at("partition"), allocation.at("id")});
     if (!is_new) throw std::runtime_error("an id is allocated twice in a partition");
-    for (const nlohmann::json& entry : allocation.at("R").at("execution").at("R_lite")) {
-      for (const unsigned rank : parse_ranks(entry.at("rank"))) {
-        const Name& name = names_.at(rank);
-        if (drained_.contains(name) || excluded_.contains(name))
-          throw std::runtime_error("a drained or excluded target is allocated");
-        for (const unsigned core : parse_ranks(entry.at("children").at("core")))
-          place->second.emplace(names_.at(rank).host, core);
-      }
+    hold(allocation.at("R"), place->second);
+  }
+}
+
+void Reference::update_allocation(const nlohmann::json& context) {
+  const auto found = allocations_.find({context.at("partition"), context.at("id")});
+  if (found == allocations_.end()) throw std::runtime_error("an unknown allocation is changed");
+  if (context.contains("added")) hold(context.at("added"), found->second);
+}
+
+void Reference::hold(const nlohmann::json& resources, Cores& cores) {
+  for (const nlohmann::json& entry : resources.at("execution").at("R_lite")) {
+    for (const unsigned rank : parse_ranks(entry.at("rank"))) {
+      const Name& name = names_.at(rank);
+      if (drained_.contains(name) || excluded_.contains(name))
+        throw std::runtime_error("a drained or excluded target is allocated");
+      for (const unsigned core : parse_ranks(entry.at("children").at("core"))) cores.emplace(name.host, core);
     }
   }
 }
@@ -392,6 +401,8 @@ void Reference::apply(const nlohmann::json& event) {
     }
   } else if (name == "alloc") {
     alloc(context);
+  } else if (name == "alloc-update") {
+    update_allocation(context);
   } else if (name == "free") {
     free(context);
   } else {

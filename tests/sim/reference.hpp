@@ -81,6 +81,9 @@ class Reference {
   void cancel(const nlohmann::json& context, double now);
   void forget(const nlohmann::json& context);
   void alloc(const nlohmann::json& context);
+  void update_allocation(const nlohmann::json& context);
+  /// Adds the cores of an R to those of an allocation.
+  void hold(const nlohmann::json& resources, Cores& cores);
   void free(const nlohmann::json& context);
 
   std::vector<Name> names_;

@@ -160,14 +160,14 @@ void Simulation::change_ledger() {
       ranks.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
     return ranks;
   };
-  const auto any_allocation = [&] {
+  const auto any_resources = [&] {
     const Reference::Ranks ranks = any_ranks();
     const text::IdSet cores = text::IdSet::range(below(3), 3);
     text::Hostlist hosts;
     for (const unsigned rank : ranks) hosts.append(configuration_.hosts[rank]);
     const rset::ResourceSet resources({{idset_of(ranks), chance(0.5) ? cores : text::IdSet{below(4)}, {}}},
                                       hosts);
-    return json{{"id", any_id()}, {"R", resources.to_json()}};
+    return resources.to_json();
   };
   const auto any_free = [&] {
     json free{{"id", any_id()}};
@@ -177,12 +177,18 @@ void Simulation::change_ledger() {
     return free;
   };
   const bool allocs = chance(0.6);
-  json payload = allocs ? any_allocation() : any_free();
-  if (chance(0.3)) {
+  const bool updates = !allocs && chance(0.3);
+  json payload = any_free();
+  if (allocs) payload = {{"id", any_id()}, {"R", any_resources()}};
+  if (updates) {
+    payload.erase("ranks");
+    payload["note"] = fmt::format("{}", below(3));
+    if (chance(0.7)) payload["add"] = any_resources();
+  } else if (chance(0.3)) {
     json& frees = payload["free"] = json::array();
     for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free());
   }
-  const char* const topic = allocs ? "resource.alloc" : "resource.free";
+  const char* const topic = allocs ? "resource.alloc" : updates ? "resource.alloc-update" : "resource.free";
   const auto ask = [&] {
     note(fmt::format("{} {}", topic, payload.dump()));
     const auto before = service_->engine().applied();

@@ -33,7 +33,7 @@ _QUESTIONS = frozenset((
 _CHANGES = frozenset((
     "resource.drain", "resource.undrain", "resource.drain-cancel", "resource.property", "resource.expiration",
     "resource.expiration-update", "resource.shrink", "resource.unshrink", "resource.forget", "resource.alloc",
-    "resource.free", "resource.force-free",
+    "resource.alloc-update", "resource.free", "resource.force-free",
 ))
 #: How often a question may be lost: one that ends the daemon must not go through the whole cluster.
 _MOST_LOSSES = 2

@@ -152,6 +152,23 @@ class Connection(RpcConnection):
             "resource.free", {"free": [freed.payload() for freed in named]} | ({"repeat": True} if repeat else {})
         )
 
+    async def alloc_update(
+        self,
+        id: str,
+        *,
+        partition: str | None = None,
+        expiration: float | None = None,
+        note: str | None = None,
+        add: ResourcesLike | None = None,
+        repeat: bool = False,
+    ) -> None:
+        """Changes the expiration (0: none) or the note ("": none) of an allocation, or adds resources to it. `partition`
+        is the one in which it was made; an operator may change any, but adds nothing. With `repeat`, an addition that is
+        there counts as added."""
+        given = {"partition": partition, "expiration": expiration, "note": note, "repeat": repeat or None}
+        payload = {"id": id} | {key: value for key, value in given.items() if value is not None}
+        await self.call("resource.alloc-update", payload | ({} if add is None else {"add": ResourceSet(add).to_dict()}))
+
     async def allocations(
         self, targets: str | IDset | Hostlist | None = None, *, partition: str | None = None
     ) -> list[Allocation]:

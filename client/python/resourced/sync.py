@@ -274,6 +274,7 @@ class Connection(_Twin):
     free = _Waits(_connection.Connection.free)
     free_all = _Waits(_connection.Connection.free_all)
     force_free = _Waits(_connection.Connection.force_free)
+    alloc_update = _Waits(_connection.Connection.alloc_update)
     allocations = _Waits(_connection.Connection.allocations)
     drain = _Waits(_connection.Connection.drain)
     undrain = _Waits(_connection.Connection.undrain)

@@ -15,6 +15,7 @@ export const NAMES = [
   "torpid",
   "lively",
   "alloc",
+  "alloc-update",
   "free",
   "property-update",
   "resource-update",
@@ -33,6 +34,7 @@ const MANY_NODES = 20000;
 export const ranksOf = (event) => {
   const context = event.context ?? {};
   if (event.name === "alloc") return idset.unionAll((context.allocations ?? []).map((a) => rset.resources(a.R).ranks));
+  if (event.name === "alloc-update") return context.added ? rset.resources(context.added).ranks : [];
   if (typeof context.idset === "string") return idset.parse(context.idset);
   if (typeof context.ranks === "string") return idset.parse(context.ranks);
   const changes = [...Object.values(context["property-add"] ?? {}), ...Object.values(context["property-remove"] ?? {})];
@@ -76,6 +78,7 @@ export const detailOf = (event) => {
   if (context.ticket) parts.push(`ticket ${context.ticket}`);
   if (event.name === "alloc")
     parts.push(listed((context.allocations ?? []).map((a) => (a.note ? `${nameText(a)} (${a.note})` : nameText(a)))));
+  if (event.name === "alloc-update") parts.push(context.note ? `${nameText(context)} (${context.note})` : nameText(context));
   if (event.name === "free")
     parts.push(listed((context.ids ?? []).map((id) => nameText({ id, partition: context.partition }))));
   const properties = propertiesText(context);
@@ -89,7 +92,11 @@ export const detailOf = (event) => {
 export const actorOf = (event) => actorText(event.context?.by);
 
 // Returns all ids of an event, of which the shown text may leave some out.
-const idsOf = ({ context = {} }) => [...(context.ids ?? []), ...(context.allocations ?? []).map(({ id }) => id)];
+const idsOf = ({ context = {} }) => [
+  ...(context.ids ?? []),
+  ...(context.id === undefined ? [] : [context.id]),
+  ...(context.allocations ?? []).map(({ id }) => id),
+];
 
 /** Whether an event passes a filter {names: Set, text}. `text` is a host, or a part of the shown text. */
 export const passes = (model, event, { names, text }) => {

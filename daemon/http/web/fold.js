@@ -132,7 +132,7 @@ const takePage = (model, { allocations, next }, change) => {
   for (let index = 0; index < model.size; ++index) setFlags(model, index, ALLOCATED, model.held[index] > 0, change);
 };
 
-const LEDGER = new Set(["alloc", "free"]);
+const LEDGER = new Set(["alloc", "alloc-update", "free"]);
 
 const apply = (model, event, change) => {
   if (RENUMBERING.has(event.name)) {
@@ -268,6 +268,16 @@ const alloc = (model, context, _event, change) => {
   }
 };
 
+const updateAllocation = (model, { added, id, partition, expiration, note }, _event, change) => {
+  const allocation = model.ledgerKnown ? model.allocations.get(keyOf({ id, partition })) : undefined;
+  if (allocation && expiration !== undefined) allocation.expiration = expiration || undefined;
+  if (allocation && note !== undefined) allocation.note = note || undefined;
+  if (!added) return;
+  // What the allocation holds of each node is listed again.
+  model.ledgerKnown = false;
+  model.each(rset.resources(added).ranks, (index) => setFlags(model, index, ALLOCATED, true, change));
+};
+
 const free = (model, context, _event, change) => {
   if (!model.ledgerKnown) return;
   const part = context.idset === undefined ? null : idset.parse(context.idset);
@@ -292,6 +302,7 @@ const HANDLERS = new Map(
     torpid: sets(TORPID, true),
     lively: sets(TORPID, false),
     alloc,
+    "alloc-update": updateAllocation,
     free,
     "property-update": updateProperties,
     "resource-update": update,

@@ -29,7 +29,7 @@ const STRIP_HEIGHT = 34;
 
 // Whether the journal returns an event for a node as its target.
 const isAbout = (event, rank, host) => {
-  if (event.name === "free" && event.context?.idset === undefined)
+  if (event.name === "alloc-update" || (event.name === "free" && event.context?.idset === undefined))
     return hostlist.parse(event.context?.nodelist ?? "").includes(host);
   return idset.has(ranksOf(event), rank);
 };

@@ -17,7 +17,7 @@ const MARGIN_S = 60;
 // Time and number of kept events other than those of the ledger, which are many if a scheduler is busy.
 const NOTABLE_S = 7200;
 const MAX_NOTABLE = 100;
-const LEDGER = new Set(["alloc", "free"]);
+const LEDGER = new Set(["alloc", "alloc-update", "free"]);
 // Interval of questions for states without events: waiting targets of a partition, and unconfirmed health.
 const REFRESH_MS = 300000;
 

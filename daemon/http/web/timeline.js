@@ -18,6 +18,9 @@ const EFFECTS = new Map([
   ["lively", [TORPID, false]],
 ]);
 
+// Whether an alloc-update adds resources of a node.
+const adds = ({ added } = {}, rank) => added !== undefined && idset.has(rset.resources(added).ranks, rank);
+
 // Returns the flags before the events. Before the first event that changes it, a flag has the opposite of that event's
 // value; without such an event it has its present value. Allocations are known only by their events.
 const flagsBefore = (events, rank, present) => {
@@ -34,6 +37,7 @@ const flagsBefore = (events, rank, present) => {
       first(effect[0], !effect[1] || (event.name === "drain" && event.context?.overwrite > 0 && present & DRAINED));
     if (event.name === "restart") first(ONLINE, idset.has(idset.parse(event.context?.online ?? ""), rank));
     if (event.name === "alloc") first(ALLOCATED, false);
+    if (event.name === "alloc-update" && adds(event.context, rank)) first(ALLOCATED, false);
     if (event.name === "free") first(ALLOCATED, true);
   }
   return flags;
@@ -61,6 +65,10 @@ export const pieces = (events, { rank, present, from, to }) => {
     if (event.name === "alloc") {
       for (const a of context.allocations ?? []) if (idset.has(rset.resources(a.R).ranks, rank)) held.add(keyOf(a));
       if (held.size > 0) flags |= ALLOCATED;
+    }
+    if (event.name === "alloc-update" && adds(context, rank)) {
+      held.add(keyOf(context));
+      flags |= ALLOCATED;
     }
     if (event.name === "free" && (context.idset === undefined || idset.has(idset.parse(context.idset), rank))) {
       for (const key of freedKeys(held, context)) held.delete(key);

@@ -87,6 +87,17 @@ TEST_SUITE("allocations") {
     CHECK(json::parse(frees.payload()) == json::parse(R"({"id":"j1","repeat":true})"));
   }
 
+  TEST_CASE_FIXTURE(AllocationsFixture, "an allocation gets another expiration, no note and more resources") {
+    client::update(connection, {"j1", "night", wall_time(50), "", one_core("").resources, true}, handler);
+    const auto request = bus.receive(connection);
+    CHECK(request.topic() == "resource.alloc-update");
+    json payload = json::parse(request.payload());
+    CHECK(payload.at("add").at("execution").at("nodelist") == json::parse(R"(["node1"])"));
+    payload.erase("add");
+    CHECK(payload ==
+          json::parse(R"({"id":"j1","partition":"night","expiration":50.0,"note":"","repeat":true})"));
+  }
+
   TEST_CASE_FIXTURE(AllocationsFixture, "allocations are freed by their ids, or one of them in part") {
     client::free(connection, {"j1", "j2"}, handler);
     const auto whole = bus.receive(connection);

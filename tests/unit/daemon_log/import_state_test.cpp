@@ -215,6 +215,39 @@ TEST_CASE("a free of a part that has left does not bring it back") {
   CHECK(renumbered.targets_of_allocation("j") == Names{"n0", "n1"});
 }
 
+TEST_CASE("an update adds targets to an allocation by their hosts, also where ranks have changed since") {
+  const auto event = [](const char* name, const std::string& context) {
+    return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);
+  };
+  const auto start = [&](const char* ranks, const char* hosts) {
+    return event("restart", fmt::format(R"({{"ranks":"{0}","online":"{0}","nodelist":"{1}"}})", ranks, hosts));
+  };
+  const auto r = [](const char* ranks, const char* cores, const char* hosts) {
+    return fmt::format(R"({{"version":1,"execution":{{"R_lite":[{{"rank":"{}","children":{{"core":"{}"}}}}],)"
+                       R"("nodelist":["{}"],"starttime":0.0,"expiration":0.0}}}})",
+                       ranks, cores, hosts);
+  };
+  const auto update_of = [&](const char* id, const std::string& added) {
+    return event("alloc-update",
+                 fmt::format(R"({{"id":"{}","partition":"","note":"y","added":{}}})", id, added));
+  };
+  const std::string alloc = event(
+      "alloc", fmt::format(R"({{"allocations":[{{"id":"j","note":"x","R":{}}}]}})", r("0-1", "0", "n[0-1]")));
+  const std::string other = start("0-2", "n[2,1,0]");
+  // n2 has the rank that n0 had, and n0 gets another core.
+  const Present store(start("0-2", "n[0-2]") + alloc + other + update_of("j", r("0,2", "1", "n[2,0]")));
+  CHECK(store.targets_of_allocation("j") == Names{"n0", "n1", "n2"});
+  // A target that was freed is there again.
+  const Present again(start("0-2", "n[0-2]") + alloc +
+                      event("free", R"({"ids":["j"],"idset":"1","nodelist":"n1"})") +
+                      update_of("j", r("1", "0", "n1")));
+  CHECK(again.targets_of_allocation("j") == Names{"n0", "n1"});
+  CHECK_THROWS_WITH_AS(Present(start("0-2", "n[0-2]") + update_of("k", r("1", "0", "n1"))),
+                       doctest::Contains("context.id: unknown allocation: k"), Error);
+  CHECK_THROWS_WITH_AS(Present(start("0-2", "n[0-2]") + alloc + update_of("j", r("1", "0", "n1"))),
+                       doctest::Contains("context.added: "), Error);
+}
+
 TEST_CASE("a free without a partition means the only allocation with its id") {
   const auto event = [](const char* name, const std::string& context) {
     return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);

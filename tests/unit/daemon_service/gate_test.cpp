@@ -345,6 +345,7 @@ TEST_CASE("an allocation is freed by force with a key that is bound to its hosts
   allocate("a", "2-3", "n[2-3]");
   allocate("b", "4", "n4");
   const proto::ClientId client = stand.connect(key('r'));
+  CHECK(stand.call(client, "resource.alloc-update", {{"id", "b"}, {"note", "x"}}).errnum() == EPERM);
   CHECK(stand.call(client, "resource.force-free", {{"id", "a"}}).errnum() == EPERM);
   CHECK(stand.call(client, "resource.force-free", {{"id", "b"}}).errnum() == 0);
   CHECK(stand.call(client, "resource.force-free", {{"id", "c"}}).errnum() == ENOENT);

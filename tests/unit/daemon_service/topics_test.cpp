@@ -58,7 +58,8 @@ std::vector<std::string> names_in(const std::string& cell) {
 }
 
 std::string role_of(const Topic& topic) {
-  return topic.right == peers::Right::none ? "any" : std::string(peers::role_for(topic.right));
+  const std::string also = topic.is_for_admins ? ", admin" : "";
+  return topic.right == peers::Right::none ? "any" : std::string(peers::role_for(topic.right)) + also;
 }
 
 std::string responses_of(const Topic& topic) {

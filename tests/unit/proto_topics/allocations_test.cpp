@@ -67,6 +67,39 @@ TEST_CASE("an alloc may free first, and makes at least one allocation") {
   CHECK(refusal(parse_alloc, R"({"free":[{"id":"1"}]})") == "71 missing key: id");
 }
 
+TEST_CASE("an update has an expiration, a note or an addition") {
+  const rset::ResourceSet resources({{text::IdSet{3}, text::IdSet{0}, {}}}, text::Hostlist::parse("n3"));
+  const module::UpdateRequest update{"1", "night", wall_time(5), "", resources};
+  const auto read = parse_alloc_update(encode_alloc_update(update, true));
+  REQUIRE(read.update);
+  CHECK(read.repeat);
+  CHECK(read.update->id == "1");
+  CHECK(read.update->partition == "night");
+  CHECK(read.update->expiration == wall_time(5));
+  CHECK(read.update->note == "");
+  CHECK(read.update->add == resources);
+  CHECK(refusal(parse_alloc_update, R"({"id":"1"})") == "71 missing key: expiration, note or add");
+  CHECK(refusal(parse_alloc_update, R"({"note":"x"})") == "71 missing key: id");
+  CHECK(refusal(parse_alloc_update, R"({"id":"1","add":1})") == "71 add must be an object");
+  CHECK(refusal(parse_alloc_update, R"({"id":"1","add":{}})").starts_with("22 add of allocation 1: "));
+}
+
+TEST_CASE("the event of an update has only what changes, and the hosts of the allocation") {
+  const auto text_of_event = [](const module::AllocUpdateEvent& event) {
+    return encode_event({wall_time(1), event});
+  };
+  const auto hosts = text::Hostlist::parse("n3");
+  const module::AllocUpdateEvent terms{{"night", "1"}, WallTime{}, "x", {}, {}, hosts};
+  CHECK(json::parse(text_of_event(terms)).at("context") ==
+        json::parse(R"({"id":"1","partition":"night","expiration":0.0,"note":"x","nodelist":"n3"})"));
+  module::AllocUpdateEvent grows{{"", "1"}, {}, {}, {}, {}, hosts};
+  grows.added = rset::ResourceSet({{text::IdSet{3}, text::IdSet{0}, {}}}, hosts);
+  for (const module::AllocUpdateEvent& event : {terms, grows}) {
+    const auto read = decode_event(json::parse(text_of_event(event))).value();
+    CHECK(encode_event(read) == text_of_event(event));
+  }
+}
+
 TEST_CASE("the next of a response names its last allocation, whatever the partition is called") {
   for (const module::AllocationName& last :
        {module::AllocationName{"", "j1"}, module::AllocationName{"5:night", "j1:2"}}) {

@@ -87,6 +87,20 @@ test("an allocation holds a node until the last one is freed", () => {
   assert.equal(model.flags[4] & ALLOCATED, 0);
 });
 
+test("an update of an allocation changes its note at once, and what it holds by another question", () => {
+  const model = withLedger({ id: "a", note: "x", R: R("node3", "3") });
+  apply(model, event("alloc-update", { id: "a", partition: "", note: "y", expiration: 0, nodelist: "node3" }));
+  const [allocation] = model.allocations.values();
+  assert.deepEqual([allocation.note, allocation.expiration, wants(model)], ["y", undefined, ""]);
+  apply(model, event("alloc-update", { id: "a", partition: "", added: R("node4", "4"), nodelist: "node[3-4]" }));
+  assert.equal(model.flags[4] & ALLOCATED, ALLOCATED);
+  assert.equal(wants(model), "allocations");
+  fold(model, { asked: "allocations" });
+  fold(model, { page: { allocations: [{ id: "a", note: "y", R: R("node[3-4]", "3-4") }] } });
+  apply(model, event("free", { ids: ["a"], partition: "", nodelist: "node[3-4]" }));
+  assert.equal(model.flags[4] & ALLOCATED, 0);
+});
+
 test("two partitions have allocations with the same id", () => {
   const model = withLedger();
   const of = (partition, host, ranks) => ({ id: "1", partition, R: R(host, ranks) });
