@@ -67,6 +67,8 @@ std::vector<Engine::Former> Engine::changing(const module::EventBody& event) con
   const module::Ledger::Allocations& all = module_.ledger().all();
   if (const auto* alloc = std::get_if<module::AllocEvent>(&event)) {
     for (const module::SharedAllocation& made : alloc->allocations) former.emplace_back(made->name, nullptr);
+  } else if (const auto* update = std::get_if<module::AllocUpdateEvent>(&event)) {
+    former.emplace_back(update->name, all.at(update->name));
   } else if (const auto* free = std::get_if<module::FreeEvent>(&event)) {
     for (const std::string& id : free->ids) {
       if (const auto name = freed_name(all, *free, id)) former.emplace_back(*name, all.at(*name));
@@ -91,7 +93,7 @@ void Engine::announce_allocations(const std::vector<Former>& changed, const Occa
     if (const auto found = all.find(name); found != all.end()) news.now = found->second;
     IdSet ranks = before ? before->resources.ranks() : IdSet();
     if (before && news.now) news.freed = ranks - news.now->resources.ranks();
-    news.whole = !before && news.now;
+    news.whole = news.now && news.freed.empty();
     if (news.now) ranks |= news.now->resources.ranks();
     for (const HolderId holder : ledgers_with(name, ranks)) {
       module::AllocationNews& one = told[holder].allocations[name] = news;

@@ -421,7 +421,7 @@ void Ledger::put(const SharedAllocation& allocation) {
   RESOURCED_INVARIANT(!first_held(allocation->resources));
   const auto [place, is_new] = allocations_.try_emplace(allocation->name, allocation);
   RESOURCED_INVARIANT(is_new);
-  if (allocation->expiration) expirations_[*allocation->expiration].insert(allocation->name);
+  index_expiration(*allocation);
   index(place->second);
   ++version_;
 }
@@ -433,11 +433,7 @@ SharedAllocation Ledger::take(const AllocationName& name) {
   unindex(found->second->resources, found->second);
   SharedAllocation allocation = std::move(found->second);
   allocations_.erase(found);
-  if (allocation->expiration) {
-    const auto expiring = expirations_.find(*allocation->expiration);
-    expiring->second.erase(allocation->name);
-    if (expiring->second.empty()) expirations_.erase(expiring);
-  }
+  unindex_expiration(*allocation);
   ++version_;
   return allocation;
 }
@@ -471,14 +467,27 @@ void Ledger::apply(const AllocUpdateEvent& event) {
   RESOURCED_INVARIANT(found != allocations_.end() && !first_held(event.added));
   SharedAllocation& place = found->second;
   ++version_;
+  unindex_expiration(*place);
   if (event.added.empty()) {
     place = updated(*place, event);
-    return;
+  } else {
+    work_of_held_ -= runs_held(place->resources);
+    unindex(place->resources, place);
+    place = updated(*place, event);
+    index(place);
   }
-  work_of_held_ -= runs_held(place->resources);
-  unindex(place->resources, place);
-  place = updated(*place, event);
-  index(place);
+  index_expiration(*place);
+}
+
+void Ledger::index_expiration(const Allocation& allocation) {
+  if (allocation.expiration) expirations_[*allocation.expiration].insert(allocation.name);
+}
+
+void Ledger::unindex_expiration(const Allocation& allocation) {
+  if (!allocation.expiration) return;
+  const auto expiring = expirations_.find(*allocation.expiration);
+  expiring->second.erase(allocation.name);
+  if (expiring->second.empty()) expirations_.erase(expiring);
 }
 
 std::vector<std::shared_ptr<const ResourceSet>> Ledger::apply(const FreeEvent& event) {

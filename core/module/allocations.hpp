@@ -166,6 +166,8 @@ class Ledger {
   using Page = std::array<std::vector<const SharedAllocation*>, page_size>;
 
   void put(const SharedAllocation& allocation);
+  void index_expiration(const Allocation& allocation);
+  void unindex_expiration(const Allocation& allocation);
   SharedAllocation take(const AllocationName& name);
   /// Takes targets out of an allocation that keeps others. The cost grows with the resources of these
   /// targets, and with the runs of the others.

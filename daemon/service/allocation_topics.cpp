@@ -80,7 +80,7 @@ void AllocationTopics::update(const Call& call) {
   } else {
     executor_.step(engine::ChangeLedger{std::move(holders), std::move(command)}, call.actor());
   }
-  requests_.respond(call);
+  respond(call);
 }
 
 void AllocationTopics::list(const Call& call) {

@@ -33,13 +33,18 @@ View::View(const nlohmann::json& first) : up(parse_ranks(first.at("up"))) {
   demand(includes(resources, up), "up, and not of the resources: " + first.dump());
 }
 
-void LedgerView::take(const nlohmann::json& allocation, const std::string& partition) {
-  Cores& cores = allocations[{partition, allocation.at("id")}];
-  cores.clear();
-  for (const nlohmann::json& group : allocation.at("R").at("execution").at("R_lite")) {
+void LedgerView::add(const nlohmann::json& resources, const std::string& partition, const std::string& id) {
+  Cores& cores = allocations[{partition, id}];
+  for (const nlohmann::json& group : resources.at("execution").at("R_lite")) {
     for (const unsigned rank : ranks_of(group, "rank"))
       for (const unsigned core : ranks_of(group.at("children"), "core")) cores.emplace(rank, core);
   }
+}
+
+void LedgerView::take(const nlohmann::json& allocation, const std::string& partition) {
+  const std::string id = allocation.at("id");
+  allocations[{partition, id}].clear();
+  add(allocation.at("R"), partition, id);
 }
 
 void LedgerView::free(const nlohmann::json& entry, const std::string& partition) {
@@ -65,11 +70,13 @@ void LedgerView::apply(const nlohmann::json& response) {
 void LedgerView::apply_own(const nlohmann::json& request, const std::string& own) {
   const nlohmann::json none = nlohmann::json::array();
   for (const nlohmann::json& entry : request.value("free", none)) free(entry, entry.value("partition", own));
-  if (!request.contains("id")) return;
+  const std::string partition = request.value("partition", own);
   if (request.contains("R")) {
-    take(request, own);
-  } else {
-    free(request, request.value("partition", own));
+    take(request, partition);
+  } else if (!request.contains("note")) {
+    free(request, partition);
+  } else if (request.contains("add")) {
+    add(request.at("add"), partition, request.at("id"));
   }
 }
 

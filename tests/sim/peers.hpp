@@ -58,6 +58,8 @@ struct LedgerView {
   void apply_own(const nlohmann::json& request, const std::string& own);
 
  private:
+  /// Adds the cores of an R to an allocation.
+  void add(const nlohmann::json& resources, const std::string& partition, const std::string& id);
   void take(const nlohmann::json& allocation, const std::string& partition);
   void free(const nlohmann::json& entry, const std::string& partition);
 };

@@ -64,6 +64,20 @@ TEST_CASE("of a free of some targets, it is told which") {
   CHECK(news.now->resources.ranks() == IdSet{0, 2});
 }
 
+TEST_CASE("a scheduler gets the whole of an allocation whose terms an operator changes, and its new time") {
+  Whole it;
+  it.alloc({{"j1", part("0", "0", "node0"), wall_time(100)}});
+  module::LedgerCommand later;
+  later.update = module::UpdateRequest{"j1", {}, wall_time(300)};
+  const Effects changed = it.step(Command{later});
+  const AllocationNews& news = only_news(changed, 1, {"", "j1"});
+  CHECK(news.whole);
+  CHECK_FALSE(news.own);
+  REQUIRE(news.now);
+  CHECK(news.now->expiration == wall_time(300));
+  CHECK(it.engine.next_due(wall_time(20)) == wall_time(300));
+}
+
 TEST_CASE("its own changes are marked, and a scheduler without the extension is told nothing") {
   Whole it;
   CHECK(only_news(it.alloc("j1", part("0", "0", "node0")), 1, {"", "j1"}).own);
