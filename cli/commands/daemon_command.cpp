@@ -16,6 +16,7 @@
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/usage/command.hpp"
+#include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "os/loop.hpp"
 #include "proto/topics/diagnostics.hpp"
@@ -177,7 +178,12 @@ void register_daemon(usage::Command& app, Context& context) {
       object["path"] = absolute;
       text = "loaded the inventory from " + absolute;
     }
-    if (!reload_options->report.quiet) context.print_line(reload_options->report.json ? object.dump() : text);
+    const ReportOptions& report = reload_options->report;
+    if (report.quiet) return;
+    context.print_line(report.json ? object.dump() : text);
+    // A scheduler is not told of targets that join its partition, or are to leave it.
+    if (path->count() == 0 && !report.json)
+      context.out() << views::describe_moves(context.call("resource.status"));
   });
 }
 

@@ -262,6 +262,7 @@ TEST_CASE("status tells which targets wait to move, and whose holder has to let 
       "the holder of the rest, if it has one, must release them, and that of partition debug acquire again\n";
   CHECK(cluster.ctl.output({"status"}) == header + leaves + to_holder);
   CHECK(cluster.ctl.output({"status", "-i", "6-7"}).ends_with(to_holder));
+  CHECK(cluster.ctl.output({"reload"}) == "reloaded the configuration\n" + leaves + to_holder);
 
   // Output for programs has no lines about moves.
   CHECK(cluster.ctl.output({"status", "-n", "-o", "{state} {nodelist}"}) == "avail test[0-7]\n");
