@@ -26,9 +26,8 @@ std::vector<std::string> hosts_of(const ResourceSet& resources) {
 
 }  // namespace
 
-bool Simulation::is_held() const {
-  return std::ranges::any_of(schedulers_, [](const auto& entry) { return !entry.second.is_second; });
-}
+// One that waits may hold the resources already, and has not been told yet.
+bool Simulation::is_held() const { return service_->engine().acquisition().holders() > 0; }
 
 std::vector<module::PartitionRule> Simulation::partitions() const {
   if (!with_partition_) return {};
