@@ -119,15 +119,15 @@ json encode_alloc_update(const module::UpdateRequest& update, bool repeat) {
 }
 
 module::LedgerCommand parse_alloc_update(const json& payload) {
+  module::LedgerCommand command;
+  command.repeat = optional_flag(payload, "repeat");
   module::UpdateRequest update{required_string(payload, "id"), optional_string(payload, "partition"),
                                optional_expiration(payload), optional_string(payload, "note")};
   if (const auto add = payload.find("add"); add != payload.end() && !add->is_null())
     update.add = read_resources(*add, "add", update.id);
   if (!update.expiration && !update.note && !update.add)
     throw Error(EPROTO, "missing key: expiration, note or add");
-  module::LedgerCommand command;
   command.update = std::move(update);
-  command.repeat = optional_flag(payload, "repeat");
   return command;
 }
 

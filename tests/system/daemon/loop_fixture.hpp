@@ -102,6 +102,18 @@ inline std::string targets_payload(const std::string& text, const std::string& m
   return R"({"targets":")" + text + "\"" + more + "}";
 }
 
+/// The payload of a resource.alloc that replaces the allocations of this one by equal ones.
+inline std::string payload_to_replace(const std::string& alloc) {
+  const json asked = json::parse(alloc);
+  std::string frees;
+  const auto add = [&](const json& allocation) {
+    frees += (frees.empty() ? "" : ",") + json{{"id", allocation["id"]}}.dump();
+  };
+  if (asked.contains("id")) add(asked);
+  for (const json& allocation : asked.value("allocations", json::array())) add(allocation);
+  return alloc.substr(0, alloc.rfind('}')) + ",\"free\":[" + frees + "]}";
+}
+
 /// The payload of resource.free for the allocations of this resource.alloc.
 inline std::string payload_to_free(const std::string& alloc) {
   const json asked = json::parse(alloc);

@@ -220,7 +220,8 @@ TEST_CASE("an update adds targets to an allocation by their hosts, also where ra
     return fmt::format("{{\"timestamp\":3,\"name\":\"{}\",\"context\":{}}}\n", name, context);
   };
   const auto start = [&](const char* ranks, const char* hosts) {
-    return event("restart", fmt::format(R"({{"ranks":"{0}","online":"{0}","nodelist":"{1}"}})", ranks, hosts));
+    return event("restart",
+                 fmt::format(R"({{"ranks":"{0}","online":"{0}","nodelist":"{1}"}})", ranks, hosts));
   };
   const auto r = [](const char* ranks, const char* cores, const char* hosts) {
     return fmt::format(R"({{"version":1,"execution":{{"R_lite":[{{"rank":"{}","children":{{"core":"{}"}}}}],)"
