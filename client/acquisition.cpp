@@ -115,7 +115,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     options.answer_timeout = options_.wait ? Milliseconds(0) : options_.answer_timeout;
     proto::topics::AcquireRequest wanted;
     if (!options_.partition.empty()) wanted.partition = options_.partition;
-    wanted.allocations = options_.allocations;
+    // A daemon that keeps no ledger refuses a request for allocations, and would leave out the extension.
+    wanted.allocations = options_.allocations || options_.ledger;
     if (options_.ledger) wanted.extensions = module::Extensions{.ledger = true};
     wanted.wait = options_.wait;
     if (options_.lease > Milliseconds(0)) wanted.lease = options_.lease;

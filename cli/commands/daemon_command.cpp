@@ -181,9 +181,14 @@ void register_daemon(usage::Command& app, Context& context) {
     const ReportOptions& report = reload_options->report;
     if (report.quiet) return;
     context.print_line(report.json ? object.dump() : text);
-    // A scheduler is not told of targets that join its partition, or are to leave it.
-    if (path->count() == 0 && !report.json)
+    // A scheduler is not told of targets that join its partition, or are to leave it. The inventory may not
+    // be known yet.
+    if (path->count() > 0 || report.json) return;
+    try {
       context.out() << views::describe_moves(context.call("resource.status"));
+    } catch (const Error& error) {
+      if (error.errnum() != EAGAIN) throw;
+    }
   });
 }
 

@@ -73,7 +73,7 @@ class Update:
 
         changed = {(one.partition, one.id): one for one in self.changed}
         for freed in later.freed:
-            if (before := changed.pop((freed.partition, freed.id), None)) and freed.ranks:
+            if (before := changed.pop((freed.partition or "", freed.id), None)) and freed.ranks:
                 changed[before.partition, before.id] = before.without(IDset(freed.ranks))
         changed |= {(one.partition, one.id): one for one in later.changed}
         return Update(
@@ -126,7 +126,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         self._payload: dict[str, Any] = {}
         if partition:
             self._payload["partition"] = partition
-        if allocations:
+        if allocations or ledger:  # a daemon without a ledger refuses allocations, and would leave out the extension
             self._payload["allocations"] = True
         if ledger:
             self._payload["extensions"] = ["ledger"]
@@ -241,14 +241,14 @@ class Acquisition(Reader[AcquisitionEvent]):
         self._stop_renewing()
         if self._lease:
             pause = self._lease / _RENEWALS
-            self._renewal = asyncio.get_running_loop().call_later(pause, _renew, weakref.ref(self))
+            self._renewal = asyncio.get_running_loop().call_later(pause, _renew_lease, weakref.ref(self))
 
     def _stop_renewing(self) -> None:
         if self._renewal:
             self._renewal.cancel()
             self._renewal = None
 
-    def renew(self) -> None:
+    def _renew(self) -> None:
         """Renews the lease, as each request of the connection does."""
         with contextlib.suppress(ResourcedError):  # the connection is lost, as the acquisition will learn
             self._connection.submit(Request(f"{_TOPIC}-renew", None))
@@ -373,13 +373,14 @@ class Acquisition(Reader[AcquisitionEvent]):
 
 
 def _entries(payload: Mapping[str, Any], key: str) -> list[Any]:
-    return member(payload, key, list) if key in payload else []
+    entries: list[Any] = member(payload, key, list) if key in payload else []
+    return entries
 
 
-def _renew(of: weakref.ref[Acquisition]) -> None:
+def _renew_lease(of: weakref.ref[Acquisition]) -> None:
     """Renews a lease, unless the acquisition was dropped."""
     if acquisition := of():
-        acquisition.renew()
+        acquisition._renew()
 
 
 class _AcquireRequest(Request):
