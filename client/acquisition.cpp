@@ -109,6 +109,9 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
  private:
   void request(bool wait_for_daemon) {
+    // The rest of a first response that was dropped never comes.
+    picture_.more = false;
+    picture_.allocations.clear();
     SendOptions options;
     options.streaming = true;
     options.wait_for_daemon = wait_for_daemon;
@@ -132,7 +135,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     renewal_timer_ = connection_.after(options_.lease / renewals, [self = shared_from_this()] {
       self->renewal_timer_.reset();
       if (!self->request_) return;
-      self->connection_.send("resource.acquire-renew", [](const Response&) {});
+      self->connection_.notify("resource.acquire-renew", nullptr);
       self->renew_later();
     });
   }

@@ -53,9 +53,11 @@ Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> b
 
 module::Acquisition::Tell Engine::teller(Effects& effects) {
   return [this, &effects](HolderId holder, module::Delta delta) {
-    if (!delta.down.empty() && acquisition_.extensions_of(holder).cause) {
-      delta.cause = {delta.down & module_.drains().ranks(), delta.down - module_.online(),
-                     delta.down & module_.torpid(), delta.down & module_.excluded()};
+    // A target that leaves for good has no state that could be a cause.
+    const IdSet down = delta.down - delta.shrink;
+    if (!down.empty() && acquisition_.extensions_of(holder).cause) {
+      delta.cause = {down & module_.drains().ranks(), down - module_.online(), down & module_.torpid(),
+                     down & module_.excluded()};
     }
     effects.updates.push_back({applied_, holder, std::move(delta)});
   };
@@ -94,6 +96,7 @@ void Engine::announce_allocations(const std::vector<Former>& changed, const Occa
     IdSet ranks = before ? before->resources.ranks() : IdSet();
     if (before && news.now) news.freed = ranks - news.now->resources.ranks();
     news.whole = news.now && news.freed.empty();
+    news.made = !before;
     if (news.now) ranks |= news.now->resources.ranks();
     for (const HolderId holder : ledgers_with(name, ranks)) {
       module::AllocationNews& one = told[holder].allocations[name] = news;
@@ -108,11 +111,11 @@ void Engine::announce_expired(WallTime now, Effects& effects) {
   if (acquisition_.anyone_has(&module::Extensions::ledger)) {
     for (const module::SharedAllocation& expired : module_.ledger().expiring(expired_told_, now)) {
       for (const HolderId holder : ledgers_with(expired->name, expired->resources.ranks()))
-        told[holder].allocations[expired->name] = {expired, {}, false, true, false};
+        told[holder].allocations[expired->name] = {.now = expired, .expired = true};
     }
   }
   for (auto& [holder, delta] : told) effects.updates.push_back({applied_, holder, std::move(delta)});
-  // This is earlier than before if the clock was set back.
+  // The clock may have been set back, so this time may be earlier than before.
   expired_told_ = now;
 }
 
@@ -129,7 +132,7 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(loses_targets(event) || !module_.drains().ranks().intersects(outcome.delta.shrink));
   ++applied_;
   last_timestamp_ = event.timestamp;
-  // These holders may lose the targets that leave, with their scheduled drains.
+  // Find these holders before announce(), which takes the targets that leave from them.
   const std::set<HolderId> rescheduled =
       acquisition_.concerned_by(outcome.rescheduled, &module::Extensions::scheduled);
   acquisition_.announce(outcome.delta, module_.excluded(), teller(effects));
@@ -304,7 +307,7 @@ void Engine::take(const Resume& input, const Occasion& now, Effects& effects) {
   add_difference(delta.property_add, input.properties.removed, changes.removed, resources);
   add_difference(delta.property_remove, changes.removed, input.properties.removed, resources);
   add_difference(delta.property_remove, input.properties.added, changes.added, resources);
-  if (!delta.empty()) effects.updates.push_back({applied_, input.holder, std::move(delta)});
+  if (!delta.empty()) teller(effects)(input.holder, std::move(delta));
 }
 
 void Engine::take(const Release& input, const Occasion& /*now*/, Effects& effects) {
@@ -481,6 +484,8 @@ std::optional<WallTime> Engine::next_due(WallTime now) const {
   const std::uint64_t version = module_.state_version() + module_.inventory_version();
   if (version != due_.version || (due_.next && *due_.next <= now)) due_ = {version, module_.next_due()};
   if (!acquisition_.anyone_has(&module::Extensions::ledger)) return due_.next;
+  // The clock was set back: a Tick goes back with it.
+  if (expired_told_ > now) return now;
   const std::optional<WallTime> expires = module_.ledger().next_expiration(expired_told_);
   return due_.next && expires ? std::min(due_.next, expires) : due_.next ? due_.next : expires;
 }

@@ -466,14 +466,15 @@ void Ledger::apply(const AllocUpdateEvent& event) {
   const auto found = allocations_.find(event.name);
   RESOURCED_INVARIANT(found != allocations_.end() && !first_held(event.added));
   SharedAllocation& place = found->second;
+  SharedAllocation next = updated(*place, event);
   ++version_;
   unindex_expiration(*place);
   if (event.added.empty()) {
-    place = updated(*place, event);
+    place = std::move(next);
   } else {
     work_of_held_ -= runs_held(place->resources);
     unindex(place->resources, place);
-    place = updated(*place, event);
+    place = std::move(next);
     index(place);
   }
   index_expiration(*place);

@@ -43,7 +43,7 @@ bool Delta::empty() const noexcept {
 }
 
 void AllocationNews::merge(const AllocationNews& later) {
-  // Freed targets can be told apart from earlier news only if these were of the same allocation.
+  // Two frees of parts become one list of ranks. Anything else needs the whole allocation.
   const bool only_freed = now && later.now && !whole && !later.whole && !later.own;
   freed |= later.freed;
   whole = later.now && !only_freed;
@@ -73,6 +73,8 @@ void Delta::merge(const Delta& later) {
   for (const auto& [name, news] : later.allocations) {
     if (const auto pending = allocations.find(name); pending != allocations.end()) {
       pending->second.merge(news);
+      // The scheduler need not hear of an allocation that has come and gone.
+      if (pending->second.made && !news.now) allocations.erase(pending);
     } else if (!news.own) {
       allocations.emplace(name, news);
     }

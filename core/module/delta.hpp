@@ -33,9 +33,9 @@ struct DownCauses {
 /// News of an allocation, for schedulers with the extension `ledger`.
 struct AllocationNews {
   /// The allocation as it is now; null once it has ended.
-  SharedAllocation now;
+  SharedAllocation now = nullptr;
   /// The targets that were freed of it, if nothing else of it has changed.
-  text::IdSet freed;
+  text::IdSet freed = {};
   /// Whether the scheduler needs the whole allocation.
   bool whole = false;
   /// Whether its expiration has passed.
@@ -43,6 +43,8 @@ struct AllocationNews {
   /// Whether the scheduler has made the change itself. It is told only if it still has to get earlier news of
   /// this allocation.
   bool own = false;
+  /// Whether the scheduler does not know the allocation yet.
+  bool made = false;
 
   /// Adds later news of the same allocation.
   void merge(const AllocationNews& later);

@@ -285,7 +285,7 @@ void check_frees(const std::vector<Holding>& holdings, bool has_partitions, cons
 bool is_equal(const Allocation& allocation, const AllocationRequest& wanted) {
   return allocation.absent.empty() && allocation.resources == wanted.resources &&
          allocation.expiration.value_or(WallTime{}) == wanted.expiration.value_or(WallTime{}) &&
-         allocation.note == wanted.note;
+         allocation.note.value_or("") == wanted.note.value_or("");
 }
 
 // What a command does to the ledger. Everything is checked before any of it is done.
@@ -405,6 +405,8 @@ class LedgerDecision {
     if (request.resources.scheduling() != nullptr)
       throw Error(EINVAL, fmt::format("allocation {}: add has scheduling", wanted.id));
     work_.add(Ledger::work_of(request.resources));
+    // The ledger indexes the whole allocation anew.
+    work_.add(Ledger::work_of(allocation.resources));
     check_ranks(request.resources, inventory());
     (void)holding_of(request, command_.holdings.value_or(std::vector<Holding>{}), inventory());
     check_in_inventory(request.resources, inventory());

@@ -30,7 +30,7 @@ constexpr std::size_t most_reason = 1024;
 constexpr std::size_t most_allocations = std::size_t{1} << 20U;
 
 // Maximum number of requests of one user or key that wait for their turn.
-constexpr std::ptrdiff_t most_waiting = 64;
+constexpr std::size_t most_waiting = 64;
 
 // Returns the extensions that a scheduler gets of those that it wants.
 std::optional<module::Extensions> granted(std::optional<module::Extensions> wanted, bool in_instance) {
@@ -75,7 +75,7 @@ void AcquireTopics::acquire(const Call& call) {
   wanted.by = call.actor();
   wanted.number = ++last_number_;
   wanted.since = executor_.now().wall;
-  // What has just become free is for those that wait.
+  // Serve the acquires that wait first, so that this one does not overtake them.
   serve_waiting();
   requests_.keep(call, [&](proto::RequestKey key) {
     if (executor_.module().defined()) {
@@ -83,7 +83,6 @@ void AcquireTopics::acquire(const Call& call) {
         hold(key, wanted);
       } catch (const Error& error) {
         if (error.errnum() != EBUSY || !wanted.wait) throw;
-        check_wait(call.client, wanted);
         wait(key, wanted);
       }
     } else {
@@ -95,6 +94,7 @@ void AcquireTopics::acquire(const Call& call) {
 }
 
 void AcquireTopics::wait(proto::RequestKey key, const streams::EarlyScheduler& wanted) {
+  if (wanted.wait) check_wait(key.client, wanted);
   requests_.become(key, wanted);
   waiting_.emplace(wanted.number, key);
 }
@@ -108,11 +108,16 @@ void AcquireTopics::check_wait(proto::ClientId client, const streams::EarlySched
   const auto holder = executor_.engine().acquisition().holder_of(partition);
   requests_.registry().for_each(client, [&](const streams::Stream& stream) {
     const auto* own = std::get_if<streams::Scheduler>(&stream);
-    if (own != nullptr && own->holder == holder)
+    if (holder && own != nullptr && own->holder == *holder)
       throw Error(EDEADLK, module::Acquisition::busy(partition, "this connection").what());
   });
-  const auto waiting =
-      std::ranges::count_if(waiting_, [&](const auto& other) { return early(other.second).by == wanted.by; });
+  std::size_t waiting = 0;
+  for (const auto& [number, key] : waiting_) {
+    const streams::EarlyScheduler& other = early(key);
+    if (key.client == client && other.partition.value_or("") == partition)
+      throw Error(EDEADLK, module::Acquisition::busy(partition, "this connection waits for them").what());
+    if (other.by == wanted.by) ++waiting;
+  }
   if (waiting < most_waiting) return;
   throw Error(ENOBUFS,
               fmt::format("{} requests of {} wait for resources already", waiting, seen_name_of(wanted.by)));
@@ -129,7 +134,6 @@ void AcquireTopics::serve_waiting() {
     if (wanted.wait && busy.contains(partition)) continue;
     try {
       hold(key, wanted);
-      waiting_.erase(number);
     } catch (const Error& error) {
       if (error.errnum() == EBUSY && wanted.wait) {
         busy.insert(partition);
@@ -164,6 +168,9 @@ bool AcquireTopics::is_there(proto::RequestKey key, std::uint64_t number) const 
 
 void AcquireTopics::watch(proto::RequestKey key, std::uint64_t number, Seconds lease, Seconds pause,
                           bool again) {
+  // The timer cannot be stopped, so that of an acquire that ends is kept for a short time only.
+  constexpr Seconds longest{5};
+  pause = std::min(pause, longest);
   const SteadyTime due = executor_.now().steady + pause;
   deferral_.later(pause, [this, key, number, lease, due, again] {
     if (!is_there(key, number)) return;
@@ -175,6 +182,8 @@ void AcquireTopics::watch(proto::RequestKey key, std::uint64_t number, Seconds l
     if (!again) return watch(key, number, lease, std::max(least, now - due), true);
     deferral_.post("resource.acquire", [this, key, number, lease] {
       if (!is_there(key, number)) return;
+      if (requests_.heard(key.client) + lease > executor_.now().steady)
+        return watch(key, number, lease, least);
       requests_.end(key,
                     Error(ETIMEDOUT, fmt::format("the lease is over: nothing came from this scheduler for "
                                                  "{}",
@@ -202,6 +211,7 @@ void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& w
     throw;
   }
   requests_.become(key, streams::Scheduler{holder, ledger, wanted.number});
+  waiting_.erase(wanted.number);
   origins_[holder] = {key, executor_.now().wall, wanted.by, reports};
   tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
                               wanted.partition ? " of partition " + *wanted.partition : ""));

@@ -2,8 +2,8 @@
 // resource.peers, which lists the holders, and resource.evict.
 //
 // An acquire waits (streams::EarlyScheduler) until the inventory is known, and with `wait` also until no
-// other scheduler has what it wants. Whoever came first is served first. One with a lease ends when nothing
-// has come from its client for that time.
+// other scheduler has what it wants. Acquires are served in the order of their arrival. An acquire with a
+// lease ends when its client has sent nothing for that time.
 #pragma once
 
 #include <cstdint>
@@ -76,15 +76,17 @@ class AcquireTopics {
   void check_free(const std::optional<std::string>& partition) const;
   /// Throws Error EBUSY if another acquire of the same partition waits.
   void check_early(const streams::EarlyScheduler& wanted) const;
-  /// Throws Error EDEADLK if the client itself has what it would wait for, ENOBUFS if too many requests of
-  /// its user wait.
+  /// Throws Error EDEADLK if the client itself has what it would wait for, or waits for it already, ENOBUFS
+  /// if too many requests of its user wait.
   void check_wait(proto::ClientId client, const streams::EarlyScheduler& wanted) const;
+  /// Lets a request wait. Throws as check_wait() does if it asked for that.
   void wait(proto::RequestKey key, const streams::EarlyScheduler& wanted);
   /// Returns the parameters of an acquire that waits.
   [[nodiscard]] const streams::EarlyScheduler& early(proto::RequestKey key) const;
   /// Gives their resources to acquires that wait and can have them now.
   void serve_waiting();
-  /// Looks after a pause whether something has come from the client of this acquire within its lease.
+  /// Checks the lease of an acquire after a pause, and ends the acquire if its client has sent nothing in
+  /// that time. `again`: the sockets were read once more since the lease was over.
   void watch(proto::RequestKey key, std::uint64_t number, Seconds lease, Seconds pause, bool again = false);
   /// Returns whether this acquire is still there. Matchtags are used again.
   [[nodiscard]] bool is_there(proto::RequestKey key, std::uint64_t number) const;

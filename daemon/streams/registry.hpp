@@ -44,7 +44,7 @@ struct Scheduler {
   engine::HolderId holder = 0;
   /// The scheduler has the extension `ledger`.
   bool ledger = false;
-  /// That of the EarlyScheduler.
+  /// The number of the acquire (EarlyScheduler::number).
   std::uint64_t number = 0;
 };
 

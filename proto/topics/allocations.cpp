@@ -95,7 +95,11 @@ module::LedgerCommand parse_free(const json& payload) {
   module::LedgerCommand command = read_common(payload);
   const auto ids = payload.find("ids");
   if (ids == payload.end()) {
-    if (payload.contains("id") || !payload.contains("free")) command.frees.push_back(read_freed(payload));
+    if (payload.contains("id") || !payload.contains("free")) {
+      command.frees.push_back(read_freed(payload));
+    } else if (payload.contains("partition") || payload.contains("ranks")) {
+      throw Error(EPROTO, "partition and ranks stand beside the id that they belong to");
+    }
     return command;
   }
   if (!ids->is_array()) throw Error(EPROTO, "ids must be an array");

@@ -72,10 +72,23 @@ class Update:
             return {name: ranks for name, ranks in every.items() if ranks}
 
         changed = {(one.partition, one.id): one for one in self.changed}
-        for freed in later.freed:
-            if (before := changed.pop((freed.partition or "", freed.id), None)) and freed.ranks:
-                changed[before.partition, before.id] = before.without(IDset(freed.ranks))
-        changed |= {(one.partition, one.id): one for one in later.changed}
+        expired = set(self.expired)
+        # At most two for each name: its end, and then a part of the next allocation with this name.
+        freed: dict[tuple[str, str, bool], Freed] = {}
+        for one in (*self.freed, *later.freed):
+            key = one.partition or "", one.id, one.ranks is not None
+            before = freed.get(key)
+            ranks = IDset(one.ranks or "") | IDset(before.ranks or "" if before else "") if key[2] else None
+            freed[key] = Freed(one.id, ranks, one.partition)
+        for one in later.freed:
+            name = one.partition or "", one.id
+            if one.ranks is None:
+                expired.discard(name)
+            if (allocation := changed.pop(name, None)) and one.ranks is not None:
+                changed[name] = allocation.without(IDset(one.ranks))
+        for allocation in later.changed:
+            changed[allocation.partition, allocation.id] = allocation
+            expired.discard((allocation.partition, allocation.id))
         return Update(
             self.up - later.down | later.up,
             self.down - later.up | later.down,
@@ -83,9 +96,9 @@ class Update:
             merged(self.property_add, later.property_remove, later.property_add),
             merged(self.property_remove, later.property_add, later.property_remove),
             self.expiration if later.expiration is None else later.expiration,
-            self.freed + later.freed,
+            sorted(freed.values(), key=lambda one: one.ranks is not None),
             list(changed.values()),
-            self.expired + later.expired,
+            sorted(expired | set(later.expired)),
         )
 
 
@@ -174,6 +187,8 @@ class Acquisition(Reader[AcquisitionEvent]):
         return self
 
     async def __anext__(self) -> AcquisitionEvent:
+        if self._closed:
+            raise StopAsyncIteration
         self._start()
         while not self._unread:
             if self._closed:
@@ -250,8 +265,8 @@ class Acquisition(Reader[AcquisitionEvent]):
 
     def _renew(self) -> None:
         """Renews the lease, as each request of the connection does."""
-        with contextlib.suppress(ResourcedError):  # the connection is lost, as the acquisition will learn
-            self._connection.submit(Request(f"{_TOPIC}-renew", None))
+        with contextlib.suppress(ResourcedError):  # too much is unsent; the next one renews as well
+            self._connection.notify(f"{_TOPIC}-renew")
         self._renew_later()
 
     def _send_later(self) -> None:

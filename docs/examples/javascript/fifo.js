@@ -5,9 +5,9 @@
 const net = require("net");
 const [MORE, LONG, COMMAND] = [1, 2, 4]; // flags of a ZMTP frame
 const [TOPIC, PAYLOAD, ROUTE, STREAMING] = [1, 2, 8, 64]; // flags of PROTO
-const [ENOENT, EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ECANCELED] = [2, 11, 16, 22, 112, 113, 125];
+const [ENOENT, EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ESTALE, ECANCELED] = [2, 11, 16, 22, 112, 113, 116, 125];
 // Failures that pass: the daemon ends, starts, or cannot commit; or a change is on its way to it, or from it to here.
-const PASSING = [EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ECANCELED];
+const PASSING = [EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ESTALE, ECANCELED];
 const PAUSE = 100; // milliseconds before the next attempt
 const failure = (errnum, text) => Object.assign(new Error(text), { errnum });
 const print = (...words) => console.log(words.join(" "));

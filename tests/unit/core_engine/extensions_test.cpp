@@ -159,6 +159,8 @@ TEST_CASE("an allocation that expires is told again after the clock was set back
   Whole it;
   it.alloc({{"j1", part("0", "0", "node0"), wall_time(100)}});
   it.step(Tick{}, 5000);
+  // The engine wants to learn that the clock was set back.
+  CHECK(it.engine.next_due(wall_time(50)) == wall_time(50));
   it.step(Tick{}, 50);
   CHECK(it.engine.next_due(wall_time(50)) == wall_time(100));
   CHECK(only_news(it.step(Tick{}, 100), 1, {"", "j1"}).expired);
@@ -225,6 +227,13 @@ TEST_CASE("beside `down` stands why") {
   CHECK(offline.updates[0].delta.down == IdSet{2});
   CHECK(offline.updates[0].delta.cause.offline == IdSet{2});
   CHECK(offline.updates[0].delta.cause.drained.empty());
+  // A target that leaves for good has no state.
+  module::ShrinkCommand shrink;
+  shrink.targets = "3";
+  const Effects left = it.step(Command{shrink});
+  REQUIRE(left.updates.size() == 1);
+  CHECK(left.updates[0].delta.down == IdSet{3});
+  CHECK(left.updates[0].delta.cause.offline.empty());
 }
 
 }  // namespace

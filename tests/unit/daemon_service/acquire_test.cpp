@@ -204,6 +204,12 @@ TEST_CASE_FIXTURE(AcquireStand, "no scheduler waits for itself, or with too many
   CHECK(refused.text() == "partition batch is acquired by another scheduler already: this connection");
   acquire(holder, {{"partition", "gone"}, {"wait", true}});
   CHECK(receive(holder).errnum() == ENOENT);
+  const auto twice = connect();
+  acquire(twice, {{"partition", "batch"}, {"wait", true}});
+  CHECK(silent(twice));
+  acquire(twice, {{"partition", "batch"}, {"wait", true}});
+  CHECK(receive(twice).errnum() == EDEADLK);
+  disconnect(twice);
   constexpr int most = 64;
   for (int i = 0; i < most; ++i) {
     const auto client = connect();
@@ -261,6 +267,36 @@ TEST_CASE_FIXTURE(AcquireStand, "time in which the daemon did not run does not c
   next_pause();
   CHECK(uptime - begin == Seconds(115));
   CHECK(silent(client));
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "a request that arrives just before the end of a lease renews it") {
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"lease", 5}});
+  receive(client);
+  next_pause();
+  REQUIRE_FALSE(later.empty());
+  const auto [when, work] = std::move(later.front());
+  later.pop_front();
+  uptime = when;
+  work();
+  // The end of the acquire is on its way, and the loop reads this request first.
+  request(client, "resource.acquire-renew", nullptr, noresponse);
+  settle();
+  while (posted() > 0) step();
+  CHECK(silent(client));
+  CHECK_FALSE(later.empty());
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "the timer of a long lease does not stay long after its acquire") {
+  const auto client = connect();
+  for (int i = 0; i < 3; ++i) {
+    const auto tag = acquire(client, {{"partition", "batch"}, {"lease", 3600}});
+    receive(client);
+    request(client, "resource.acquire-cancel", {{"matchtag", tag}}, noresponse);
+    receive(client);
+  }
+  catch_up();
+  CHECK(uptime - SteadyTime{} < Seconds(20));
 }
 
 TEST_CASE_FIXTURE(AcquireStand, "the lease of a request that waits runs, too") {

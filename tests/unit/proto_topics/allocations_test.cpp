@@ -49,6 +49,11 @@ TEST_CASE("several frees are a list, each with its partition and ranks, beside t
   CHECK(
       refusal(parse_free, R"({"free":[{"id":"1","ranks":"x"}]})").starts_with("22 ranks of allocation 1: "));
   CHECK(refusal(parse_free, R"({"free":[],"repeat":1})") == "71 repeat must be true or false");
+  // Nobody frees the job of another partition, or a whole one, by a key in the wrong place.
+  for (const char* key : {R"("partition":"night")", R"("ranks":"0")"}) {
+    CHECK(refusal(parse_free, fmt::format(R"({{{},"free":[{{"id":"1"}}]}})", key).c_str()) ==
+          "71 partition and ranks stand beside the id that they belong to");
+  }
 }
 
 TEST_CASE("an alloc may free first, and makes at least one allocation") {
