@@ -128,17 +128,19 @@ void append_names(std::string& out, std::string_view key,
   out += ']';
 }
 
+// Appends a set of targets, unless it is empty.
+void append_targets(std::string& out, std::string_view key, const IdSet& ids) {
+  if (ids.empty()) return;
+  append_key(out, key);
+  append_idset(out, ids);
+}
+
 void append_causes(std::string& out, const module::DownCauses& cause) {
   std::string causes;
-  const auto append = [&](std::string_view name, const IdSet& ranks) {
-    if (ranks.empty()) return;
-    append_key(causes, name);
-    append_idset(causes, ranks);
-  };
-  append("drained", cause.drained);
-  append("offline", cause.offline);
-  append("torpid", cause.torpid);
-  append("excluded", cause.excluded);
+  append_targets(causes, "drained", cause.drained);
+  append_targets(causes, "offline", cause.offline);
+  append_targets(causes, "torpid", cause.torpid);
+  append_targets(causes, "excluded", cause.excluded);
   if (causes.empty()) return;
   append_key(out, "cause");
   out += '{';
@@ -312,19 +314,14 @@ Acquired parse_acquired(const json& payload) {
 
 std::string encode_delta(const Delta& delta, std::optional<std::uint64_t> sequence, WallTime now) {
   std::string out = "{";
-  const auto idset = [&](std::string_view key, const IdSet& ids) {
-    if (ids.empty()) return;
-    append_key(out, key);
-    append_idset(out, ids);
-  };
   const auto properties = [&](std::string_view key, const ResourceSet::Properties& names) {
     if (names.empty()) return;
     append_key(out, key);
     append_properties(out, names);
   };
-  idset("up", delta.up);
-  idset("down", delta.down);
-  idset("shrink", delta.shrink);
+  append_targets(out, "up", delta.up);
+  append_targets(out, "down", delta.down);
+  append_targets(out, "shrink", delta.shrink);
   properties("property-add", delta.property_add);
   properties("property-remove", delta.property_remove);
   if (delta.expiration) {

@@ -118,7 +118,7 @@ TEST_CASE("subscribers: of an allocation that changes again and again, what is t
   const auto present = std::make_shared<const module::Allocation>(std::move(made));
   const module::AllocationNews ended;
   const module::AllocationNews whole{present, {}, true};
-  const module::AllocationNews made{.now = present, .whole = true, .made = true};
+  const module::AllocationNews fresh{.now = present, .whole = true, .made = true};
   const module::AllocationNews part{present, IdSet{1}};
   const module::AllocationNews other_part{present, IdSet{2}};
   const module::AllocationNews expired{present, {}, false, true};
@@ -132,9 +132,9 @@ TEST_CASE("subscribers: of an allocation that changes again and again, what is t
   CHECK(told_of({part, other_part}) == R"({"freed":[{"partition":"","id":"j","ranks":"1-2"}]})");
   CHECK(told_of({part, ended}) == gone);
   CHECK(told_of({whole, ended}) == gone);
-  CHECK(told_of({made}) == is_whole);
-  CHECK(told_of({made, ended}).empty());
-  CHECK(told_of({ended, made, ended}) == gone);
+  CHECK(told_of({fresh}) == is_whole);
+  CHECK(told_of({fresh, ended}).empty());
+  CHECK(told_of({ended, fresh, ended}) == gone);
   CHECK(told_of({ended, whole}) == is_whole);
   CHECK(told_of({whole, part}) == is_whole);
   CHECK(told_of({expired, ended}) == gone);
