@@ -89,7 +89,7 @@ void AcquireTopics::acquire(const Call& call) {
       if (!wanted.wait) check_early(wanted);
       wait(key, wanted);
     }
-    if (wanted.lease) watch(key, wanted.number, *wanted.lease, *wanted.lease);
+    if (wanted.lease) watch(key, {wanted.number, *wanted.lease}, executor_.now().steady + *wanted.lease);
   });
 }
 
@@ -166,28 +166,28 @@ bool AcquireTopics::is_there(proto::RequestKey key, std::uint64_t number) const 
   return scheduler != nullptr && scheduler->number == number;
 }
 
-void AcquireTopics::watch(proto::RequestKey key, std::uint64_t number, Seconds lease, Seconds pause,
-                          bool again) {
+void AcquireTopics::watch(proto::RequestKey key, const Lease& lease, SteadyTime end, bool again) {
   // The timer cannot be stopped, so that of an acquire that ends is kept for a short time only.
   constexpr Seconds longest{5};
-  pause = std::min(pause, longest);
-  const SteadyTime due = executor_.now().steady + pause;
-  deferral_.later(pause, [this, key, number, lease, due, again] {
-    if (!is_there(key, number)) return;
-    constexpr Seconds least{0.1};
+  constexpr Seconds least{0.1};
+  const SteadyTime begun = executor_.now().steady;
+  const Seconds pause = std::clamp(Seconds(end - begun), least, longest);
+  deferral_.later(pause, [this, key, lease, end, again, expected = begun + pause] {
+    if (!is_there(key, lease.number)) return;
     const SteadyTime now = executor_.now().steady;
-    const Seconds left = requests_.heard(key.client) + lease - now;
-    if (left > Seconds(0)) return watch(key, number, lease, std::max(least, left));
-    // If this loop did not run for a while, requests wait in its sockets. Read these before the end.
-    if (!again) return watch(key, number, lease, std::max(least, now - due), true);
-    deferral_.post("resource.acquire", [this, key, number, lease] {
-      if (!is_there(key, number)) return;
-      if (requests_.heard(key.client) + lease > executor_.now().steady)
-        return watch(key, number, lease, least);
+    // Time in which this loop did not run does not count.
+    const Seconds late = std::max(Seconds(0), Seconds(now - expected));
+    const SteadyTime over = std::max(requests_.heard(key.client) + lease.time, end + late);
+    if (now < over) return watch(key, lease, over);
+    // What the client has sent may still be in a socket: read all of them before the end.
+    if (!again) return watch(key, lease, now, true);
+    deferral_.post("resource.acquire", [this, key, lease, now] {
+      if (!is_there(key, lease.number)) return;
+      const SteadyTime renewed = requests_.heard(key.client) + lease.time;
+      if (renewed > now) return watch(key, lease, renewed);
       requests_.end(key,
-                    Error(ETIMEDOUT, fmt::format("the lease is over: nothing came from this scheduler for "
-                                                 "{}",
-                                                 text::format_duration(lease))));
+                    Error(ETIMEDOUT, fmt::format("the lease is over: nothing came from this scheduler for {}",
+                                                 text::format_duration(lease.time))));
     });
   });
 }

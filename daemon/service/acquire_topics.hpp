@@ -85,9 +85,15 @@ class AcquireTopics {
   [[nodiscard]] const streams::EarlyScheduler& early(proto::RequestKey key) const;
   /// Gives their resources to acquires that wait and can have them now.
   void serve_waiting();
-  /// Checks the lease of an acquire after a pause, and ends the acquire if its client has sent nothing in
-  /// that time. `again`: the sockets were read once more since the lease was over.
-  void watch(proto::RequestKey key, std::uint64_t number, Seconds lease, Seconds pause, bool again = false);
+  /// The lease of the acquire with this number.
+  struct Lease {
+    std::uint64_t number = 0;
+    Seconds time{};
+  };
+  /// Checks a lease from time to time, and ends the acquire if its client has sent nothing until then. `end`
+  /// is the time at which the lease is over if no request renews it; `again` says that this time has come,
+  /// and the sockets are read once more.
+  void watch(proto::RequestKey key, const Lease& lease, SteadyTime end, bool again = false);
   /// Returns whether this acquire is still there. Matchtags are used again.
   [[nodiscard]] bool is_there(proto::RequestKey key, std::uint64_t number) const;
   /// Acquires the resources for a request. Throws Error if the partition cannot be acquired.
