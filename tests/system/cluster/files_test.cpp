@@ -22,7 +22,8 @@ using Groups = std::vector<std::string>;
 struct Differing {
   Etcd etcd;
   Node first{"a", etcd.toml()};
-  Node second{name_after(first, "b"), etcd.toml(), "", usual_lease, "test[0-3]"};
+  // Its entry has to outlive a stop of the daemon on a busy machine.
+  Node second{name_after(first, "b"), etcd.toml(), "", 10 * usual_lease, "test[0-3]"};
   Ctl ctl{both(first, second)};
 
   /// Waits until this daemon reports that it is ready with this text.
