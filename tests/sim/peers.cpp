@@ -62,9 +62,6 @@ void LedgerView::apply(const nlohmann::json& response) {
   const nlohmann::json none = nlohmann::json::array();
   for (const nlohmann::json& entry : response.value("freed", none)) free(entry, entry.at("partition"));
   for (const nlohmann::json& entry : response.value("allocations", none)) take(entry, entry.at("partition"));
-  const Reference::Ranks left = ranks_of(response, "shrink");
-  for (auto& [name, cores] : allocations)
-    std::erase_if(cores, [&](const auto& core) { return left.contains(core.first); });
 }
 
 void LedgerView::apply_own(const nlohmann::json& request, const std::string& own) {

@@ -46,7 +46,8 @@ struct View {
 };
 
 /// The allocations that concern a scheduler with the extension `ledger`, as it knows them: from the first
-/// response, what others have changed, and the answers to its own changes.
+/// response, what others have changed, and the answers to its own changes. An allocation keeps the targets
+/// that leave for good.
 struct LedgerView {
   /// The ranks and cores of each allocation, by its partition and id.
   using Cores = std::set<std::pair<unsigned, unsigned>>;
