@@ -153,7 +153,8 @@ void Simulation::receive_change(Scheduler& scheduler, const proto::Message& mess
   demand(disk_.last() >= asked.mapped().after, "a change of the ledger is answered before it is on disk");
   const auto errnum = message.errnum();
   if (errnum == 0) ++counts_.ledger;
-  if (errnum == 0 && scheduler.ledger) {
+  // One that still waits has no ledger: it changes the terms of an allocation as an operator.
+  if (errnum == 0 && scheduler.ledger && !message.text().empty()) {
     follow_sequence(scheduler, json::parse(message.text()));
     scheduler.ledger->apply_own(asked.mapped().payload, scheduler.partition);
   }
