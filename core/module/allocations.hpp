@@ -82,6 +82,13 @@ template <class Entries>
   return AllocationName{partitions.front(), id};
 }
 
+/// Returns the group of a rank, which must be among these resources.
+[[nodiscard]] const rset::ResourceGroup& group_of(const rset::ResourceSet& resources, text::IdSet::Id rank);
+/// Returns the keys of an R that belong to no target, as a set without targets.
+[[nodiscard]] rset::ResourceSet without_targets(const rset::ResourceSet& resources);
+/// Returns an allocation with other resources in the place of its own.
+[[nodiscard]] SharedAllocation with_resources(const Allocation& allocation, rset::ResourceSet resources,
+                                              std::vector<AbsentResources> absent);
 /// Returns an allocation after a change, whose added resources it does not have.
 [[nodiscard]] SharedAllocation updated(const Allocation& allocation, const AllocUpdateEvent& event);
 
