@@ -83,7 +83,7 @@ std::set<HolderId> Engine::ledgers_with(const module::AllocationName& name, cons
   std::set<HolderId> holders = acquisition_.concerned_by(ranks, &module::Extensions::ledger);
   // Without partitions one scheduler has all allocations.
   const auto own = acquisition_.holder_of(acquisition_.partitions().empty() ? "" : name.partition);
-  if (own && acquisition_.extensions_of(*own).ledger) holders.insert(*own);
+  if (own && acquisition_.tells(*own, &module::Extensions::ledger)) holders.insert(*own);
   return holders;
 }
 
@@ -279,7 +279,7 @@ void Engine::take(const Acquire& input, const Occasion& now, Effects& effects) {
                                                       input.allocations, input.extensions);
   if (input.extensions.ledger) {
     announce_expired(now.wall, effects);
-    // The first response shows this holder what has expired.
+    // This holder learns of expired allocations from its first response.
     std::erase_if(effects.updates, [&](const Update& update) { return update.holder == input.holder; });
   }
   reservations_.end(name);

@@ -148,7 +148,12 @@ std::optional<Acquisition::Held> Acquisition::held_by(HolderId holder) const {
 
 Extensions Acquisition::extensions_of(HolderId holder) const {
   const auto found = holders_.find(holder);
-  return found == holders_.end() || found->second.muted ? Extensions{} : found->second.extensions;
+  return found == holders_.end() ? Extensions{} : found->second.extensions;
+}
+
+bool Acquisition::tells(HolderId holder, bool Extensions::*extension) const {
+  const auto found = holders_.find(holder);
+  return found != holders_.end() && !found->second.muted && found->second.extensions.*extension;
 }
 
 bool Acquisition::anyone_has(bool Extensions::*extension) const {
@@ -161,7 +166,7 @@ std::set<Acquisition::HolderId> Acquisition::concerned_by(const IdSet& targets,
   std::set<HolderId> concerned;
   if (extended_.empty()) return concerned;
   for (const HolderId holder : holders_near(targets)) {
-    if (extensions_of(holder).*extension && holders_.at(holder).resources.intersects(targets))
+    if (tells(holder, extension) && holders_.at(holder).resources.intersects(targets))
       concerned.insert(holder);
   }
   return concerned;

@@ -88,8 +88,10 @@ class Acquisition {
     const text::IdSet& kept;
   };
   [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
-  /// Returns the extensions of a holder; none for one that gets no changes.
+  /// Returns the extensions of a holder, none for an unknown one.
   [[nodiscard]] Extensions extensions_of(HolderId holder) const;
+  /// Returns whether a holder has this extension and gets changes.
+  [[nodiscard]] bool tells(HolderId holder, bool Extensions::*extension) const;
   /// Returns the resources of a holder.
   [[nodiscard]] const text::IdSet& resources_of(HolderId holder) const {
     return holders_.at(holder).resources;

@@ -179,7 +179,7 @@ void AcquireTopics::watch(proto::RequestKey key, const Lease& lease, SteadyTime 
     const Seconds late = std::max(Seconds(0), Seconds(now - expected));
     const SteadyTime over = std::max(requests_.heard(key.client) + lease.time, end + late);
     if (now < over) return watch(key, lease, over);
-    // What the client has sent may still be in a socket: read all of them before the end.
+    // A request of the client may still be in a socket: read all sockets before the end.
     if (!again) return watch(key, lease, now, true);
     deferral_.post("resource.acquire", [this, key, lease, now] {
       if (!is_there(key, lease.number)) return;
@@ -192,27 +192,28 @@ void AcquireTopics::watch(proto::RequestKey key, const Lease& lease, SteadyTime 
   });
 }
 
-void AcquireTopics::hold(proto::RequestKey key, const streams::EarlyScheduler& wanted) {
+void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) {
   // In a Flux instance the job manager reports allocations.
   const bool has_brokers = executor_.module().has_brokers();
   if (wanted.allocations && has_brokers) throw Error(EPROTO, "this daemon keeps no allocations");
   check_free(wanted.partition);
-  const auto extensions = granted(wanted.extensions, has_brokers);
-  const bool ledger = extensions && extensions->ledger;
-  const bool reports = wanted.allocations || ledger;
-  const auto holder = subscribers_.add(key, extensions && !has_brokers);
+  wanted.extensions = granted(wanted.extensions, has_brokers);
+  const module::Extensions extensions = wanted.extensions.value_or(module::Extensions{});
+  // A scheduler with a ledger keeps it.
+  wanted.allocations = wanted.allocations || extensions.ledger;
+  const auto holder = subscribers_.add(key, wanted.extensions && !has_brokers);
   std::optional<engine::Effects::Acquired> acquired;
   try {
-    acquired = executor_.step(engine::Acquire{holder, wanted.partition, reports || wanted.of_instance,
-                                              extensions.value_or(module::Extensions{})},
-                              wanted.by);
+    acquired = executor_.step(
+        engine::Acquire{holder, wanted.partition, wanted.allocations || wanted.of_instance, extensions},
+        wanted.by);
   } catch (const Error&) {
     subscribers_.remove(holder);
     throw;
   }
-  requests_.become(key, streams::Scheduler{holder, ledger, wanted.number});
+  requests_.become(key, streams::Scheduler{holder, wanted.number});
   waiting_.erase(wanted.number);
-  origins_[holder] = {key, executor_.now().wall, wanted.by, reports};
+  origins_[holder] = {key, executor_.now().wall, wanted.by, wanted.allocations};
   tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
                               wanted.partition ? " of partition " + *wanted.partition : ""));
   keep_holders();
@@ -223,11 +224,11 @@ void AcquireTopics::respond(proto::RequestKey key, const streams::EarlyScheduler
                             const engine::Effects::Acquired& acquired) {
   const engine::Engine& engine = executor_.engine();
   proto::topics::AcquiredOptions options;
-  options.extensions = granted(wanted.extensions, engine.module().has_brokers());
+  options.extensions = wanted.extensions;
   if (options.extensions && !engine.module().has_brokers()) options.sequence = engine.applied();
   const module::Extensions extensions = options.extensions.value_or(module::Extensions{});
   if (extensions.scheduled) options.scheduled = engine.scheduled_for(acquired.resources);
-  if (!wanted.allocations && !extensions.ledger)
+  if (!wanted.allocations)
     return requests_.respond(key, answers_.acquired(acquired.resources, acquired.kept, std::move(options)));
   const std::vector<module::SharedAllocation> allocations =
       engine.allocations_of(acquired.resources, wanted.partition.value_or(""), extensions.ledger);

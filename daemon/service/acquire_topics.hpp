@@ -97,8 +97,9 @@ class AcquireTopics {
   /// Returns whether this acquire is still there. Matchtags are used again.
   [[nodiscard]] bool is_there(proto::RequestKey key, std::uint64_t number) const;
   /// Acquires the resources for a request. Throws Error if the partition cannot be acquired.
-  void hold(proto::RequestKey key, const streams::EarlyScheduler& wanted);
-  /// Sends the first response, and with the extension `ledger` those that continue its allocations.
+  void hold(proto::RequestKey key, streams::EarlyScheduler wanted);
+  /// Sends the first response, and with the extension `ledger` those that continue its allocations. `wanted`
+  /// has what is granted.
   void respond(proto::RequestKey key, const streams::EarlyScheduler& wanted,
                const engine::Effects::Acquired& acquired);
 

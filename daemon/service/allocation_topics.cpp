@@ -1,5 +1,6 @@
 #include "daemon/service/allocation_topics.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -16,24 +17,19 @@
 
 namespace resourced::daemon::service {
 
-template <class Visit>
-void AllocationTopics::for_each_scheduler(proto::ClientId client, const Visit& visit) const {
-  requests_.registry().for_each(client, [&](const streams::Stream& stream) {
-    if (const auto* scheduler = std::get_if<streams::Scheduler>(&stream)) visit(*scheduler);
-  });
-}
-
 std::vector<engine::HolderId> AllocationTopics::holders_of(proto::ClientId client) const {
   std::vector<engine::HolderId> holders;
-  for_each_scheduler(client,
-                     [&](const streams::Scheduler& scheduler) { holders.push_back(scheduler.holder); });
+  requests_.registry().for_each(client, [&](const streams::Stream& stream) {
+    if (const auto* scheduler = std::get_if<streams::Scheduler>(&stream))
+      holders.push_back(scheduler->holder);
+  });
   return holders;
 }
 
 bool AllocationTopics::has_ledger(proto::ClientId client) const {
-  bool found = false;
-  for_each_scheduler(client, [&](const streams::Scheduler& scheduler) { found |= scheduler.ledger; });
-  return found;
+  return std::ranges::any_of(holders_of(client), [this](engine::HolderId holder) {
+    return executor_.engine().acquisition().extensions_of(holder).ledger;
+  });
 }
 
 void AllocationTopics::respond(const Call& call) {

@@ -37,9 +37,7 @@ class AllocationTopics {
   [[nodiscard]] std::vector<engine::HolderId> holders_of(proto::ClientId client) const;
   /// Returns whether a client has an acquire with the extension `ledger`.
   [[nodiscard]] bool has_ledger(proto::ClientId client) const;
-  template <class Visit>
-  void for_each_scheduler(proto::ClientId client, const Visit& visit) const;
-  /// Answers an alloc or free, with the number of its event for a client that has_ledger().
+  /// Answers an alloc, free or alloc-update, with the number of its event for a client that has_ledger().
   void respond(const Call& call);
 
   Executor& executor_;

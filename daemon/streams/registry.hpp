@@ -42,8 +42,6 @@ struct EarlyScheduler {
 /// An acquire that holds resources.
 struct Scheduler {
   engine::HolderId holder = 0;
-  /// The scheduler has the extension `ledger`.
-  bool ledger = false;
   /// The number of the acquire (EarlyScheduler::number).
   std::uint64_t number = 0;
 };
