@@ -73,7 +73,7 @@ struct LedgerChange {
 Connection::RequestId change(Connection& connection, const LedgerChange& wanted, Connection::Handler handler,
                              SendOptions options = {});
 
-/// A change of one allocation. What is unset stays.
+/// A change of an allocation. Members that are unset leave it as it is.
 struct AllocationUpdate {
   std::string id;
   /// Same as Freed::partition.

@@ -56,7 +56,7 @@ struct FreeRequest {
   std::optional<text::IdSet> ranks = std::nullopt;
 };
 
-/// A change of an allocation. What is unset stays.
+/// A change of an allocation. Members that are unset leave it as it is.
 struct UpdateRequest {
   std::string id;
   /// Same as FreeRequest::partition.

@@ -92,10 +92,9 @@ struct Holding {
 struct LedgerCommand {
   std::vector<FreeRequest> frees = {};
   std::vector<AllocationRequest> allocations = {};
-  /// Set if the sender may have sent this before: what is done already counts as done. An allocation is made
-  /// if there is one of its name with an equal R, expiration and note, and then all that the command frees of
-  /// this name is freed, too. Otherwise an id or rank that is gone is freed. Resources that are in the
-  /// allocation are added.
+  /// Set if the sender may have sent this command before. An allocation with an equal R, expiration and note
+  /// counts as made then, and all that the command frees of its name counts as freed. An id or rank that is
+  /// gone counts as freed, and resources that the allocation has already count as added.
   bool repeat = false;
   std::optional<UpdateRequest> update = std::nullopt;
   /// The holdings of the scheduler that sends it; unset for an operator, who may free and change any

@@ -12,7 +12,7 @@
 
 namespace resourced::module {
 
-/// What a scheduler may ask for beyond RFC 28 (docs/protocol.md, "Extensions").
+/// The extensions of RFC 28 that a scheduler may ask for (docs/protocol.md, "Extensions").
 struct Extensions {
   /// Changes of allocations by others.
   bool ledger = false;
@@ -62,8 +62,8 @@ struct Delta {
   rset::ResourceSet::Properties property_add;
   rset::ResourceSet::Properties property_remove;
   std::optional<WallTime> expiration;
-  /// What only schedulers with extensions are told: causes of `down`, news of allocations, and all scheduled
-  /// drains if they have changed. restricted() leaves these out.
+  /// The following members are for schedulers with extensions, and restricted() leaves them out: causes of
+  /// `down`, news of allocations, and all scheduled drains if they have changed.
   DownCauses cause = {};
   std::map<AllocationName, AllocationNews> allocations = {};
   std::optional<ScheduledDrains> scheduled = std::nullopt;

@@ -288,7 +288,7 @@ bool is_equal(const Allocation& allocation, const AllocationRequest& wanted) {
          allocation.note.value_or("") == wanted.note.value_or("");
 }
 
-// What a command does to the ledger. Everything is checked before any of it is done.
+// Decides what a command does to the ledger. It checks everything before any of it is done.
 class LedgerDecision {
  public:
   LedgerDecision(const Module& module, const LedgerCommand& command)

@@ -103,7 +103,7 @@ struct AcquiredOptions {
 /// receiver checks whether the targets are among the resources.
 [[nodiscard]] module::Delta parse_delta(const nlohmann::json& payload);
 
-/// What a later response tells of allocations, to a scheduler with the extension `ledger`.
+/// The news of allocations in a later response, for a scheduler with the extension `ledger`.
 struct LedgerUpdate {
   /// Allocations that have ended, or lost these targets.
   struct Freed {

@@ -22,7 +22,8 @@ namespace resourced::proto::topics {
 /// The payload of resource.alloc: `{"id": ID, "R": R, "expiration": NUMBER?, "note": STRING?}`, or several of
 /// these as `{"allocations": [...]}`. Beside it, what is freed first, `"free": [{"id": ID, "partition":
 /// NAME?, "ranks": IDSET?}...]`, with ranks only that part of the allocation, and `"repeat": true` if it may
-/// have been sent before. All of it is done or nothing. The response has no payload.
+/// have been sent before. All of it is done or nothing. The response has no payload, or that of
+/// encode_sequence().
 [[nodiscard]] nlohmann::json encode_alloc(const module::LedgerCommand& command);
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R or idset.
 [[nodiscard]] module::LedgerCommand parse_alloc(const nlohmann::json& payload);
@@ -35,7 +36,8 @@ namespace resourced::proto::topics {
 [[nodiscard]] module::LedgerCommand parse_free(const nlohmann::json& payload);
 
 /// The payload of resource.alloc-update: `{"id": ID, "partition": NAME?, "expiration": NUMBER?, "note":
-/// STRING?, "add": R?, "repeat": BOOLEAN?}`, with at least one of the three. The response has no payload.
+/// STRING?, "add": R?, "repeat": BOOLEAN?}`, with at least one of the three. The response is as that of
+/// resource.alloc.
 [[nodiscard]] nlohmann::json encode_alloc_update(const module::UpdateRequest& update, bool repeat = false);
 /// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R.
 [[nodiscard]] module::LedgerCommand parse_alloc_update(const nlohmann::json& payload);

@@ -37,7 +37,8 @@ class Acquired:
 
     resources: ResourceSet
     up: IDset
-    #: The present allocations, if the acquisition requests them or has a ledger. Some may be on targets that are not in `resources`.
+    #: The present allocations, if the acquisition requests them or has a ledger. Some may be on targets that are not
+    #: in `resources`.
     allocations: list[Allocation] = field(default_factory=list)
 
 

@@ -88,18 +88,19 @@ class Connection(RpcConnection):
     ) -> Acquisition:
         """Acquires the resources of the partition, or all that are in no partition, as a scheduler.
 
-        With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `ledger` it learns as
-        well how others change them (Update.freed, changed, expired). With `wait` it waits for its turn while another
-        scheduler has the resources. With a `lease`, of 5 to 3600 seconds, the daemon frees the resources when nothing
-        has come from this connection for that time (ETIMEDOUT); the acquisition renews it as long as the event loop
-        runs. That of a synchronous connection runs within its calls only: make one in each third of the time. After a clean shutdown of
-        the daemon the acquisition waits for the next one, but without `follow_restart` it ends, except in a cluster.
-        With `wait_for_daemon` it waits for a daemon that is not running yet. Without it the first connection has to succeed; after a
-        lost connection, also before the first Acquired, the next daemon is always waited for. After a reconnection the
-        request is repeated for `busy_retry` seconds if the resources are still busy, because the daemon has not noticed
-        the end of the former connection yet. A request that the daemon does not answer within `answer_timeout` seconds ends
-        the acquisition with ETIMEDOUT; math.inf waits for ever. A daemon answers once it knows its inventory, which it
-        may have to discover first.
+        With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `ledger` it learns
+        as well how others change them (Update.freed, changed, expired). With `wait` it waits for its turn while
+        another scheduler has the resources. With a `lease`, of 5 to 3600 seconds, the daemon frees the resources when
+        nothing has come from this connection for that time (ETIMEDOUT); the acquisition renews it as long as the
+        event loop runs. That of a synchronous connection runs within its calls only: make one in each third of the
+        time. After a clean shutdown of the daemon the acquisition waits for the next one, but without
+        `follow_restart` it ends, except in a cluster. With `wait_for_daemon` it waits for a daemon that is not
+        running yet. Without it the first connection has to succeed; after a lost connection, also before the first
+        Acquired, the next daemon is always waited for. After a reconnection the request is repeated for `busy_retry`
+        seconds if the resources are still busy, because the daemon has not noticed the end of the former connection
+        yet. A request that the daemon does not answer within `answer_timeout` seconds ends the acquisition with
+        ETIMEDOUT; math.inf waits for ever. A daemon answers once it knows its inventory, which it may have to
+        discover first.
         """
         return Acquisition(
             self,

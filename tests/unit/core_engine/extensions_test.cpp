@@ -1,5 +1,5 @@
-// What schedulers with extensions are told beyond RFC 28: changes of allocations by others, scheduled drains,
-// and the causes of `down`.
+// Schedulers with extensions are told more than RFC 28 has: changes of allocations by others, scheduled
+// drains, and the causes of `down`.
 #include <doctest/doctest.h>
 
 #include "ledger_world.hpp"

@@ -1,4 +1,4 @@
-// What an alloc is refused for in its R beside the resources: keys, times and properties.
+// An alloc is refused for keys, times and properties of its R, beside the resources.
 #include <doctest/doctest.h>
 
 #include "ledger_world.hpp"

@@ -79,7 +79,7 @@ TEST_CASE("a repeated alloc that was made counts as made, one that differs does 
   it.alloc({wanted});
   CHECK(it.refusal(EEXIST, [&] { it.change({}, {wanted}); }) == "allocation j1 exists already");
   CHECK(it.change({}, {wanted}, true).records.empty());
-  // What is left to do is done.
+  // The rest of the request is done.
   const AllocationRequest other{"j2", part("2", "0", "node2")};
   CHECK(it.change({}, {wanted, other}, true).records.size() == 1);
   CHECK(it.change({}, {wanted, other}, true).records.empty());
