@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -69,6 +70,9 @@ const KeyPair& Target::keys(const std::string& role) const {
 }
 
 json Target::answers() {
+  // Reads show what is on disk. The answer to a change comes after all changes before it are there, also when
+  // it is refused.
+  REQUIRE(owner_->call("resource.drain", json{{"targets", "nobody"}}).errnum() == EINVAL);
   json all = json::object();
   for (const char* topic : readable) all[topic] = owner_->call(topic).json();
   return all;
