@@ -145,7 +145,15 @@ struct Partition {
 /// Values of [acquire].
 struct Acquire {
   std::vector<Partition> partitions;  ///< names are unique
+  Seconds keep{0};                    ///< for how long a lost scheduler that can resume keeps its resources
   friend bool operator==(const Acquire&, const Acquire&) = default;
+};
+
+/// Values of [allocations].
+struct Allocations {
+  std::size_t max_bytes = std::size_t{64} << 20;  ///< bytes of all; with partitions, half for one
+  bool free_expired = false;
+  friend bool operator==(const Allocations&, const Allocations&) = default;
 };
 
 /// Values of [limits]: limits of one client. The size of a message is Bus::max_message_size.
@@ -171,6 +179,7 @@ struct Config {
   Store store;
   Log log;
   Acquire acquire;
+  Allocations allocations;
   Access access;
   Limits limits;
   Monitor monitor;

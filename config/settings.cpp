@@ -19,6 +19,9 @@ constexpr double max_heartbeat = 6553.5;
 // would let one peer fill the memory.
 constexpr double min_message_size = 64 << 10;
 constexpr double max_message_size = 4.0 * (1 << 30);
+constexpr double min_ledger = 64 << 10;
+constexpr double max_ledger = 16.0 * (1 << 30);
+constexpr Bounds keep_bounds{.least = 0, .most = 3600};
 constexpr double max_requests = 1e6;
 constexpr double max_requests_per_second = 1e9;
 constexpr double max_connections = 1e6;
@@ -67,7 +70,7 @@ properties = ["gpu", "debug"]
     {"bus", "Endpoints of the daemon, and limits and timeouts of its connections.", ""},
     {"store", "The store: drained targets, other changes made at run time, and the event log.", ""},
     {"log", "The daemon's log.", ""},
-    {"acquire", "", ""},
+    {"acquire", "How schedulers acquire resources.", ""},
     {"acquire.partition",
      "Parts of the inventory, each for its own scheduler. A partition has a name, and either targets or a "
      "constraint. Partitions must not overlap. A scheduler that names no partition gets all other targets.",
@@ -104,6 +107,7 @@ properties = ["gpu", "debug"]
 #roles = ["agent"]
 #hosts = "node[0-7]"
 )"},
+    {"allocations", "The ledger of allocations (docs/allocations.md).", ""},
     {"limits", "Limits for each client.", ""},
     {"monitor", "How the daemon detects whether nodes are alive.", ""},
     {"flux",
@@ -258,6 +262,10 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"log", "level", live, always, named<&Config::log, &Log::level, parse_log_level>(),
      "The least severe level that is logged: trace, debug, info, warning, error, critical or off.", ""},
 
+    {"acquire", "keep", live, always, seconds<&Config::acquire, &Acquire::keep>(keep_bounds),
+     "For how long the resources of a scheduler that has lost its connection are kept for it, if it acquired "
+     "them with a token (docs/protocol.md). 0: they are free at once (RFC 28).",
+     ""},
     {"acquire", "partition", restart, if_written,
      stored<&Config::acquire, &Acquire::partitions, read_partitions>(Type::entries), "", ""},
     {"acquire.partition", "name", restart, if_written, part(Type::text), "Unique among partitions.", ""},
@@ -291,6 +299,16 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"access.key", "hosts", live, if_written, part(Type::text),
      "The hosts, as a hostlist, to which the key is bound: its agents may report only these, and it can "
      "change no other target and nothing that concerns more than single hosts. Without it, all hosts.",
+     ""},
+
+    {"allocations", "max-bytes", live, always,
+     integer<&Config::allocations, &Allocations::max_bytes>(min_ledger, max_ledger),
+     "The largest ledger, in bytes: R as text, ids and notes of all allocations. Where there are partitions, "
+     "one of them may have half of it. What goes beyond is refused.",
+     ""},
+    {"allocations", "free-expired", live, always, flag<&Config::allocations, &Allocations::free_expired>(),
+     "Free an allocation when it expires. Otherwise its scheduler does. Nothing is freed so in the first "
+     "minute after a start, or after a jump of the clock.",
      ""},
 
     {"limits", "outstanding-requests", live, always,

@@ -91,7 +91,9 @@ void Daemon::define(DefineMethod method, config::Inventory inventory) {
   const WallTime expiration_set = expiration_set_at(recorded_, inventory_.resources);
   service_.step(engine::Start{std::move(start), std::exchange(recorded_, {}),
                               partition_rules(config_, inventory_.resources, absent_), grace_,
-                              leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>()});
+                              leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(),
+                              ledger_rules(config_)});
+  service_.set_keep(config_.acquire.keep);
   log_remarks(config_, service_.engine().module().inventory());
   log_waiting();
   if (inventory_.handed_down) enclose(expiration_set);
@@ -247,6 +249,8 @@ void Daemon::apply(config::Config next, const peers::Access& rules, http::Site s
   service_.set_configuration(config::to_json(config_).dump());
   service_.set_journal_max(config_.resource.journal_max);
   service_.set_limits(config_.limits);
+  service_.set_ledger(ledger_rules(config_));
+  service_.set_keep(config_.acquire.keep);
   listeners_.set_site(std::move(site));
   service_.set_access(rules);
   if (revokes) listeners_.drop_silent();

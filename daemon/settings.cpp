@@ -172,6 +172,10 @@ std::vector<PartitionRule> partition_rules(const config::Config& config, const r
   return rules;
 }
 
+module::LedgerRules ledger_rules(const config::Config& config) {
+  return {config.allocations.max_bytes, config.allocations.free_expired};
+}
+
 std::optional<nodes::Settings> agent_settings(const config::Config& config) {
   const config::Monitor& monitor = config.monitor;
   if (monitor.mode != config::MonitorMode::agents) return std::nullopt;

@@ -9,6 +9,7 @@
 #include "client/connection.hpp"
 #include "config/config.hpp"
 #include "config/inventory.hpp"
+#include "core/module/command.hpp"
 #include "core/module/partition.hpp"
 #include "core/nodes/nodes.hpp"
 #include "core/rset/resource_set.hpp"
@@ -61,6 +62,8 @@ void log_remarks(const config::Config& config, const rset::ResourceSet& resource
 [[nodiscard]] std::vector<module::PartitionRule> partition_rules(const config::Config& config,
                                                                  const rset::ResourceSet& inventory,
                                                                  const config::Absent& absent = {});
+
+[[nodiscard]] module::LedgerRules ledger_rules(const config::Config& config);
 
 /// Returns the settings for agents; nothing if monitor.mode is not agents, as every target is then always
 /// online.

@@ -63,62 +63,6 @@ module::Acquisition::Tell Engine::teller(Effects& effects) {
   };
 }
 
-std::vector<Engine::Former> Engine::changing(const module::EventBody& event) const {
-  std::vector<Former> former;
-  if (!is_of_ledger(event) || !acquisition_.anyone_has(&module::Extensions::ledger)) return former;
-  const module::Ledger::Allocations& all = module_.ledger().all();
-  if (const auto* alloc = std::get_if<module::AllocEvent>(&event)) {
-    for (const module::SharedAllocation& made : alloc->allocations) former.emplace_back(made->name, nullptr);
-  } else if (const auto* update = std::get_if<module::AllocUpdateEvent>(&event)) {
-    former.emplace_back(update->name, all.at(update->name));
-  } else if (const auto* free = std::get_if<module::FreeEvent>(&event)) {
-    for (const std::string& id : free->ids) {
-      if (const auto name = freed_name(all, *free, id)) former.emplace_back(*name, all.at(*name));
-    }
-  }
-  return former;
-}
-
-std::set<HolderId> Engine::ledgers_with(const module::AllocationName& name, const IdSet& ranks) const {
-  std::set<HolderId> holders = acquisition_.concerned_by(ranks, &module::Extensions::ledger);
-  // Without partitions one scheduler has all allocations.
-  const auto own = acquisition_.holder_of(acquisition_.partitions().empty() ? "" : name.partition);
-  if (own && acquisition_.tells(*own, &module::Extensions::ledger)) holders.insert(*own);
-  return holders;
-}
-
-void Engine::announce_allocations(const std::vector<Former>& changed, const Occasion& now, Effects& effects) {
-  std::map<HolderId, module::Delta> told;
-  const module::Ledger::Allocations& all = module_.ledger().all();
-  for (const auto& [name, before] : changed) {
-    module::AllocationNews news;
-    if (const auto found = all.find(name); found != all.end()) news.now = found->second;
-    IdSet ranks = before ? before->resources.ranks() : IdSet();
-    if (before && news.now) news.freed = ranks - news.now->resources.ranks();
-    news.whole = news.now && news.freed.empty();
-    news.made = !before;
-    if (news.now) ranks |= news.now->resources.ranks();
-    for (const HolderId holder : ledgers_with(name, ranks)) {
-      module::AllocationNews& one = told[holder].allocations[name] = news;
-      one.own = std::ranges::find(now.senders, holder) != now.senders.end();
-    }
-  }
-  for (auto& [holder, delta] : told) effects.updates.push_back({applied_, holder, std::move(delta)});
-}
-
-void Engine::announce_expired(WallTime now, Effects& effects) {
-  std::map<HolderId, module::Delta> told;
-  if (acquisition_.anyone_has(&module::Extensions::ledger)) {
-    for (const module::SharedAllocation& expired : module_.ledger().expiring(expired_told_, now)) {
-      for (const HolderId holder : ledgers_with(expired->name, expired->resources.ranks()))
-        told[holder].allocations[expired->name] = {.now = expired, .expired = true};
-    }
-  }
-  for (auto& [holder, delta] : told) effects.updates.push_back({applied_, holder, std::move(delta)});
-  // The clock may have been set back, so this time may be earlier than before.
-  expired_told_ = now;
-}
-
 void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   event.by = now.by;
   event.timestamp = std::max(event.timestamp, last_timestamp_);
@@ -158,6 +102,8 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
   module_ = std::move(next);
   partitions_ = input.partitions;
   rules_by_property_ = module::rules_by_property(partitions_);
+  ledger_rules_ = input.ledger;
+  clock_.start(now.wall, now.steady);
   reservations_.begin(input.former_holders, now.steady);
   for (Event& event : events) apply(std::move(event), now, effects);
   carry_out(nodes_.begin(module_, now.steady, input.grace), now, effects);
@@ -252,11 +198,8 @@ void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& e
 }
 
 void Engine::take(const Command& command, const Occasion& now, Effects& effects) {
-  if (const auto* change = std::get_if<module::LedgerCommand>(&command)) {
-    module::LedgerCommand divided = *change;
-    divided.has_partitions = !acquisition_.partitions().empty();
-    return execute(std::move(divided), now, effects);
-  }
+  if (const auto* change = std::get_if<module::LedgerCommand>(&command))
+    return change_ledger(*change, now, effects);
   const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
   // Targets that are no longer excluded are compared with the inventory now.
@@ -318,45 +261,12 @@ void Engine::take(const Mute& /*input*/, const Occasion& /*now*/, Effects& /*eff
   acquisition_.mute();
 }
 
-std::vector<module::SharedAllocation> Engine::allocations_of(const IdSet& targets,
-                                                             const std::string& partition,
-                                                             bool ledger) const {
-  std::vector<module::SharedAllocation> allocations;
-  const IdSet acquirable = module_.acquirable();
-  for (const auto& [name, allocation] : module_.ledger().all()) {
-    const IdSet& ranks = allocation->resources.ranks();
-    // Without partitions one scheduler has all allocations.
-    const bool is_own = acquisition_.partitions().empty() || !(ranks & targets).empty() ||
-                        (name.partition == partition && (ledger || (ranks & acquirable).empty()));
-    if (is_own) allocations.push_back(allocation);
-  }
-  return allocations;
-}
-
 module::ScheduledDrains Engine::scheduled_for(const IdSet& targets) const {
   module::ScheduledDrains scheduled;
   for (const auto& [drain, ranks] : module_.scheduled_drains().groups()) {
     if (IdSet some = ranks & targets; !some.empty()) scheduled.emplace(drain, std::move(some));
   }
   return scheduled;
-}
-
-std::vector<module::Holding> Engine::holdings_of(const std::vector<HolderId>& holders) const {
-  std::vector<module::Holding> holdings;
-  for (const HolderId holder : holders) {
-    if (const auto held = acquisition_.held_by(holder)) holdings.push_back({held->partition, held->kept});
-  }
-  if (holdings.empty()) throw Error(EPERM, "no resources are acquired");
-  return holdings;
-}
-
-void Engine::take(const ChangeLedger& input, const Occasion& now, Effects& effects) {
-  module::LedgerCommand command = input.command;
-  command.holdings = holdings_of(input.holders);
-  command.has_partitions = !acquisition_.partitions().empty();
-  Occasion sent = now;
-  sent.senders = input.holders;
-  execute(std::move(command), sent, effects);
 }
 
 void Engine::take(const SetExpiration& input, const Occasion& now, Effects& effects) {
@@ -480,14 +390,27 @@ void Engine::apply_ends(std::vector<Event> events, const Occasion& now, Effects&
   }
 }
 
+std::optional<SteadyTime> Engine::next_deadline() const {
+  std::optional<SteadyTime> next = nodes_.next_deadline();
+  if (ledger_rules_.free_expired && clock_.distrusted_until())
+    next = std::min(next.value_or(SteadyTime::max()), *clock_.distrusted_until());
+  return next;
+}
+
 std::optional<WallTime> Engine::next_due(WallTime now) const {
   const std::uint64_t version = module_.state_version() + module_.inventory_version();
   if (version != due_.version || (due_.next && *due_.next <= now)) due_ = {version, module_.next_due()};
-  if (!acquisition_.anyone_has(&module::Extensions::ledger)) return due_.next;
-  // The clock was set back: a Tick goes back with it.
-  if (expired_told_ > now) return now;
-  const std::optional<WallTime> expires = module_.ledger().next_expiration(expired_told_);
-  return due_.next && expires ? std::min(due_.next, expires) : due_.next ? due_.next : expires;
+  std::optional<WallTime> next = due_.next;
+  const auto consider = [&next](std::optional<WallTime> time) {
+    if (time) next = std::min(next.value_or(*time), *time);
+  };
+  if (frees_expired()) consider(module_.ledger().next_expiration({}));
+  if (acquisition_.anyone_has(&module::Extensions::ledger)) {
+    // The clock was set back: a Tick goes back with it.
+    if (expired_told_ > now) return now;
+    consider(module_.ledger().next_expiration(expired_told_));
+  }
+  return next;
 }
 
 void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) {
@@ -498,6 +421,10 @@ void Engine::take(const Tick& /*input*/, const Occasion& now, Effects& effects) 
   apply_ends(std::move(due.events), now, effects);
   module_.wait(due.waiting);
   announce_expired(now.wall, effects);
+  clock_.look(now.wall, now.steady);
+  if (frees_expired()) {
+    for (Event& event : module_.free_expired(now.wall)) apply(std::move(event), now, effects);
+  }
   carry_out(nodes_.tick(module_, now.steady, now.wall), now, effects);
 }
 

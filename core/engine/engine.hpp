@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/engine/record.hpp"
+#include "core/engine/trusted_clock.hpp"
 #include "core/module/acquisition.hpp"
 #include "core/module/module.hpp"
 #include "core/module/partition.hpp"
@@ -43,6 +44,7 @@ struct Start {
   Seconds grace{0};
   /// The holders under the previous leader of a cluster (module::Reservations).
   std::vector<module::PartitionHolder> former_holders = {};
+  module::LedgerRules ledger = {};
 };
 
 /// Begins the module of a Flux instance, whose targets are the ranks of brokers, from 0. Comes in place of a
@@ -116,6 +118,11 @@ struct ChangeLedger {
   module::LedgerCommand command;
 };
 
+/// Sets the rules of the ledger, which replace those of the start.
+struct KeepLedger {
+  module::LedgerRules rules;
+};
+
 /// A client sets the expiration of this instance. It holds against one that the enclosing instance set
 /// earlier.
 struct SetExpiration {
@@ -185,8 +192,8 @@ struct Tick {};
 
 using Input =
     std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release, Mute,
-                 ChangeLedger, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
-                 AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
+                 ChangeLedger, KeepLedger, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello,
+                 AgentBeat, AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
 struct Update {
@@ -254,8 +261,9 @@ class Engine {
   void require_inventory() const;
 
   /// The time at which a Tick has something to do if no other input comes until then.
-  [[nodiscard]] std::optional<SteadyTime> next_deadline() const { return nodes_.next_deadline(); }
-  /// The time at which drains begin or end by themselves, by the wall clock, which may be set meanwhile.
+  [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
+  /// The time at which drains begin or end by themselves, or allocations expire, by the wall clock, which may
+  /// be set meanwhile.
   [[nodiscard]] std::optional<WallTime> next_due(WallTime now) const;
 
   /// The last event that was applied: answers about the present state may leave once it is in the log.
@@ -305,6 +313,7 @@ class Engine {
   void take(const Release& input, const Occasion& now, Effects& effects);
   void take(const Mute& input, const Occasion& now, Effects& effects);
   void take(const ChangeLedger& input, const Occasion& now, Effects& effects);
+  void take(const KeepLedger& input, const Occasion& now, Effects& effects);
   void take(const SetExpiration& input, const Occasion& now, Effects& effects);
   void take(const WatchNodes& input, const Occasion& now, Effects& effects);
   void take(const Discover& input, const Occasion& now, Effects& effects);
@@ -343,6 +352,12 @@ class Engine {
                                                 const text::IdSet& ranks) const;
   /// Tells holders with the extension `ledger` of the allocations that have expired since the last call.
   void announce_expired(WallTime now, Effects& effects);
+  /// Executes a command on the ledger, with the rules of this engine.
+  void change_ledger(module::LedgerCommand command, const Occasion& now, Effects& effects);
+  /// Whether expired allocations are freed now.
+  [[nodiscard]] bool frees_expired() const noexcept {
+    return ledger_rules_.free_expired && !clock_.distrusted_until();
+  }
   [[nodiscard]] std::vector<module::Holding> holdings_of(const std::vector<HolderId>& holders) const;
   /// Divides the inventory as it would be after these events; nothing changes.
   [[nodiscard]] std::vector<module::Partition> divided_after(const std::vector<module::Event>& events) const;
@@ -362,6 +377,8 @@ class Engine {
   nodes::Nodes nodes_;
   std::vector<module::PartitionRule> partitions_;
   module::RulesByProperty rules_by_property_;
+  module::LedgerRules ledger_rules_;
+  TrustedClock clock_;
   /// When a client last set the expiration of this instance, in wall time.
   WallTime own_expiration_set_{};
   /// The time up to which holders were told of expired allocations.

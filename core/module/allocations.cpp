@@ -135,6 +135,10 @@ SharedAllocation updated(const Allocation& allocation, const AllocUpdateEvent& e
   return with_resources(changed, std::move(both), allocation.absent);
 }
 
+std::size_t bytes_of(const Allocation& allocation) {
+  return allocation.text->size() + allocation.name.id.size() + allocation.note.value_or("").size();
+}
+
 Ledger::Ledger(const Ledger& other) {
   for (const auto& [name, allocation] : other.allocations_) put(allocation);
   version_ = other.version_;
@@ -150,13 +154,35 @@ const Allocation* Ledger::find(const AllocationName& name) const {
   return found == allocations_.end() ? nullptr : found->second.get();
 }
 
-std::vector<SharedAllocation> Ledger::expiring(WallTime after, WallTime until) const {
+std::vector<SharedAllocation> Ledger::expiring(WallTime after, WallTime until, std::size_t most) const {
   std::vector<SharedAllocation> found;
   for (auto next = expirations_.upper_bound(after); next != expirations_.end() && next->first <= until;
        ++next) {
-    for (const AllocationName& name : next->second) found.push_back(allocations_.at(name));
+    for (const AllocationName& name : next->second) {
+      if (found.size() == most) return found;
+      found.push_back(allocations_.at(name));
+    }
   }
   return found;
+}
+
+std::size_t Ledger::bytes_of(const std::string& partition) const {
+  const auto found = bytes_of_.find(partition);
+  return found == bytes_of_.end() ? 0 : found->second;
+}
+
+void Ledger::count(const Allocation& allocation) {
+  const std::size_t bytes = module::bytes_of(allocation);
+  bytes_ += bytes;
+  bytes_of_[allocation.name.partition] += bytes;
+}
+
+void Ledger::discount(const Allocation& allocation) {
+  const std::size_t bytes = module::bytes_of(allocation);
+  bytes_ -= bytes;
+  const auto own = bytes_of_.find(allocation.name.partition);
+  own->second -= bytes;
+  if (own->second == 0) bytes_of_.erase(own);
 }
 
 std::optional<WallTime> Ledger::next_expiration(WallTime after) const {
@@ -321,6 +347,7 @@ void Ledger::put(const SharedAllocation& allocation) {
   RESOURCED_INVARIANT(is_new);
   index_expiration(*allocation);
   index(place->second);
+  count(*allocation);
   ++version_;
 }
 
@@ -332,6 +359,7 @@ SharedAllocation Ledger::take(const AllocationName& name) {
   SharedAllocation allocation = std::move(found->second);
   allocations_.erase(found);
   unindex_expiration(*allocation);
+  discount(*allocation);
   ++version_;
   return allocation;
 }
@@ -347,7 +375,9 @@ void Ledger::take_part(const AllocationName& name, const ResourceSet& part) {
   unindex(part, place);
   ResourceSet resources = place->resources.copy_ranks(place->resources.ranks() - part.ranks());
   if (resources.empty()) resources = without_targets(place->resources);
+  discount(*place);
   place = with_resources(rest, std::move(resources), absent_without(part.ranks(), *place));
+  count(*place);
   work_of_held_ += runs_held(place->resources);
   ++version_;
 }
@@ -366,6 +396,8 @@ void Ledger::apply(const AllocUpdateEvent& event) {
   SharedAllocation& place = found->second;
   SharedAllocation next = updated(*place, event);
   ++version_;
+  discount(*place);
+  count(*next);
   unindex_expiration(*place);
   if (event.added.empty()) {
     place = std::move(next);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -91,6 +92,8 @@ template <class Entries>
                                               std::vector<AbsentResources> absent);
 /// Returns an allocation after a change, whose added resources it does not have.
 [[nodiscard]] SharedAllocation updated(const Allocation& allocation, const AllocUpdateEvent& event);
+/// Returns the size of an allocation in bytes, as the ledger counts it.
+[[nodiscard]] std::size_t bytes_of(const Allocation& allocation);
 
 class Ledger {
  public:
@@ -156,10 +159,16 @@ class Ledger {
                                          const AllocatedPlaces& places) const;
 
   /// Returns the allocations whose expiration is later than `after` and not later than `until`, in the order
-  /// of their expirations.
-  [[nodiscard]] std::vector<SharedAllocation> expiring(WallTime after, WallTime until) const;
+  /// of their expirations, and no more than `most`.
+  [[nodiscard]] std::vector<SharedAllocation> expiring(
+      WallTime after, WallTime until, std::size_t most = std::numeric_limits<std::size_t>::max()) const;
   /// Returns the first expiration that is later than `after`.
   [[nodiscard]] std::optional<WallTime> next_expiration(WallTime after) const;
+
+  /// The size of all allocations in bytes: R as text, ids and notes.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// The size of the allocations that were made in a partition.
+  [[nodiscard]] std::size_t bytes_of(const std::string& partition) const;
 
   /// Version of the ledger, which grows with each change.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
@@ -173,6 +182,8 @@ class Ledger {
   using Page = std::array<std::vector<const SharedAllocation*>, page_size>;
 
   void put(const SharedAllocation& allocation);
+  void count(const Allocation& allocation);
+  void discount(const Allocation& allocation);
   void index_expiration(const Allocation& allocation);
   void unindex_expiration(const Allocation& allocation);
   SharedAllocation take(const AllocationName& name);
@@ -191,6 +202,8 @@ class Ledger {
   std::map<WallTime, std::set<AllocationName>> expirations_;
   HeldResources held_;
   std::size_t work_of_held_ = 0;
+  std::size_t bytes_ = 0;
+  std::map<std::string, std::size_t, std::less<>> bytes_of_;
   std::unordered_map<text::IdSet::Id, std::unique_ptr<Page>> pages_;
   std::uint64_t version_ = 0;
 };

@@ -2,6 +2,7 @@
 // idset or a hostlist) because only the module knows which ranks and hosts there are.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,15 @@ struct Holding {
   text::IdSet targets;
 };
 
+/// The rules of the ledger that a site sets.
+struct LedgerRules {
+  /// Maximum size of all allocations (Ledger::bytes()). Where there are partitions, one of them may have half
+  /// of it.
+  std::size_t max_bytes = std::size_t{64} << 20;
+  /// Whether allocations are freed when they expire.
+  bool free_expired = false;
+};
+
 /// Frees allocations, makes others, and changes one: all of it or none.
 struct LedgerCommand {
   std::vector<FreeRequest> frees = {};
@@ -102,6 +112,8 @@ struct LedgerCommand {
   std::optional<std::vector<Holding>> holdings = std::nullopt;
   /// Whether the inventory has partitions.
   bool has_partitions = false;
+  /// Same as in LedgerRules.
+  std::size_t max_bytes = LedgerRules{}.max_bytes;
 };
 
 /// Replaces the configuration; hosts and resources stay the same, except for targets that return.

@@ -1,10 +1,10 @@
 // Decisions on allocations. The reasons to refuse an alloc are checked in this order: the work, the form,
 // targets that the inventory does not have, targets that the scheduler does not hold, what the request frees,
 // resources, keys, times and properties that the inventory does not have, an id that is taken, targets that
-// are drained or excluded, resources that are held.
+// are drained or excluded, resources that are held, a ledger that would be too large.
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,65 +15,31 @@
 
 #include "core/error.hpp"
 #include "core/invariant.hpp"
+#include "core/module/allocation_checks.hpp"
 #include "core/module/module.hpp"
 #include "core/rset/operations.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::module {
 
-using rset::ResourceGroup;
 using rset::ResourceSet;
 using text::IdSet;
 
 namespace {
 
-constexpr std::size_t most_id_characters = 64;
-constexpr std::size_t most_note_bytes = 1024;
-
-// Whether a text may be the id of an allocation. It comes from JSON, so it is valid UTF-8.
-bool is_id(std::string_view id) {
-  constexpr unsigned char first_printable = 0x20;
-  constexpr unsigned char del = 0x7f;
-  std::size_t characters = 0;
-  unsigned char before = 0;
-  for (const char byte : id) {
-    const auto value = static_cast<unsigned char>(byte);
-    // U+0080 to U+009F are control characters, too.
-    if (value < first_printable || value == del || (before == 0xc2 && value < 0xa0)) return false;
-    if ((value & 0xc0U) != 0x80U) ++characters;
-    before = value;
-  }
-  return characters >= 1 && characters <= most_id_characters;
-}
-
-void check_terms(const AllocationRequest& wanted) {
-  if (wanted.note && wanted.note->size() > most_note_bytes) {
-    throw Error(EINVAL, fmt::format("allocation {}: the note has {} bytes, more than {}", wanted.id,
-                                    wanted.note->size(), most_note_bytes));
-  }
-  if (wanted.expiration && (!std::isfinite(to_number(*wanted.expiration)) || *wanted.expiration < WallTime{}))
-    throw Error(EINVAL, fmt::format("allocation {}: expiration must be a time, or 0 for none", wanted.id));
-}
-
-void check_form(const AllocationRequest& wanted) {
-  if (!is_id(wanted.id)) {
-    throw Error(EINVAL, fmt::format("the id of an allocation must have 1 to {} printable characters",
-                                    most_id_characters));
-  }
-  if (wanted.resources.empty())
-    throw Error(EINVAL, fmt::format("allocation {}: R has no targets", wanted.id));
-  check_terms(wanted);
-}
-
-// Bounds the work of one request to some 1 ms, so that it does not delay others. An allocation of all
-// resources of all targets is within the bound, as an inventory of many targets has runs of them.
+// Bounds the work of one step to some 1 ms, so that it does not delay others. An allocation of all resources
+// of all targets is within the bound, as an inventory of many targets has runs of them.
 class Work {
  public:
   explicit Work(std::size_t targets) : most_(least_bound + targets) {}
 
-  void add(std::size_t work) {
+  // Counts further work, and returns whether all of it is within the bound.
+  bool fits(std::size_t work) {
     sum_ += work;
-    if (sum_ <= most_) return;
+    return sum_ <= most_;
+  }
+  void add(std::size_t work) {
+    if (fits(work)) return;
     throw Error(EMSGSIZE,
                 "the request names too many cores, gpus and targets; name fewer, or fewer allocations");
   }
@@ -84,105 +50,10 @@ class Work {
   std::size_t sum_ = 0;
 };
 
-// Returns the rank at a position among the sorted ranks.
-IdSet::Id nth(const IdSet& ranks, std::size_t position) {
-  std::size_t before = 0;
-  IdSet::Id found = ranks.first();
-  ranks.for_each_range([&](IdSet::Range run) {
-    const std::size_t size = std::size_t{run.last} - run.first + 1;
-    if (before <= position && position < before + size)
-      found = static_cast<IdSet::Id>(run.first + (position - before));
-    before += size;
-  });
-  return found;
-}
-
-void check_ranks(const ResourceSet& wanted, const ResourceSet& inventory) {
-  if (const IdSet unknown = wanted.ranks() - inventory.ranks(); !unknown.empty())
-    throw Error(EINVAL, fmt::format("rank {} is not in the inventory", unknown.first()));
-}
-
-void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
-  if (inventory.hosts(wanted.ranks()) == wanted.nodelist()) return;
-  std::vector<std::string> named;
-  wanted.nodelist().for_each([&](std::string_view host) { named.emplace_back(host); });
-  std::size_t same = 0;
-  std::size_t position = 0;
-  inventory.hosts(wanted.ranks()).for_each([&](std::string_view host) {
-    if (position == same && named[position] == host) ++same;
-    ++position;
-  });
-  const IdSet::Id odd = nth(wanted.ranks(), same);
-  throw Error(EINVAL, fmt::format("rank {} is {}, not {}", odd, inventory.host(odd), named[same]));
-}
-
-void check_included(const ResourceGroup& wanted, const ResourceGroup& present, const IdSet& ranks,
-                    const ResourceSet& inventory) {
-  if (const IdSet cores = wanted.cores - present.cores; !cores.empty()) {
-    throw Error(EINVAL, fmt::format("{} has no core{}", inventory.host(ranks.first()), cores.first()));
-  }
-  if (const IdSet gpus = wanted.gpus - present.gpus; !gpus.empty()) {
-    throw Error(EINVAL, fmt::format("{} has no gpu{}", inventory.host(ranks.first()), gpus.first()));
-  }
-}
-
-void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory) {
-  check_hosts(wanted, inventory);
-  if (inventory.groups().size() == 1) {
-    for (const ResourceGroup& group : wanted.groups())
-      check_included(group, inventory.groups().front(), group.ranks, inventory);
-    return;
-  }
-  for_each_pair(wanted, inventory,
-                [&](const IdSet& ranks, const ResourceGroup* group, const ResourceGroup* present) {
-                  if (group != nullptr) check_included(*group, *present, ranks, inventory);
-                });
-}
-
-// Refuses the parts of an R, beside its resources, that differ from the inventory.
-void check_keys(const AllocationRequest& wanted, const ResourceSet& inventory) {
-  const ResourceSet& resources = wanted.resources;
-  if (const auto key = resources.unlike_execution_key(inventory)) {
-    throw Error(
-        EINVAL,
-        fmt::format("allocation {}: execution.{} is not a key of RFC 20, nor the same in the inventory; "
-                    "leave it out, or put it into scheduling",
-                    wanted.id, *key));
-  }
-  const WallTime end = std::max(wanted.expiration.value_or(WallTime{}), resources.expiration());
-  if (inventory.expiration() != WallTime{} && end > inventory.expiration()) {
-    throw Error(EINVAL, fmt::format("allocation {}: expiration {} is after that of the resource set, {}",
-                                    wanted.id, to_number(end), to_number(inventory.expiration())));
-  }
-  // The scheduler may have sent the alloc before it read of the change.
-  for (const auto& [name, ranks] : resources.properties()) {
-    const auto present = inventory.properties().find(name);
-    const IdSet without = present == inventory.properties().end() ? ranks : ranks - present->second;
-    if (without.empty()) continue;
-    throw Error(ESTALE, fmt::format("allocation {}: rank {} ({}) has no property {}; allocate again once "
-                                    "resource.acquire has told of the change",
-                                    wanted.id, without.first(), inventory.host(without.first()), name));
-  }
-}
-
 IdSet all_of(const std::vector<Holding>& holdings) {
   IdSet all;
   for (const Holding& holding : holdings) all |= holding.targets;
   return all;
-}
-
-// Refuses an alloc of targets that are drained or excluded: an operator relies on a drained, idle target to
-// stay idle, and a scheduler may send an alloc before it reads of the drain. A target that is merely offline
-// or torpid may be up again at any time.
-void check_usable(const IdSet& wanted, const IdSet& drained, const IdSet& excluded,
-                  const ResourceSet& inventory) {
-  const auto check = [&](const IdSet& unusable, std::string_view state) {
-    if (!wanted.intersects(unusable)) return;
-    const IdSet::Id rank = (wanted & unusable).first();
-    throw Error(EHOSTDOWN, fmt::format("rank {} ({}) is {}", rank, inventory.host(rank), state));
-  };
-  check(drained, "drained");
-  check(excluded, "excluded");
 }
 
 void check_free(const ResourceSet& wanted, const Ledger& ledger, const HeldResources& freed,
@@ -318,6 +189,7 @@ class LedgerDecision {
     }
     if (!alloc_.allocations.empty()) events.emplace_back(std::move(alloc_));
     if (command_.update) add_update(*command_.update, events);
+    check_size();
     return events;
   }
 
@@ -349,7 +221,10 @@ class LedgerDecision {
     // A single allocation may be larger than the bound, as freed parts have divided its runs of targets.
     if (command_.frees.size() + command_.allocations.size() > 1)
       work_.add(Ledger::work_of(allocation->resources));
-    if (!free.ranks || Ledger::ends_without(ranks, *allocation)) ended_.insert(*name);
+    if (!free.ranks || Ledger::ends_without(ranks, *allocation)) {
+      ended_.insert(*name);
+      sizes_[name->partition].freed += bytes_of(*allocation);
+    }
     if (!command_.allocations.empty())
       freed_.add(free.ranks ? allocation->resources.copy_ranks(ranks) : allocation->resources);
     FreeEvent& event = event_for(*name, free.ranks.has_value());
@@ -375,6 +250,7 @@ class LedgerDecision {
     check_free(wanted.resources, ledger(), freed_, inventory());
     check_free(wanted.resources, together_, {}, inventory());
     alloc_.allocations.push_back(make_allocation(wanted, name.partition));
+    sizes_[name.partition].added += bytes_of(*alloc_.allocations.back());
     if (command_.allocations.size() > 1) together_.apply(AllocEvent{{alloc_.allocations.back()}});
   }
 
@@ -392,9 +268,37 @@ class LedgerDecision {
       event.expiration = wanted.expiration;
     if (wanted.note && *wanted.note != allocation->note.value_or("")) event.note = wanted.note;
     if (!event.expiration && !event.note && event.added.empty()) return;
-    event.ranks = allocation->resources.ranks() | event.added.ranks();
+    // This refuses keys of a target that differ from those that the allocation has for it.
+    const SharedAllocation next = updated(*allocation, event);
+    sizes_[name->partition].added += bytes_of(*next);
+    sizes_[name->partition].freed += bytes_of(*allocation);
+    event.ranks = next->resources.ranks();
     event.nodelist = module_.configured().hosts(event.ranks);
     events.emplace_back(std::move(event));
+  }
+
+  // Refuses a command by which the ledger grows beyond its bound. One that only frees is never refused.
+  void check_size() const {
+    std::size_t added = 0;
+    std::size_t freed = 0;
+    for (const auto& [partition, size] : sizes_) {
+      added += size.added;
+      freed += size.freed;
+      if (command_.has_partitions && size.added > size.freed)
+        check_size(ledger().bytes_of(partition) + size.added - size.freed, command_.max_bytes / 2,
+                   fmt::format("partition {} would have", text::quoted(partition)),
+                   "half of allocations.max-bytes");
+    }
+    if (added > freed)
+      check_size(ledger().bytes() + added - freed, command_.max_bytes, "the ledger would have",
+                 "allocations.max-bytes");
+  }
+
+  static void check_size(std::size_t size, std::size_t most, std::string_view what, std::string_view bound) {
+    if (size <= most) return;
+    throw Error(EDQUOT, fmt::format("{} {} bytes of allocations, more than {}, which is {}: free some, or "
+                                    "raise that setting",
+                                    what, size, bound, most));
   }
 
   // Returns the resources that an update adds to an allocation.
@@ -414,9 +318,8 @@ class LedgerDecision {
     if (request.resources.empty()) return {};
     check_usable(request.resources.ranks(), module_.drains().ranks(), module_.excluded(), inventory());
     check_free(request.resources, ledger(), {}, inventory());
-    // These refuse keys of a target that differ from those that the allocation has for it, and gpus that are
-    // left of a repeated addition without the cores of their target, which no R can have.
-    (void)rset::append(allocation.resources, request.resources);
+    // This refuses gpus that are left of a repeated addition without the cores of their target, which no R
+    // can have.
     (void)request.resources.encode();
     return request.resources;
   }
@@ -434,6 +337,12 @@ class LedgerDecision {
   Ledger together_;
   std::vector<FreeEvent> frees_;
   AllocEvent alloc_;
+  /// By how many bytes the command changes the allocations of each partition.
+  struct Size {
+    std::size_t added = 0;
+    std::size_t freed = 0;
+  };
+  std::map<std::string, Size> sizes_;
 };
 
 }  // namespace
@@ -442,6 +351,25 @@ std::vector<Event> Module::decide_on(const LedgerCommand& command, WallTime now)
   RESOURCED_INVARIANT(command.holdings || command.allocations.empty());
   std::vector<Event> events;
   for (EventBody& body : LedgerDecision(*this, command).take()) events.push_back({now, std::move(body)});
+  return events;
+}
+
+std::vector<Event> Module::free_expired(WallTime now) const {
+  constexpr std::size_t most = 1000;
+  std::map<std::string, FreeEvent> frees;
+  Work work(inventory().ranks().count());
+  for (const SharedAllocation& expired : ledger().expiring({}, now, most)) {
+    if (!work.fits(Ledger::work_of(expired->resources)) && !frees.empty()) break;
+    FreeEvent& free = frees[expired->name.partition];
+    free.ids.push_back(expired->name.id);
+    free.ranks |= expired->resources.ranks();
+  }
+  std::vector<Event> events;
+  for (auto& [partition, free] : frees) {
+    free.partition = partition;
+    free.nodelist = configured().hosts(free.ranks);
+    events.push_back({now, std::move(free)});
+  }
   return events;
 }
 

@@ -61,6 +61,10 @@ class Module {
   /// The next time at which due() returns events if no state changes: now, if that time has come.
   [[nodiscard]] std::optional<WallTime> next_due() const;
 
+  /// Returns the events that free expired allocations, those first that expired first. The work of one call
+  /// is bounded: the rest is due next.
+  [[nodiscard]] std::vector<Event> free_expired(WallTime now) const;
+
   Outcome apply(const Event& event);
 
   [[nodiscard]] const State& state() const noexcept { return state_; }

@@ -173,7 +173,7 @@ void Scheduler::on_recorded(Pool::JobId id, const Answer& answer) {
     return stall();
   }
   // The job could be satisfied, but its allocation is too large for the ledger.
-  if (answer.errnum == EMSGSIZE) return say({{"id", id}, {"aside", answer.why}});
+  if (answer.errnum == EMSGSIZE || answer.errnum == EDQUOT) return say({{"id", id}, {"aside", answer.why}});
   const std::uint64_t view = recorded.mapped().view;
   const bool was_old = is_of_targets(answer.errnum) || (answer.errnum == EBUSY && view != view_);
   if (!was_old || ++job.refusals == most_refusals) return deny(id, answer.why);

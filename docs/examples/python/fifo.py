@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import threading
-from errno import EAGAIN, EBUSY, EEXIST, EHOSTDOWN, EINVAL, EMSGSIZE, ENOENT, ESTALE
+from errno import EAGAIN, EBUSY, EDQUOT, EEXIST, EHOSTDOWN, EINVAL, EMSGSIZE, ENOENT, ESTALE
 
 import resourced
 
@@ -50,7 +50,7 @@ async def schedule(connection, acquisition, news):
                     print("run", id, chosen.nodelist, flush=True)  # here the job would start
                 del jobs[id]
         except resourced.ResourcedError as error:
-            if error.errno == EMSGSIZE and not error.local:
+            if error.errno in (EDQUOT, EMSGSIZE) and not error.local:
                 print("aside", id, error.text, flush=True)
                 del jobs[id]
             elif not error.local and error.errno not in (EAGAIN, EBUSY, EEXIST, EHOSTDOWN, EINVAL, ENOENT, ESTALE):

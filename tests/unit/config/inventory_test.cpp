@@ -223,6 +223,8 @@ history = inf
             "heartbeat-timeout": "15s", "max-message-size": 67108864},
     "store": {"history": "inf"},
     "log": {"level": "info"},
+    "acquire": {"keep": "0s"},
+    "allocations": {"max-bytes": 67108864, "free-expired": false},
     "limits": {"outstanding-requests": 1024, "requests-per-second": 50000, "connections-per-uid": 4096,
                "journal-consumers": 1024, "handshake-timeout": "10s"},
     "monitor": {"mode": "static", "torpid-after": "30s", "offline-after": "2m", "grace": "10s",

@@ -374,6 +374,8 @@ TEST_CASE("a job whose allocation is too large for the ledger is put aside, and 
   LedgerStand stand;
   stand.asked({"slot=1/node"});
   CHECK(stand.refuse(EMSGSIZE) == Lines{R"({"id":1,"aside":"so it is"})"});
+  stand.asked({"core=1"});
+  CHECK(stand.refuse(EDQUOT) == Lines{R"({"id":2,"aside":"so it is"})"});
 }
 
 }  // namespace
