@@ -109,8 +109,8 @@ class Pages {
     if (!overview_.peers) return part;
     for (const Peers::Holder& holder : overview_.peers->holders) {
       if (!holder.partition.empty()) continue;
-      part.rows.push_back({fmt::format("{:<12} {:>5} {}", fit(actor(holder.by), 12), holder.targets.count(),
-                                       format_time(holder.since))});
+      part.rows.push_back(
+          {fmt::format("{:<12} {:>5} {}", fit(actor(holder.by), 12), holder.targets.count(), since(holder))});
     }
     if (part.rows.empty() && status_.partitions.empty()) part.rows.push_back({"none", Style::warning});
     for (const Peers::Waiter& waiter : overview_.peers->waiting) {
@@ -181,11 +181,14 @@ class Pages {
   [[nodiscard]] std::string actor(const std::optional<module::Actor>& by) const {
     return by ? format_actor(*by, user_name_) : "-";
   }
+  [[nodiscard]] static std::string since(const Peers::Holder& holder) {
+    return format_time(holder.since) +
+           (holder.kept_until ? ", kept until " + format_time(*holder.kept_until) : "");
+  }
   [[nodiscard]] std::string scheduler_of(const std::string& partition) const {
     if (!overview_.peers) return "-";
     for (const Peers::Holder& holder : overview_.peers->holders) {
-      if (holder.partition == partition)
-        return fmt::format("{} since {}", actor(holder.by), format_time(holder.since));
+      if (holder.partition == partition) return fmt::format("{} since {}", actor(holder.by), since(holder));
     }
     return "none";
   }

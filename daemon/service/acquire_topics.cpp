@@ -56,6 +56,14 @@ std::span<const module::SharedAllocation> take_page(std::span<const module::Shar
   return page;
 }
 
+// Compares two secrets of the same size, in the same time wherever they differ.
+bool is_same(std::string_view left, std::string_view right) {
+  unsigned difference = left.size() == right.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(left.size(), right.size()); ++i)
+    difference |= static_cast<unsigned char>(left[i]) ^ static_cast<unsigned char>(right[i]);
+  return difference == 0;
+}
+
 // Names a scheduler in the answer to another one. The user database is not asked, as this holds the loop.
 std::string seen_name_of(const std::optional<module::Actor>& by) {
   return by ? name_of(*by) : "a client without a name";
@@ -72,6 +80,8 @@ void AcquireTopics::acquire(const Call& call) {
   wanted.extensions = request.extensions;
   wanted.wait = request.wait;
   wanted.lease = request.lease;
+  // The clients of a Flux instance are those of its broker, which outlives them.
+  if (!executor_.module().has_brokers()) wanted.token = std::move(request.holder);
   wanted.by = call.actor();
   wanted.number = ++last_number_;
   wanted.since = executor_.now().wall;
@@ -196,6 +206,7 @@ void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) 
   // In a Flux instance the job manager reports allocations.
   const bool has_brokers = executor_.module().has_brokers();
   if (wanted.allocations && has_brokers) throw Error(EPROTO, "this daemon keeps no allocations");
+  take_over(wanted);
   check_free(wanted.partition);
   wanted.extensions = granted(wanted.extensions, has_brokers);
   const module::Extensions extensions = wanted.extensions.value_or(module::Extensions{});
@@ -213,7 +224,7 @@ void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) 
   }
   requests_.become(key, streams::Scheduler{holder, wanted.number});
   waiting_.erase(wanted.number);
-  origins_[holder] = {key, executor_.now().wall, wanted.by, wanted.allocations};
+  origins_[holder] = {key, executor_.now().wall, wanted.by, wanted.allocations, wanted.token};
   tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
                               wanted.partition ? " of partition " + *wanted.partition : ""));
   keep_holders();
@@ -252,8 +263,22 @@ void AcquireTopics::check_free(const std::optional<std::string>& partition) cons
   const std::string name = partition.value_or("");
   if (const auto holder = acquisition.holder_of(name)) {
     const Origin& origin = origins_.at(*holder);
-    throw module::Acquisition::busy(
-        name, fmt::format("{} since {}", seen_name_of(origin.by), text::format_utc(origin.since)));
+    std::string who = fmt::format("{} since {}", seen_name_of(origin.by), text::format_utc(origin.since));
+    if (origin.kept_until)
+      who += fmt::format(", kept for its scheduler until {}", text::format_utc(*origin.kept_until));
+    throw module::Acquisition::busy(name, who);
+  }
+}
+
+void AcquireTopics::take_over(const streams::EarlyScheduler& wanted) {
+  const auto holder = executor_.engine().acquisition().holder_of(wanted.partition.value_or(""));
+  if (!holder || wanted.token.empty()) return;
+  const Origin origin = origins_.at(*holder);
+  if (origin.by != wanted.by || !is_same(origin.token, wanted.token)) return;
+  if (origin.kept_until) {
+    free(*holder);
+  } else {
+    requests_.end(origin.request, Error(ECONNABORTED, "resumed by another connection"));
   }
 }
 
@@ -280,7 +305,9 @@ void AcquireTopics::peers(const Call& call) {
   proto::topics::Peers peers;
   for (const auto& [holder, origin] : origins_) {
     const auto held = executor_.engine().acquisition().held_by(holder);
-    if (held) peers.holders.push_back({held->kept, origin.since, origin.by, held->partition, origin.reports});
+    if (held)
+      peers.holders.push_back(
+          {held->kept, origin.since, origin.by, held->partition, origin.reports, origin.kept_until});
   }
   for (const auto& [number, key] : waiting_) {
     const streams::EarlyScheduler& waiter = early(key);
@@ -333,7 +360,11 @@ void AcquireTopics::evict(const Call& call) {
   tell(origin.by, "is " + why);
   // One line is enough: release() has nothing to say of a holder without an origin.
   origins_.erase(*evicted);
-  requests_.end(origin.request, Error(ECONNABORTED, why));
+  if (origin.kept_until) {
+    free(*evicted);
+  } else {
+    requests_.end(origin.request, Error(ECONNABORTED, why));
+  }
   requests_.respond(call);
 }
 
@@ -375,12 +406,30 @@ void AcquireTopics::keep_holders() const {
 
 void AcquireTopics::release(const streams::Scheduler& scheduler, End end) {
   subscribers_.remove(scheduler.holder);
-  if (const auto origin = origins_.find(scheduler.holder); origin != origins_.end()) {
+  const engine::HolderId holder = scheduler.holder;
+  const auto origin = origins_.find(holder);
+  if (end == End::lost && keep_ > Seconds(0) && origin != origins_.end() && !origin->second.token.empty()) {
+    tell(origin->second.by, fmt::format("has lost its connection: its nodes are kept for it for {}",
+                                        text::format_duration(keep_)));
+    origin->second.kept_until = executor_.now().wall + keep_;
+    return deferral_.later(keep_, [this, holder] {
+      deferral_.post("resource.acquire", [this, holder] {
+        if (!origins_.contains(holder)) return;
+        tell(origins_.at(holder).by, "has not come back, and its nodes are free for another one");
+        free(holder);
+      });
+    });
+  }
+  if (origin != origins_.end()) {
     tell(origin->second.by, end == End::cancelled ? "has given its nodes back"
                                                   : "is gone, and its nodes are free for another one");
   }
-  origins_.erase(scheduler.holder);
-  executor_.step(engine::Release{scheduler.holder});
+  free(holder);
+}
+
+void AcquireTopics::free(engine::HolderId holder) {
+  origins_.erase(holder);
+  executor_.step(engine::Release{holder});
   keep_holders();
   // Other holders may have gained resources. Send their updates later, as this may be called within a flush.
   if (!executor_.engine().acquisition().partitions().empty() || !waiting_.empty())

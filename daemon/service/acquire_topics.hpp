@@ -65,8 +65,10 @@ class AcquireTopics {
   /// Keeps the holders that have an identity, and the former holders whose partitions are still reserved, for
   /// the next leader of a cluster.
   void keep_holders() const;
-  /// Frees the resources of a scheduler that is gone.
+  /// Frees the resources of a scheduler that is gone, or keeps them for it to resume.
   void release(const streams::Scheduler& scheduler, End end);
+  /// Sets for how long the resources of a scheduler are kept that has lost its connection; 0 for not at all.
+  void set_keep(Seconds keep) { keep_ = keep; }
   /// Removes an acquire that waits.
   void release(const streams::EarlyScheduler& early) { waiting_.erase(early.number); }
 
@@ -96,6 +98,10 @@ class AcquireTopics {
   void watch(proto::RequestKey key, const Lease& lease, SteadyTime end, bool again = false);
   /// Returns whether this acquire is still there. Matchtags are used again.
   [[nodiscard]] bool is_there(proto::RequestKey key, std::uint64_t number) const;
+  /// Ends the acquisition that a request resumes, if there is one.
+  void take_over(const streams::EarlyScheduler& wanted);
+  /// Frees the resources of a holder whose request has ended.
+  void free(engine::HolderId holder);
   /// Acquires the resources for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, streams::EarlyScheduler wanted);
   /// Sends the first response, and with the extension `ledger` those that continue its allocations. `wanted`
@@ -113,6 +119,10 @@ class AcquireTopics {
     std::optional<module::Actor> by;
     /// The holder reports its allocations.
     bool reports = false;
+    /// Same as streams::EarlyScheduler::token.
+    std::string token = {};
+    /// The time until which the resources are kept, once the request has ended as its connection is lost.
+    std::optional<WallTime> kept_until = std::nullopt;
   };
 
   Executor& executor_;
@@ -126,6 +136,7 @@ class AcquireTopics {
   /// The acquires that wait, by their numbers.
   std::map<std::uint64_t, proto::RequestKey> waiting_;
   std::uint64_t last_number_ = 0;
+  Seconds keep_{0};
   /// The inventory at the last on_changed().
   std::uint64_t inventory_version_ = 0;
   /// Limits lines about schedulers; several may come or go at once.

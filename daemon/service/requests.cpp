@@ -42,7 +42,7 @@ void Requests::push(proto::ClientId client, Message response) {
 }
 
 void Requests::drop(RequestKey key) {
-  if (const auto entry = registry_.take(key)) owner_.release(key, entry->stream, End::lost);
+  if (const auto entry = registry_.take(key)) owner_.release(key, entry->stream, End::ended);
 }
 
 void Requests::respond(RequestKey key, proto::Payload payload) {
@@ -60,7 +60,7 @@ void Requests::fail(RequestKey key, const Error& error) {
 void Requests::end(RequestKey key, const Error& error) {
   const auto entry = registry_.take(key);
   if (!entry) return;
-  owner_.release(key, entry->stream, End::lost);
+  owner_.release(key, entry->stream, End::ended);
   refuse(key.client, entry->request, error);
 }
 
@@ -79,9 +79,9 @@ SteadyTime Requests::heard(proto::ClientId client) const {
   return known == nullptr ? SteadyTime{} : known->heard;
 }
 
-void Requests::forget(proto::ClientId client) {
+void Requests::forget(proto::ClientId client, End end) {
   for (const auto& [request, stream] : registry_.take_client(client)) {
-    owner_.release({client, request.matchtag}, stream, End::lost);
+    owner_.release({client, request.matchtag}, stream, end);
   }
 }
 

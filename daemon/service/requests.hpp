@@ -23,7 +23,9 @@ namespace resourced::daemon::service {
 enum class End {
   /// The client has cancelled the request.
   cancelled,
-  /// The client is gone, or the daemon ends the request.
+  /// The daemon ends the request, or the client has taken its leave (resource.disconnect).
+  ended,
+  /// The connection of the client is lost.
   lost,
 };
 
@@ -85,7 +87,7 @@ class Requests {
   /// instance with ENODATA.
   void cancel(const Call& call);
   /// Ends all requests of a client, without responses.
-  void forget(proto::ClientId client);
+  void forget(proto::ClientId client, End end = End::lost);
   /// Ends all requests of a client that is gone, and removes it.
   void forget_gone(proto::ClientId client);
 

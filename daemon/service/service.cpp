@@ -218,7 +218,7 @@ void Service::cut_off(proto::ClientId client, std::string_view why) {
     os::log_warning("disconnected {}: {} ({} more since the last such line)", known->principal.name, why,
                     *before);
   }
-  requests_.forget(client);
+  requests_.forget(client, End::ended);
   clients_.drop(client);
 }
 
@@ -485,6 +485,11 @@ void Service::set_access(const peers::Access& access) {
 void Service::set_limits(const config::Limits& limits) {
   gate_.set_limits(limits);
   groups_.journal.set_most_consumers(limits.journal_consumers);
+}
+
+void Service::set_ledger(const module::LedgerRules& rules) {
+  step(engine::KeepLedger{rules});
+  schedule();
 }
 
 void Service::set_agents(const nodes::Settings& settings) {

@@ -94,6 +94,10 @@ class Service final : public transport::Listener,
   /// ones, which a later set_access() keeps.
   void set_access_rules(std::vector<config::AccessRule> rules, config::UserGroups groups);
   void set_limits(const config::Limits& limits);
+  /// Sets the rules of the ledger in place of those of the start.
+  void set_ledger(const module::LedgerRules& rules);
+  /// Sets for how long the resources of a scheduler are kept that has lost its connection and can resume.
+  void set_keep(Seconds keep) { groups_.acquire.set_keep(keep); }
   void set_agents(const nodes::Settings& settings);
   /// Begins to discover the inventory from the agents' reports. The result goes to Program::on_discovered().
   void discover(const nodes::DiscoverySettings& settings, nodes::RecordedHosts recorded);

@@ -57,7 +57,7 @@ void command(Groups& groups, const Call& call) {
 
 void cancel(Groups& groups, const Call& call) { groups.requests.cancel(call); }
 
-void disconnect(Groups& groups, const Call& call) { groups.requests.forget(call.client); }
+void disconnect(Groups& groups, const Call& call) { groups.requests.forget(call.client, End::ended); }
 
 using peers::Right;
 

@@ -34,6 +34,8 @@ struct EarlyScheduler {
   /// The request waits its turn while another scheduler has the resources.
   bool wait = false;
   std::optional<Seconds> lease = std::nullopt;
+  /// The token by which another connection may resume the acquisition; empty for none.
+  std::string token = {};
   /// Numbers all acquires in the order in which they came.
   std::uint64_t number = 0;
   WallTime since{};

@@ -198,6 +198,7 @@ json encode_acquire(const AcquireRequest& request) {
   if (request.allocations) payload["allocations"] = true;
   if (request.extensions) payload["extensions"] = encode_extensions(*request.extensions);
   if (request.lease) payload["lease"] = request.lease->count();
+  if (!request.holder.empty()) payload["holder"] = request.holder;
   if (request.wait) payload["wait"] = true;
   return payload;
 }
@@ -205,10 +206,11 @@ json encode_acquire(const AcquireRequest& request) {
 AcquireRequest parse_acquire(const json& payload) {
   for (const auto& [key, value] : payload.items()) {
     if (key != "partition" && key != "allocations" && key != "extensions" && key != "lease" &&
-        key != "wait") {
-      throw Error(EPROTO,
-                  "the payload of resource.acquire may have partition, allocations, extensions, lease and "
-                  "wait, nothing else");
+        key != "holder" && key != "wait") {
+      throw Error(
+          EPROTO,
+          "the payload of resource.acquire may have partition, allocations, extensions, lease, holder "
+          "and wait, nothing else");
     }
   }
   AcquireRequest request;
@@ -223,6 +225,12 @@ AcquireRequest parse_acquire(const json& payload) {
       throw Error(EINVAL,
                   fmt::format("lease must be {} to {} seconds", min_lease.count(), max_lease.count()));
     }
+  }
+  if (payload.contains("holder")) {
+    request.holder = required_string(payload, "holder");
+    if (request.holder.size() != 32 ||
+        request.holder.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+      throw Error(EINVAL, "holder must be 32 hexadecimal digits");
   }
   if (!payload.contains("partition")) return request;
   request.partition = required_string(payload, "partition");

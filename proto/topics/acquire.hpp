@@ -20,7 +20,7 @@
 namespace resourced::proto::topics {
 
 /// The request resource.acquire: `{"partition": NAME?, "allocations": true?, "extensions": [NAME...]?,
-/// "lease": SECONDS?, "wait": true?}`.
+/// "lease": SECONDS?, "holder": TOKEN?, "wait": true?}`.
 struct AcquireRequest {
   /// The partition to acquire; unset for all targets that are in no partition.
   std::optional<std::string> partition = std::nullopt;
@@ -31,6 +31,9 @@ struct AcquireRequest {
   std::optional<module::Extensions> extensions = std::nullopt;
   /// The scheduler sends something at least once in this time, or its acquisition ends.
   std::optional<Seconds> lease = std::nullopt;
+  /// A secret of the scheduler, 32 random hexadecimal digits: an acquire with the same one takes over the
+  /// acquisition of a connection that is lost. Empty for none.
+  std::string holder = {};
   /// The request waits its turn where it would be refused because another scheduler has the resources.
   bool wait = false;
 };
@@ -42,7 +45,8 @@ inline constexpr Seconds max_lease{3600};
 /// Returns null, which is sent without a payload, if no key is set, as in RFC 28.
 [[nodiscard]] nlohmann::json encode_acquire(const AcquireRequest& request);
 /// Reads the request; `{}` is accepted, too, and names of unknown extensions are ignored. EPROTO for any
-/// other key, ENOENT for an empty name of a partition, EINVAL for a lease out of bounds.
+/// other key, ENOENT for an empty name of a partition, EINVAL for a lease out of bounds and for another form
+/// of `holder`.
 [[nodiscard]] AcquireRequest parse_acquire(const nlohmann::json& payload);
 
 /// The first response: the resources of the scheduler, and those that are available.

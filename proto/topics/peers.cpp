@@ -41,7 +41,12 @@ void append_holder(std::string& out, const Peers::Holder& holder) {
   out += R"(",)";
   append_scheduler(out, holder);
   out += R"(,"allocations":)";
-  out += holder.allocations ? "true}" : "false}";
+  out += holder.allocations ? "true" : "false";
+  if (holder.kept_until) {
+    out += R"(,"kept-until":)";
+    append_number(out, to_number(*holder.kept_until));
+  }
+  out += '}';
 }
 
 void append_texts(std::string& out, std::string_view key, const std::map<IdSet::Id, std::string>& texts) {
@@ -114,6 +119,8 @@ Peers::Holder read_holder(const json& entry) {
   auto holder = read_scheduler<Peers::Holder>("holders", entry);
   holder.targets = answered_targets(entry, "targets");
   holder.allocations = answered_member(entry, "allocations", &json::is_boolean).get<bool>();
+  if (entry.contains("kept-until"))
+    holder.kept_until = wall_time(answered_member(entry, "kept-until", &json::is_number).get<double>());
   return holder;
 }
 

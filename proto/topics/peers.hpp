@@ -26,9 +26,10 @@ struct PeersRequest {
 [[nodiscard]] PeersRequest parse_peers_request(const nlohmann::json& payload);
 
 /// The answer `{"holders": [{"targets": IDSET, "since": T, "by": ACTOR, "partition": NAME?, "allocations":
-/// BOOL}...], "waiting": [{"since": T, "by": ACTOR, "partition": NAME?}...]?, "agents": IDSET, "unfit":
-/// {RANK: REASON}?, "unfit-since": {RANK: T}?, "boots": {RANK: BOOT-ID}?}`, with holders in the order in
-/// which they acquired. IDSET is RFC 22, T seconds since the epoch, ACTOR as in proto/actor_json.hpp.
+/// BOOL, "kept-until": T?}...], "waiting": [{"since": T, "by": ACTOR, "partition": NAME?}...]?, "agents":
+/// IDSET, "unfit": {RANK: REASON}?, "unfit-since": {RANK: T}?, "boots": {RANK: BOOT-ID}?}`, with holders in
+/// the order in which they acquired. IDSET is RFC 22, T seconds since the epoch, ACTOR as in
+/// proto/actor_json.hpp.
 struct Peers {
   struct Holder {
     /// Present targets of the holder, without those that have left.
@@ -41,6 +42,8 @@ struct Peers {
     std::string partition;
     /// Whether the holder reports its allocations.
     bool allocations = false;
+    /// Set if the scheduler has lost its connection: until then it may resume.
+    std::optional<WallTime> kept_until = std::nullopt;
   };
   std::vector<Holder> holders;
   /// A request of a scheduler that waits for the inventory or its turn.

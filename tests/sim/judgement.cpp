@@ -194,7 +194,8 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   if (message.matchtag != scheduler.matchtag) return receive_change(scheduler, message);
   demand(disk_.last() >= scheduler.seen, "an acquire was answered before the state was on disk");
   if (message.errnum() != 0) {
-    demand(message.errnum() == (scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED),
+    const unsigned expected = scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED;
+    demand(message.errnum() == (scheduler.is_aborted ? ECONNABORTED : expected),
            fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
     schedulers_.erase(scheduler.client);
     return;
@@ -208,6 +209,8 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
              "a scheduler is served before another one that has waited for longer");
     }
     scheduler.is_second = false;
+    // It is not known when it was served.
+    scheduler.since = 0;
   }
   demand(!scheduler.is_second, "a second scheduler has what another one holds");
   if (scheduler.ledger) {
@@ -298,14 +301,17 @@ void Simulation::receive(Consumer& consumer, const proto::Message& message) {
 }
 
 void Simulation::check_views() {
+  end_kept();
   const Reference& state = state_after(disk_.last());
   Reference::Ranks given;
   for (const auto& [client, scheduler] : schedulers_) {
     if (!scheduler.view && scheduler.waits) {
       const std::string& partition = scheduler.partition;
-      demand(std::ranges::any_of(
-                 schedulers_,
-                 [&](const auto& other) { return other.second.partition == partition && other.second.view; }),
+      demand(kept_.contains(partition) || std::ranges::any_of(schedulers_,
+                                                              [&](const auto& other) {
+                                                                return other.second.partition == partition &&
+                                                                       other.second.view;
+                                                              }),
              "a scheduler waits for what nobody holds");
       continue;
     }

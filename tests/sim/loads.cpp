@@ -34,9 +34,9 @@ std::vector<module::PartitionRule> Simulation::partitions() const {
   return left_of(configuration_.hosts.size());
 }
 
-void Simulation::post(std::function<void()> work) {
+void Simulation::run_later(Seconds pause, std::function<void()> work) {
   if (std::this_thread::get_id() == loop_) {
-    later_.push_back(std::move(work));
+    later_.emplace_back(uptime_ + pause, std::move(work));
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -70,8 +70,8 @@ void Simulation::load() {
     std::unique_lock lock(mutex_);
     demand(is_posted_.wait_for(lock, std::chrono::seconds(60), [this] { return posted_ != nullptr; }),
            "the R of a load is not read");
-    later_.push_back(
-        [this, matchtag, work = std::exchange(posted_, nullptr)] { finish_load(matchtag, work); });
+    later_.emplace_back(
+        uptime_, [this, matchtag, work = std::exchange(posted_, nullptr)] { finish_load(matchtag, work); });
   }
   deliver();
 }

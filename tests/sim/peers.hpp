@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/time.hpp"
 #include "daemon/transport/transport.hpp"
 #include "reference.hpp"
 
@@ -76,6 +77,12 @@ struct Scheduler {
   bool waits = false;
   /// The number of the request among those of all schedulers.
   std::uint64_t turn = 0;
+  /// The token of its acquisition; empty for none.
+  std::string token;
+  /// The time of the acquisition, if it has not waited for it.
+  double since = 0;
+  /// An operator has evicted it, or another connection has resumed its acquisition.
+  bool is_aborted = false;
   /// Set if it has asked for extensions. Its responses have numbers then.
   std::optional<LedgerView> ledger;
   /// The scheduled drains of its targets.
@@ -85,6 +92,13 @@ struct Scheduler {
   std::optional<View> view;
   /// The view is the state after this event, or a later one.
   std::uint64_t seen = 0;
+};
+
+/// An acquisition that is kept for a scheduler whose connection is lost.
+struct Kept {
+  std::string token;
+  double since = 0;
+  SteadyTime until;
 };
 
 struct Consumer {

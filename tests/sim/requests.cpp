@@ -116,16 +116,32 @@ void Simulation::acquire() {
   Scheduler scheduler;
   scheduler.client = connect();
   if (with_partition_ && chance(0.5)) scheduler.partition = "left";
-  scheduler.is_second = std::ranges::any_of(schedulers_, [&](const auto& other) {
-    return other.second.partition == scheduler.partition && (!other.second.is_second || other.second.waits);
+  end_kept();
+  // It takes over what is kept for it, or what another connection of it still has.
+  const auto own = std::ranges::find_if(schedulers_, [&](const auto& other) {
+    return other.second.partition == scheduler.partition && !other.second.token.empty() &&
+           !other.second.is_second && !other.second.is_aborted;
   });
+  const auto kept = kept_.find(scheduler.partition);
+  const bool comes_back = (own != schedulers_.end() || kept != kept_.end()) && chance(0.5);
   json payload = scheduler.partition.empty() ? json() : json{{"partition", scheduler.partition}};
+  if (comes_back) {
+    scheduler.token = kept == kept_.end() ? own->second.token : kept->second.token;
+    if (kept == kept_.end()) own->second.is_aborted = true;
+    kept_.erase(scheduler.partition);
+  } else {
+    scheduler.is_second = is_taken(scheduler.partition);
+    if (chance(0.5)) scheduler.token = fmt::format("{:032x}", ++last_token_);
+  }
+  if (!scheduler.token.empty()) payload["holder"] = scheduler.token;
+  scheduler.since = now_;
   if (chance(0.7)) payload["allocations"] = true;
   if (chance(0.6)) {
     payload["extensions"] = {"ledger", "scheduled", "cause"};
     scheduler.ledger.emplace();
   }
-  if (chance(0.5)) payload["wait"] = scheduler.waits = true;
+  // One that waits is served later, so that it is not known what its connection held when it is lost.
+  if (scheduler.token.empty() && chance(0.7)) payload["wait"] = scheduler.waits = true;
   scheduler.turn = ++last_turn_;
   note(fmt::format("acquire {}", payload.dump()));
   scheduler.matchtag = request(scheduler.client, "resource.acquire", payload, streaming);
@@ -139,13 +155,54 @@ void Simulation::end_scheduler() {
   const auto found = random_peer(schedulers_);
   const Scheduler scheduler = found->second;
   schedulers_.erase(found);
-  if (chance(0.5)) {
+  const bool is_cancelled = chance(0.5);
+  if (is_cancelled) {
     note(fmt::format("cancel of \"{}\"", scheduler.partition));
     request(scheduler.client, "resource.acquire-cancel", {{"matchtag", scheduler.matchtag}}, noresponse);
     deliver();
   }
   note(fmt::format("disconnect of \"{}\"", scheduler.partition));
+  if (!is_cancelled && keep_ > Seconds(0) && !scheduler.token.empty() && !scheduler.is_second &&
+      !scheduler.is_aborted)
+    kept_[scheduler.partition] = {scheduler.token, scheduler.since, uptime_ + keep_};
   disconnect(scheduler.client);
+}
+
+bool Simulation::is_taken(const std::string& partition) const {
+  return kept_.contains(partition) || std::ranges::any_of(schedulers_, [&](const auto& other) {
+           const Scheduler& one = other.second;
+           return one.partition == partition && !one.is_aborted && (!one.is_second || one.waits);
+         });
+}
+
+void Simulation::end_kept() {
+  if (std::erase_if(kept_, [this](const auto& one) { return one.second.until <= uptime_; }) == 0) return;
+  note("what was kept is free");
+  // The timer queues the work that frees it, and this one what serves the next scheduler.
+  for (int round = 0; round < 3; ++round) run_due();
+}
+
+void Simulation::evict() {
+  end_kept();
+  const std::string partition = with_partition_ && chance(0.5) ? "left" : "";
+  const auto kept = kept_.find(partition);
+  const auto holder = std::ranges::find_if(schedulers_, [&](const auto& other) {
+    const Scheduler& one = other.second;
+    return one.partition == partition && !one.is_second && !one.is_aborted && one.since > 0;
+  });
+  const bool is_kept = kept != kept_.end();
+  if (!is_kept && holder == schedulers_.end()) return;
+  note(fmt::format("eviction from \"{}\"", partition));
+  json payload{{"since", is_kept ? kept->second.since : holder->second.since}};
+  if (!partition.empty()) payload["partition"] = partition;
+  const std::uint32_t matchtag = request(operator_, "resource.evict", payload);
+  asked_.emplace(matchtag, Asked{"eviction", false, 0, 0});
+  if (is_kept) {
+    kept_.erase(kept);
+  } else {
+    holder->second.is_aborted = true;
+  }
+  deliver();
 }
 
 // Requests of any scheduler, with any ids and targets, so that many are refused. All cores of an allocation

@@ -12,6 +12,7 @@
 #include "core/rset/resource_set.hpp"
 #include "os/log.hpp"
 #include "proto/message.hpp"
+#include "state_difference.hpp"
 
 namespace resourced::sim {
 namespace {
@@ -38,6 +39,7 @@ Simulation::Simulation(std::uint32_t seed)
       with_agents_(chance(0.4)),
       with_partition_(chance(0.4)),
       journal_max_(chance(0.5) ? 40 : 100000),
+      keep_(chance(0.5) ? 20 : 0),
       roller_(world_of_roller()),
       agent_settings_(agent_settings(chance(0.6), chance(0.5), chance(0.5))) {
   ended_ = Reference(agent_settings_.health.on_return == nodes::HealthReturn::automatic);
@@ -120,6 +122,7 @@ void Simulation::start() {
   if (!with_agents_) input.command.online = input.command.inventory->ranks();
   input.partitions = partitions();
   service_->step(input);
+  service_->set_keep(keep_);
   service_->on_defined();
   operator_ = connect();
   // A status waits for the events of the start.
@@ -149,6 +152,7 @@ void Simulation::crash() {
   consumers_.clear();
   agents_.clear();
   ousted_.clear();
+  kept_.clear();
   roller_client_.reset();
   roller_asked_.clear();
   roller_.lose_daemon();
@@ -226,15 +230,22 @@ void Simulation::notify() {
     service_->on_answered();
     deliver();
   }
-  run_later();
+  run_due();
 }
 
-void Simulation::run_later() {
-  for (std::size_t count = later_.size(); count > 0; --count) {
-    const auto work = std::move(later_.front());
-    later_.pop_front();
-    work();
-    deliver();
+bool Simulation::has_due(SteadyTime time) const {
+  return std::ranges::any_of(later_, [&](const auto& one) { return one.first <= time; });
+}
+
+// Work that is queued meanwhile comes in the next round.
+void Simulation::run_due() {
+  for (auto& [due, work] : std::exchange(later_, {})) {
+    if (due > uptime_) {
+      later_.emplace_back(due, std::move(work));
+    } else {
+      work();
+      deliver();
+    }
   }
 }
 
@@ -276,7 +287,8 @@ void Simulation::settle() {
     notify();
     // Advance the time, since the journal limits its rate.
     uptime_ += Seconds(1);
-  } while (notified_ < service_->engine().applied() || log_->has_questions() || !later_.empty());
+  } while (notified_ < service_->engine().applied() || log_->has_questions() ||
+           has_due(uptime_ + Seconds(1)));
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");
   check_ledger(state_after(disk_.last()));
   check_scheduled(state_after(disk_.last()));
@@ -298,7 +310,8 @@ void Simulation::step() {
   if (kind < 300) return set_clock();
   if (kind < 304) return load();
   if (kind < 340) return acquire();
-  if (kind < 365) return end_scheduler();
+  if (kind < 363) return end_scheduler();
+  if (kind < 365) return evict();
   if (kind < 385) return follow();
   if (kind < 395) return unfollow();
   if (kind < 470) return say_hello();

@@ -99,7 +99,8 @@ class Simulation final : public daemon::service::Program {
   // The program of the service.
   [[nodiscard]] WallTime wall_now() const override { return wall_time(now_); }
   [[nodiscard]] SteadyTime steady_now() const override { return uptime_; }
-  void run_later(Seconds /*pause*/, std::function<void()> work) override { post(std::move(work)); }
+  /// Queues work for the loop, from the loop itself or from the thread that reads an R.
+  void run_later(Seconds pause, std::function<void()> work) override;
   void wake_at(SteadyTime when) override { wake_ = when; }
   void reload(const By& /*by*/) override {}
 
@@ -115,6 +116,11 @@ class Simulation final : public daemon::service::Program {
   void ask_status();
   void acquire();
   void end_scheduler();
+  void evict();
+  /// Lets the daemon free what it has kept for long enough.
+  void end_kept();
+  /// Whether a scheduler has a partition, or will have it before any that comes now.
+  [[nodiscard]] bool is_taken(const std::string& partition) const;
   void change_ledger();
   void follow();
   void unfollow();
@@ -154,8 +160,6 @@ class Simulation final : public daemon::service::Program {
   void find_hosts(module::State& state);
   [[nodiscard]] std::vector<module::PartitionRule> partitions() const;
   [[nodiscard]] bool is_held() const;
-  /// Queues work for the loop, from the loop itself or from the thread that reads an R.
-  void post(std::function<void()> work);
 
   // Checks of the messages that clients receive (judgement.cpp).
   void deliver();
@@ -188,7 +192,8 @@ class Simulation final : public daemon::service::Program {
                         std::uint8_t flags = 0);
   ClientId connect();
   void disconnect(ClientId client);
-  void run_later();
+  void run_due();
+  [[nodiscard]] bool has_due(SteadyTime time) const;
   template <class Peers>
   auto random_peer(Peers& peers) {
     return std::next(peers.begin(), below(static_cast<std::uint32_t>(peers.size())));
@@ -218,7 +223,8 @@ class Simulation final : public daemon::service::Program {
   std::map<std::uint64_t, Reload> reloads_;
   std::unique_ptr<SimLog> log_;
   SimTransport transport_;
-  std::deque<std::function<void()>> later_;
+  /// Work for the loop, with the time at which it is due.
+  std::deque<std::pair<SteadyTime, std::function<void()>>> later_;
   const std::thread::id loop_ = std::this_thread::get_id();
   /// The file of an R to be loaded, the request that waits for it, and the result of the thread that reads
   /// it.
@@ -238,6 +244,10 @@ class Simulation final : public daemon::service::Program {
   std::map<std::uint32_t, Asked> asked_;
   std::map<ClientId, Scheduler> schedulers_;
   std::uint64_t last_turn_ = 0;
+  /// For how long the daemon keeps what a lost scheduler held, and what it keeps, by partition.
+  Seconds keep_;
+  std::map<std::string, Kept> kept_;
+  std::uint32_t last_token_ = 0;
   /// Requests of schedulers for the ledger, and the last event when each had been handled.
   struct Change {
     std::uint64_t after = 0;

@@ -1,0 +1,183 @@
+// Schedulers that come back after they have lost their connection, with the token of their acquisition.
+#include <cerrno>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "service_stand.hpp"
+
+namespace resourced::daemon::test {
+namespace {
+
+using nlohmann::json;
+
+const std::string token = "0123456789abcdef0123456789ABCDEF";
+const std::string other_token(32, '0');
+
+struct ResumedStand : Stand {
+  ResumedStand() {
+    partitions.push_back({"batch", text::IdSet{0, 1}, {}});
+    restart();
+    service->set_keep(Seconds(30));
+  }
+  void acquire(proto::ClientId client, const json& more = {}) {
+    json payload = {{"partition", "batch"}, {"holder", token}};
+    payload.update(more.is_null() ? json::object() : more);
+    request(client, "resource.acquire", payload, streaming);
+    settle();
+  }
+  /// The refusal of an acquire of a scheduler without the token.
+  std::string busy() {
+    const auto client = connect();
+    acquire(client, {{"holder", other_token}});
+    const proto::Message answer = receive(client);
+    CHECK(answer.errnum() == EBUSY);
+    return std::string(answer.text());
+  }
+  json holders() { return json::parse(call(connect(), "resource.peers").text())["holders"]; }
+  /// Returns a client that has acquired and is gone.
+  proto::ClientId lost() {
+    const auto client = connect();
+    acquire(client);
+    CHECK(receive_json(client)["up"] == "0-1");
+    disconnect(client);
+    settle();
+    return client;
+  }
+  /// Lets this time pass.
+  void pass(Seconds time) {
+    uptime += time;
+    now += time.count();
+    while (!later.empty() && later.front().first <= uptime) {
+      const auto work = std::move(later.front().second);
+      later.pop_front();
+      work();
+      settle();
+    }
+  }
+};
+
+}  // namespace
+
+TEST_SUITE_BEGIN("resumed");
+
+TEST_CASE_FIXTURE(ResumedStand, "what a lost connection held is kept for a while, and then free") {
+  lost();
+  CHECK(
+      busy() ==
+      "partition batch is acquired by another scheduler already: uid 0 since 1970-01-01T00:16:40Z, kept for "
+      "its scheduler until 1970-01-01T00:17:10Z");
+  REQUIRE(holders().size() == 1);
+  CHECK(holders()[0]["kept-until"] == 1030);
+  pass(Seconds(29));
+  CHECK(holders().size() == 1);
+  const auto waits = connect();
+  acquire(waits, {{"holder", other_token}, {"wait", true}});
+  CHECK(silent(waits));
+  pass(Seconds(1));
+  CHECK(receive_json(waits)["up"] == "0-1");
+  CHECK_FALSE(holders()[0].contains("kept-until"));
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "its scheduler takes it over with the token, before those that wait") {
+  lost();
+  const auto waits = connect();
+  acquire(waits, {{"holder", other_token}, {"wait", true}});
+  REQUIRE(call(connect(), "resource.drain", {{"targets", "1"}}).errnum() == 0);
+  const auto again = connect();
+  acquire(again);
+  const json response = receive_json(again);
+  CHECK(response["resources"]["execution"]["nodelist"] == json::array({"n[0-1]"}));
+  CHECK(response["up"] == "0");
+  CHECK(silent(waits));
+  // The end of the former time ends nothing of the new acquisition.
+  pass(Seconds(60));
+  CHECK(silent(again));
+  CHECK(silent(waits));
+  CHECK(busy().find("kept") == std::string::npos);
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "a scheduler takes over its own stream, whose connection it has given up") {
+  const auto former = connect();
+  acquire(former);
+  receive(former);
+  const auto again = connect();
+  acquire(again);
+  const proto::Message end = receive(former);
+  CHECK(end.errnum() == ECONNABORTED);
+  CHECK(end.text() == "resumed by another connection");
+  CHECK(receive_json(again)["up"] == "0-1");
+  disconnect(former);
+  settle();
+  CHECK(silent(again));
+  CHECK(holders().size() == 1);
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "nobody else takes it over, not even with the token") {
+  lost();
+  service->set_access_rules({{{1000}, {}, {config::Role::scheduler}}}, {});
+  const auto stranger = connect({1000, 0, {}, {}});
+  acquire(stranger);
+  CHECK(receive(stranger).errnum() == EBUSY);
+  CHECK(holders().size() == 1);
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "whoever takes its leave, or is silent for its lease, keeps nothing") {
+  const auto client = connect();
+  acquire(client);
+  receive(client);
+  request(client, "resource.disconnect", nullptr, noresponse);
+  disconnect(client);
+  settle();
+  CHECK(holders().empty());
+
+  const auto silent_one = connect();
+  acquire(silent_one, {{"lease", 5}});
+  receive(silent_one);
+  pass(Seconds(5));
+  pass(Seconds(1));
+  CHECK(receive(silent_one).errnum() == ETIMEDOUT);
+  CHECK(holders().empty());
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "without a token, or where nothing is to be kept, a loss frees at once") {
+  const auto client = connect();
+  request(client, "resource.acquire", {{"partition", "batch"}}, streaming);
+  settle();
+  receive(client);
+  disconnect(client);
+  CHECK(holders().empty());
+  service->set_keep(Seconds(0));
+  lost();
+  CHECK(holders().empty());
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "an operator evicts a scheduler that may come back, and its token is void") {
+  lost();
+  const json evicted = {{"partition", "batch"}, {"since", holders()[0]["since"]}};
+  CHECK(call(connect(), "resource.evict", evicted).errnum() == 0);
+  CHECK(holders().empty());
+  const auto other = connect();
+  acquire(other, {{"holder", other_token}});
+  receive(other);
+  const auto again = connect();
+  acquire(again);
+  CHECK(receive(again).errnum() == EBUSY);
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "a token has 32 hexadecimal digits") {
+  for (const json& bad : {json(""), json("abc"), json(std::string(32, 'g')), json(std::string(33, 'a'))}) {
+    const auto client = connect();
+    acquire(client, {{"holder", bad}});
+    const proto::Message answer = receive(client);
+    CHECK(answer.errnum() == EINVAL);
+    CHECK(answer.text() == "holder must be 32 hexadecimal digits");
+  }
+  const auto client = connect();
+  acquire(client, {{"holder", 5}});
+  CHECK(receive(client).errnum() == EPROTO);
+}
+
+TEST_SUITE_END();
+
+}  // namespace resourced::daemon::test
