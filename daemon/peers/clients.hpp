@@ -28,7 +28,7 @@ class Clients {
     transport::TokenBucket requests;
     /// When the last request came.
     SteadyTime heard{};
-    /// Responses and requests that wait for the store.
+    /// Responses and requests that wait for the store, and requests that wait for a large one to be read.
     std::size_t waiting = 0;
     /// The last event that a request of this client has caused, or that an answer to it may tell of; 0 for
     /// none.

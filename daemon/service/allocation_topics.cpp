@@ -40,19 +40,17 @@ void AllocationTopics::respond(const Call& call) {
 void AllocationTopics::alloc(const Call& call) {
   // In a Flux instance the job manager reports allocations.
   if (executor_.module().has_brokers()) throw Error(ENOSYS, "this daemon keeps no allocations");
-  executor_.step(engine::ChangeLedger{holders_of(call.client), proto::topics::parse_alloc(call.object())},
-                 call.actor());
+  executor_.step(engine::ChangeLedger{holders_of(call.client), call.command()}, call.actor());
   respond(call);
 }
 
 void AllocationTopics::free(const Call& call) {
-  executor_.step(engine::ChangeLedger{holders_of(call.client), proto::topics::parse_free(call.object())},
-                 call.actor());
+  executor_.step(engine::ChangeLedger{holders_of(call.client), call.command()}, call.actor());
   respond(call);
 }
 
 void AllocationTopics::force_free(const Call& call) {
-  module::LedgerCommand command = proto::topics::parse_free(call.object());
+  module::LedgerCommand command = call.command();
   if (call.sender.hosts != nullptr) {
     for (const module::FreeRequest& free : command.frees) {
       const module::Allocation* const allocation =
@@ -69,7 +67,7 @@ void AllocationTopics::force_free(const Call& call) {
 }
 
 void AllocationTopics::update(const Call& call) {
-  module::LedgerCommand command = proto::topics::parse_alloc_update(call.object());
+  module::LedgerCommand command = call.command();
   std::vector<engine::HolderId> holders = holders_of(call.client);
   if (holders.empty() && call.sender.rights.has(peers::Right::operate)) {
     executor_.step(module::Command{std::move(command)}, call.actor());

@@ -25,7 +25,8 @@ Service::Service(log::EventLog& log, Program& program, Settings settings)
       subscribers_(outbox_, registry_),
       cluster_(requests_, settings.leadership, settings.following, *this),
       answers_(executor_.engine(), committed_, cluster_),
-      groups_(make_groups(log, settings)) {
+      groups_(make_groups(log, settings)),
+      large_(clients_, *this, *this) {
   set_configuration(std::move(settings.configuration));
   groups_.journal.set_most_consumers(settings.limits.journal_consumers);
   // All events that the store has at the start are on disk.
@@ -121,11 +122,22 @@ void Service::on_message(proto::ClientId client, Message message) {
     } else {
       turn_away(client, message, refusal->error);
     }
+  } else if (!large_.has(client)) {
+    on_turn(client, message, nullptr);
   } else {
-    dispatch(client, message);
-    groups_.metrics.on_request(program_.steady_now() - begun);
+    try {
+      large_.add(client, message);
+    } catch (const Error& error) {
+      turn_away(client, message, error);
+    }
   }
   settle();
+}
+
+void Service::on_turn(proto::ClientId client, const Message& request, Content* content) {
+  const SteadyTime begun = program_.steady_now();
+  dispatch(client, request, nullptr, content);
+  if (!large_.reads(client)) groups_.metrics.on_request(program_.steady_now() - begun);
 }
 
 const Topic* Service::admit(proto::ClientId client, const peers::Principal& sender, const Message& request) {
@@ -148,14 +160,21 @@ const Topic* Service::admit(proto::ClientId client, const peers::Principal& send
   return nullptr;
 }
 
-void Service::dispatch(proto::ClientId client, const Message& request, const Position* position) {
+void Service::dispatch(proto::ClientId client, const Message& request, const Position* position,
+                       Content* content) {
   // Copy the principal, as the request may end its sender's connection.
   const peers::Principal sender = clients_.find(client)->principal;
   const Topic* const topic = admit(client, sender, request);
   if (topic == nullptr) return;
   if (const auto event = awaited_by(*topic, client))
     return outbox_.push(*event, streams::Read{client, request}, program_.steady_now());
-  serve({client, request, sender, *topic}, position);
+  if (content != nullptr || !LargeRequests::is_large(*topic, request))
+    return serve({client, request, sender, *topic, content}, position);
+  try {
+    large_.read(client, *topic, request);
+  } catch (const Error& error) {
+    turn_away(client, request, error);
+  }
 }
 
 void Service::on_read(const streams::Read& read) {
@@ -219,6 +238,7 @@ void Service::cut_off(proto::ClientId client, std::string_view why) {
                     *before);
   }
   requests_.forget(client, End::ended);
+  large_.drop(client);
   clients_.drop(client);
 }
 
@@ -291,6 +311,7 @@ void Service::schedule() {
 
 void Service::on_gone(proto::ClientId client) {
   const transport::LoopHold hold(&holds_, "disconnection");
+  large_.drop(client);
   requests_.forget_gone(client);
   // Another scheduler may hold the targets of this client now.
   groups_.wait.on_acquisition();
@@ -390,9 +411,13 @@ bool Service::is_idle(proto::ClientId client) {
          (known == nullptr || (known->waiting == 0 && known->backlog.empty()));
 }
 
-void Service::on_store_failed(const Error& error) { outbox_.abandon(error); }
+void Service::on_store_failed(const Error& error) {
+  large_.drop_all();
+  outbox_.abandon(error);
+}
 
 void Service::shut_down() {
+  large_.drop_all();
   cluster_.shut_down();
   // Mute first, so that no holder gets the resources that another one releases at the end.
   executor_.step(engine::Mute{});

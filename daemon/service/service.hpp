@@ -29,6 +29,7 @@
 #include "daemon/service/groups.hpp"
 #include "daemon/service/inventory_file.hpp"
 #include "daemon/service/job_manager.hpp"
+#include "daemon/service/large_requests.hpp"
 #include "daemon/service/program.hpp"
 #include "daemon/service/requests.hpp"
 #include "daemon/service/stats.hpp"
@@ -45,6 +46,7 @@ class Service final : public transport::Listener,
                       private Deferral,
                       private Executor::Listener,
                       private Requests::Owner,
+                      private LargeRequests::Owner,
                       private streams::Outbox::Listener {
  public:
   struct Settings {
@@ -186,6 +188,7 @@ class Service final : public transport::Listener,
   void on_read(const streams::Read& read) override;
   void on_unreachable(proto::ClientId client) override { requests_.forget(client); }
   void release(proto::RequestKey key, const streams::Stream& stream, End end) override;
+  void on_turn(proto::ClientId client, const proto::Message& request, Content* content) override;
 
   [[nodiscard]] Groups make_groups(log::EventLog& log, Settings& settings);
   /// Ends the kept requests of the clients of one transport, or of all clients if it is null.
@@ -194,9 +197,11 @@ class Service final : public transport::Listener,
   /// Returns the topic of a request that may be served, or refuses the request and returns null.
   [[nodiscard]] const Topic* admit(proto::ClientId client, const peers::Principal& sender,
                                    const proto::Message& request);
-  /// Serves a request of a known client, now or once the log has the event that it waits for, or refuses it.
-  /// A stream with a position continues there.
-  void dispatch(proto::ClientId client, const proto::Message& request, const Position* position = nullptr);
+  /// Serves a request of a known client, now or once it is read or the log has the event that it waits for,
+  /// or refuses it. A stream with a position continues there. `content` is that of a large request that is
+  /// read.
+  void dispatch(proto::ClientId client, const proto::Message& request, const Position* position = nullptr,
+                Content* content = nullptr);
   /// Calls the handler of a request.
   void serve(const Call& call, const Position* position);
   /// Returns the event that has to be committed before this client gets an answer of the topic; nothing if
@@ -238,8 +243,9 @@ class Service final : public transport::Listener,
   ClusterTopics cluster_;
   Answers answers_;
   Lines lines_;
-  /// Declared last, as threads of its members use the other members.
+  // Declared last, as threads of theirs use the other members.
   Groups groups_;
+  LargeRequests large_;
 };
 
 }  // namespace resourced::daemon::service

@@ -25,9 +25,9 @@ constexpr Bound large{.bytes = 1024 * kib};
 constexpr Bound echoed{.bytes = 64 * kib, .values = proto::topics::max_ping_values};
 // Limits that allow a payload to name every host, with names of the usual length; ranges take less.
 constexpr Bound named_hosts{.bytes = 64 * kib, .bytes_a_target = 8};
-// Limits that allow hundreds of allocations, every other one of 16,384 targets, or an R with the keys of
-// another program, and that the loop reads within its bound.
-constexpr Bound ledger{.bytes = 128 * kib, .values = 16 * kib};
+// Limits of a change of the ledger: as many values as its bytes can hold. LargeRequests reads the payloads
+// that the loop cannot read within its bound.
+constexpr Bound ledger{.bytes = 1024 * kib, .values = 1024 * kib};
 // Limits of a jobspec, which the thread of FeasibilityChecks parses.
 constexpr Bound jobspec{.bytes = 1024 * kib, .values = proto::topics::max_feasibility_values};
 
@@ -73,18 +73,21 @@ constexpr auto topics = std::to_array<Topic>({
      .shows = Shows::nothing},
     {.name = "resource.alloc",
      .handle = call<&Groups::allocations, &AllocationTopics::alloc>,
+     .read = proto::topics::parse_alloc,
      .right = Right::schedule,
      .bound = ledger,
      .needs = Needs::commits,
      .in_instance = false},
     {.name = "resource.free",
      .handle = call<&Groups::allocations, &AllocationTopics::free>,
+     .read = proto::topics::parse_free,
      .right = Right::schedule,
      .bound = ledger,
      .needs = Needs::commits,
      .in_instance = false},
     {.name = "resource.force-free",
      .handle = call<&Groups::allocations, &AllocationTopics::force_free>,
+     .read = proto::topics::parse_free,
      .right = Right::operate,
      .bound = ledger,
      .needs = Needs::commits,
@@ -92,6 +95,7 @@ constexpr auto topics = std::to_array<Topic>({
      .in_instance = false},
     {.name = "resource.alloc-update",
      .handle = call<&Groups::allocations, &AllocationTopics::update>,
+     .read = proto::topics::parse_alloc_update,
      .right = Right::schedule,
      .bound = ledger,
      .needs = Needs::commits,
@@ -355,6 +359,20 @@ std::span<const Topic> Topics::all() noexcept { return topics; }
 const Topic* Topics::find(std::string_view name) noexcept {
   const auto found = std::ranges::find(all(), name, &Topic::name);
   return found == all().end() ? nullptr : &*found;
+}
+
+Content Topic::content_of(const proto::Message& request) const {
+  try {
+    return read(proto::parse_object(request, bound.values));
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+module::LedgerCommand Call::command() const {
+  Content read = content == nullptr ? topic.content_of(request) : std::move(*content);
+  if (const auto* error = std::get_if<Error>(&read)) throw Error(*error);
+  return std::get<module::LedgerCommand>(std::move(read));
 }
 
 nlohmann::json Call::object() const { return proto::parse_object(request, topic.bound.values); }

@@ -8,11 +8,13 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "config/config.hpp"
 #include "core/error.hpp"
+#include "core/module/command.hpp"
 #include "core/time.hpp"
 #include "daemon/peers/access.hpp"
 #include "daemon/peers/clients.hpp"
@@ -70,9 +72,14 @@ enum class Shows : std::uint8_t {
   nothing,
 };
 
+/// The content of a request that changes the ledger, or why it cannot be read.
+using Content = std::variant<module::LedgerCommand, Error>;
+
 struct Topic {
   std::string_view name;
   void (*handle)(Groups& groups, const Call& call) = nullptr;
+  /// Makes the command of a payload, for a topic that changes the ledger.
+  module::LedgerCommand (*read)(const nlohmann::json& payload) = nullptr;
   peers::Right right = peers::Right::none;
   Answer answer = Answer::once;
   Bound bound = small;
@@ -93,6 +100,8 @@ struct Topic {
   [[nodiscard]] constexpr bool is_kept() const noexcept {
     return answer == Answer::later || answer == Answer::stream;
   }
+  /// Reads the payload of a request of a topic with `read`. May be called from any thread.
+  [[nodiscard]] Content content_of(const proto::Message& request) const;
 };
 
 /// A request as its handler gets it: it is within the limits, and its sender has the right. Valid during the
@@ -102,11 +111,15 @@ struct Call {
   const proto::Message& request;
   const peers::Principal& sender;
   const Topic& topic;
+  /// The content of a large request, which was read beside the loop (LargeRequests). Null for others.
+  Content* content = nullptr;
 
   /// Returns the payload, bounded by the topic. Throws Error EPROTO as proto::parse_object() and
   /// proto::parse_optional_object() do.
   [[nodiscard]] nlohmann::json object() const;
   [[nodiscard]] nlohmann::json optional_object() const;
+  /// Returns the command of a topic with `read`, once. Throws its Errors, and those of object().
+  [[nodiscard]] module::LedgerCommand command() const;
   /// Returns the actor of the events that the request causes.
   [[nodiscard]] std::optional<module::Actor> actor() const { return peers::actor_of(sender, request); }
 };

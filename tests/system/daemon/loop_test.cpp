@@ -192,6 +192,23 @@ TEST_CASE("no allocation holds the loop for long, however a scheduler names its 
   }
 }
 
+TEST_CASE("a scheduler that sends megabytes waits until they are read, and others are served meanwhile") {
+  Loop loop("user");
+  RawClient scheduler(loop.daemon.uri());
+  scheduler.receive(scheduler.send("resource.acquire", {{"allocations", true}}, wire::flag_streaming));
+  std::vector<std::uint32_t> sent;
+  for (int i = 0; i < 15; ++i) {
+    sent.push_back(scheduler.send_text("resource.alloc", small_arrays(R"("id":"j")", mebibyte - 64) + '\0'));
+  }
+  const std::uint32_t behind = scheduler.send("resource.ping", json::object());
+  CHECK(scheduler.receive(sent.front()).errnum == wire_errno::proto);
+  CHECK(loop.owner.call("resource.ping").errnum == 0);
+  CHECK_THROWS_AS(scheduler.receive(sent.back(), wire::Deadline(std::chrono::milliseconds(0))),
+                  wire::Timeout);
+  CHECK(scheduler.receive(behind).errnum == 0);
+  for (std::size_t i = 1; i < sent.size(); ++i) CHECK(scheduler.receive(sent[i]).errnum == wire_errno::proto);
+}
+
 TEST_CASE("what very many allocations hold is told without holding the loop for long") {
   if (!can_be_other_users()) return;
   const double bound = on_this_machine(5);

@@ -145,9 +145,8 @@ TEST_CASE("docs/security.md has the bounds of payloads") {
     const bool is_of_operators = topic.right == peers::Right::operate || topic.right == peers::Right::own;
     std::size_t bytes = 16 * kib;
     if (is_in(1, topic.name) || is_in(2, topic.name)) bytes = 64 * kib;
-    if (is_in(3, topic.name)) bytes = 128 * kib;
-    // The last part names a topic with 1 MiB, and the operators' topics that do not have it.
-    if (topic.name == parts[4].at(0) || (is_of_operators && !is_in(4, topic.name))) bytes = 1024 * kib;
+    // The last part names the operators' topics that do not have 1 MiB.
+    if (is_in(3, topic.name) || (is_of_operators && !is_in(4, topic.name))) bytes = 1024 * kib;
     CHECK(topic.bound.bytes == bytes);
     CHECK(topic.bound.bytes_a_target == (is_in(2, topic.name) ? 8 : 0));
   }
