@@ -14,7 +14,9 @@ using proto::Message;
 namespace {
 
 std::size_t size_of(const Message& request) {
-  return sizeof(Message) + request.topic.size() + (request.payload ? request.payload->size() : 0);
+  std::size_t size = sizeof(Message) + request.topic.size() + (request.payload ? request.payload->size() : 0);
+  for (const std::string& route : request.routes) size += sizeof(route) + route.size();
+  return size;
 }
 
 }  // namespace

@@ -119,6 +119,30 @@ struct StalledStand : Stand, private service::Leadership {
 
 TEST_SUITE_BEGIN("reads and commits");
 
+TEST_CASE_FIXTURE(StalledStand,
+                  "a change that is read beside the loop is refused if the log stalls by then") {
+  go_on();
+  const auto scheduler = connect();
+  request(scheduler, "resource.acquire", nullptr, streaming);
+  REQUIRE(answer_to(scheduler).errnum() == 0);
+  const json payload{
+      {"id", "j"},
+      {"R",
+       {{"version", 1},
+        {"execution", {{"R_lite", {{{"rank", "3"}, {"children", {{"core", "0"}}}}}}, {"nodelist", {"n3"}}}}}},
+      {"x", std::string(65536, 'x')}};
+  request(scheduler, "resource.alloc", payload);
+  stall();
+  const proto::Message refused = answer_to(scheduler);
+  CHECK(refused.errnum() == EAGAIN);
+  CHECK(refused.text() == "etcd is slow");
+  // It is not read while the log stalls already.
+  request(scheduler, "resource.alloc", payload);
+  CHECK(receive(scheduler).text() == "etcd is slow");
+  go_on();
+  CHECK(ask(scheduler, "resource.alloc", payload).errnum() == 0);
+}
+
 TEST_CASE_FIXTURE(StalledStand, "a read shows the committed state at once") {
   const auto reader = connect();
   const auto ask_now = [&](const std::string& topic, const json& payload = nullptr) {
