@@ -122,7 +122,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     wanted.allocations = options_.allocations || options_.ledger;
     if (options_.ledger) wanted.extensions = module::Extensions{.ledger = true};
     wanted.wait = options_.wait;
-    if (options_.lease > Milliseconds(0)) wanted.lease = options_.lease;
+    wanted.lease = options_.lease;
     request_ = connection_.send(
         topic, proto::topics::encode_acquire(wanted),
         [self = shared_from_this()](const Response& response) { self->receive(response); }, options);
@@ -130,9 +130,9 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   }
 
   void renew_later() {
-    if (options_.lease <= Milliseconds(0) || renewal_timer_) return;
+    if (!options_.lease || renewal_timer_) return;
     constexpr int renewals = 3;
-    renewal_timer_ = connection_.after(options_.lease / renewals, [self = shared_from_this()] {
+    renewal_timer_ = connection_.after(*options_.lease / renewals, [self = shared_from_this()] {
       self->renewal_timer_.reset();
       if (!self->request_) return;
       self->connection_.notify("resource.acquire-renew", nullptr);

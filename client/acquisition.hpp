@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,8 +81,10 @@ struct AcquisitionOptions {
   bool wait = false;
   /// The daemon frees the resources when nothing has come from the connection for this time, 5 s to one hour;
   /// then on_error gets ETIMEDOUT. process(), run() and run_for() renew the lease, so call one of them at
-  /// least three times as often. Zero: no lease.
-  Milliseconds lease{0};
+  /// least three times as often: a long computation calls process() now and then, or needs a longer lease.
+  /// Without a lease, a program that hangs or is stopped keeps its resources until an operator evicts it.
+  /// Flux's own module ignores it.
+  std::optional<Milliseconds> lease = Milliseconds(30000);
   /// Wait for the next daemon after a clean shutdown (ECANCELED `the resource module was unloaded`), which
   /// otherwise is an error, as in RFC 28. With several URIs the next leader is always waited for.
   bool follow_restart = true;

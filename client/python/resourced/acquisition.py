@@ -130,7 +130,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         allocations: bool,
         ledger: bool,
         wait: bool,
-        lease: float,
+        lease: float | None,
         follow_restart: bool,
         wait_for_daemon: bool,
         busy_retry: float,
@@ -146,7 +146,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._payload["extensions"] = ["ledger"]
         if wait:
             self._payload["wait"] = True
-        if lease:
+        if lease is not None:
             self._payload["lease"] = lease
         encode_payload(self._payload)  # raises ValueError for a name that JSON does not have
         # Wait for the next leader if a daemon of a cluster stops.
@@ -255,7 +255,7 @@ class Acquisition(Reader[AcquisitionEvent]):
 
     def _renew_later(self) -> None:
         self._stop_renewing()
-        if self._lease:
+        if self._lease is not None:
             pause = self._lease / _RENEWALS
             self._renewal = asyncio.get_running_loop().call_later(pause, _renew_lease, weakref.ref(self))
 

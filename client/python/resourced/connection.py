@@ -80,7 +80,7 @@ class Connection(RpcConnection):
         allocations: bool = False,
         ledger: bool = False,
         wait: bool = False,
-        lease: float = 0.0,
+        lease: float | None = 30.0,
         follow_restart: bool = True,
         wait_for_daemon: bool = False,
         busy_retry: float = 30.0,
@@ -90,10 +90,11 @@ class Connection(RpcConnection):
 
         With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `ledger` it learns
         as well how others change them (Update.freed, changed, expired). With `wait` it waits for its turn while
-        another scheduler has the resources. With a `lease`, of 5 to 3600 seconds, the daemon frees the resources when
-        nothing has come from this connection for that time (ETIMEDOUT); the acquisition renews it as long as the
-        event loop runs. That of a synchronous connection runs within its calls only: make one in each third of the
-        time. After a clean shutdown of the daemon the acquisition waits for the next one, but without
+        another scheduler has the resources. The daemon frees the resources when nothing has come from this connection
+        for the time of its `lease`, of 5 to 3600 seconds (ETIMEDOUT). The acquisition renews it as long as the event
+        loop runs; that of a synchronous connection runs within its calls only: make one in each third of the time, or
+        ask for a longer lease. With None there is no lease: a program that hangs keeps its resources until an operator
+        evicts it. After a clean shutdown of the daemon the acquisition waits for the next one, but without
         `follow_restart` it ends, except in a cluster. With `wait_for_daemon` it waits for a daemon that is not
         running yet. Without it the first connection has to succeed; after a lost connection, also before the first
         Acquired, the next daemon is always waited for. After a reconnection the request is repeated for `busy_retry`

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -82,21 +83,49 @@ struct AcquisitionFixture {
 }  // namespace
 
 TEST_SUITE("acquisition") {
-  TEST_CASE_FIXTURE(AcquisitionFixture,
-                    "the request is resource.acquire with the streaming flag and no payload") {
+  TEST_CASE_FIXTURE(AcquisitionFixture, "the request is resource.acquire with the streaming flag") {
     const Acquisition acquisition(connection, recorder);
     CHECK(acquisition.state() == Acquisition::State::waiting);
     const auto request = bus.receive(connection);
     CHECK(request.topic() == "resource.acquire");
+    CHECK((request.flags() & 0x40U) != 0);
+    CHECK(json::parse(request.payload()) == json{{"lease", 30.0}});
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "without a lease the request has no payload") {
+    AcquisitionOptions options;
+    options.lease = std::nullopt;
+    const Acquisition acquisition(connection, recorder, options);
+    const auto request = bus.receive(connection);
     CHECK(request.parts.size() == 4);
     CHECK(request.flags() == (0x01U | 0x08U | 0x40U));
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "a lease is renewed until the acquisition ends") {
+    AcquisitionOptions options;
+    options.lease = client::Milliseconds(30);
+    Acquisition acquisition(connection, recorder, options);
+    const auto request = bus.receive(connection);
+    CHECK(json::parse(request.payload()) == json{{"lease", 0.03}});
+    const auto renewal = bus.receive(connection);
+    CHECK(renewal.topic() == "resource.acquire-renew");
+    constexpr unsigned noresponse = 0x04;
+    CHECK((renewal.flags() & noresponse) != 0);
+    bus.respond(request, first_response("0-3"), true);
+    calls(1);
+    CHECK(bus.receive(connection).topic() == "resource.acquire-renew");
+    acquisition.close();
+    while (bus.receive(connection).topic() == "resource.acquire-renew") {
+    }
+    connection.run_for(client::Milliseconds(40));
+    CHECK(bus.quiet());
   }
 
   TEST_CASE_FIXTURE(AcquisitionFixture, "a partition is asked for by its name") {
     AcquisitionOptions options;
     options.partition = "batch";
     const Acquisition acquisition(connection, recorder, options);
-    CHECK(json::parse(bus.receive(connection).payload()) == json{{"partition", "batch"}});
+    CHECK(json::parse(bus.receive(connection).payload()) == json{{"partition", "batch"}, {"lease", 30.0}});
   }
 
   TEST_CASE_FIXTURE(AcquisitionFixture, "each change is told, and the picture follows") {
