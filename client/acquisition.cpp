@@ -94,7 +94,12 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   void start() { request(options_.wait_for_daemon); }
 
   [[nodiscard]] State state() const noexcept { return state_; }
-  [[nodiscard]] const Picture& picture() const noexcept { return picture_; }
+  [[nodiscard]] const rset::ResourceSet& resources() const noexcept { return picture_.resources; }
+  [[nodiscard]] const IdSet& up() const noexcept {
+    static const IdSet none;
+    // A connection that was closed tells no handler.
+    return connection_.connected() ? picture_.up : none;
+  }
 
   void close() {
     if (state_ == State::ended) return;
@@ -109,9 +114,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
  private:
   void request(bool wait_for_daemon) {
-    // The rest of a first response that was dropped never comes.
-    picture_.more = false;
-    picture_.allocations.clear();
+    partial_.reset();
     SendOptions options;
     options.streaming = true;
     options.wait_for_daemon = wait_for_daemon;
@@ -146,49 +149,40 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       fail(response);
       return;
     }
-    if (state_ == State::held) {
+    if (held()) {
       update(response);
-    } else if (picture_.more) {
-      continue_first(response);
     } else {
       first(response);
     }
   }
 
+  /// Takes a first response, or the next part of its allocations.
   void first(const Response& response) {
     try {
-      picture_ = proto::topics::parse_acquired(response.payload());
+      if (partial_) {
+        proto::topics::LedgerUpdate part = proto::topics::parse_ledger_update(response.payload());
+        partial_->more = part.more;
+        std::ranges::move(part.allocations, std::back_inserter(partial_->allocations));
+      } else {
+        partial_ = proto::topics::parse_acquired(response.payload());
+      }
     } catch (const Error& error) {
       end(error);
       return;
     }
-    if (const auto& leader = picture_.leader;
+    if (const auto& leader = partial_->leader;
         leader && !connection_.follows(leader->epoch, leader->cluster)) {
       if (request_) connection_.forget(*std::exchange(request_, std::nullopt));
       request_after_pause();
       return;
     }
-    if (!picture_.more) begin();
-    observer_.on_response(response.text());
-    if (held()) tell_first();
-  }
-
-  /// Takes the next part of the allocations of a first response.
-  void continue_first(const Response& response) {
-    try {
-      proto::topics::LedgerUpdate part = proto::topics::parse_ledger_update(response.payload());
-      picture_.more = part.more;
-      std::ranges::move(part.allocations, std::back_inserter(picture_.allocations));
-    } catch (const Error& error) {
-      end(error);
-      return;
-    }
-    if (!picture_.more) begin();
+    if (!partial_->more) begin();
     observer_.on_response(response.text());
     if (held()) tell_first();
   }
 
   void begin() {
+    picture_ = *std::exchange(partial_, std::nullopt);
     state_ = State::held;
     acquired_before_ = true;
     busy_until_.reset();
@@ -258,6 +252,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       if (!told) observer_.on_lost(error);
       return;
     }
+    if (held()) return end(error);
     // The daemon is a standby, which may lead next.
     if (error.errnum() == EHOSTUNREACH && (acquired_before_ || options_.wait_for_daemon)) {
       request_after_pause();
@@ -289,7 +284,6 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   void leave(State state) {
     state_ = state;
     picture_.up = {};
-    picture_.more = false;
   }
 
   void end(const Error& error) {
@@ -304,6 +298,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   AcquisitionOptions options_;
   State state_ = State::waiting;
   Picture picture_;
+  /// A first response whose last part has not come yet.
+  std::optional<Picture> partial_;
   bool acquired_before_ = false;
   std::optional<Connection::RequestId> request_;
   std::optional<Connection::TimerId> pause_timer_;
@@ -319,8 +315,8 @@ Acquisition::Acquisition(Connection& connection, AcquisitionObserver& observer, 
 Acquisition::~Acquisition() { impl_->close(); }
 
 Acquisition::State Acquisition::state() const noexcept { return impl_->state(); }
-const rset::ResourceSet& Acquisition::resources() const noexcept { return impl_->picture().resources; }
-const IdSet& Acquisition::up() const noexcept { return impl_->picture().up; }
+const rset::ResourceSet& Acquisition::resources() const noexcept { return impl_->resources(); }
+const IdSet& Acquisition::up() const noexcept { return impl_->up(); }
 void Acquisition::close() { impl_->close(); }
 
 }  // namespace resourced::client

@@ -112,7 +112,8 @@ class Acquisition {
   [[nodiscard]] State state() const noexcept;
   /// Returns the last known inventory. Empty before the first on_resources.
   [[nodiscard]] const rset::ResourceSet& resources() const noexcept;
-  /// Returns the targets that are available now: none unless state() is held.
+  /// Returns the targets that are available now: none unless state() is held, nor after the connection was
+  /// closed.
   [[nodiscard]] const text::IdSet& up() const noexcept;
 
   /// Gives the resources back (resource.acquire-cancel). No calls follow.

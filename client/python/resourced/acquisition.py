@@ -332,6 +332,8 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._busy_until = None
             # Wait after a refusal: a daemon that shuts down would refuse each new request at once.
             self._send(True) if error.local else self._send_later()
+        elif self._held:
+            self._finish(error)
         elif error.errno == errno.EHOSTUNREACH and not error.local and (self._acquired_before or self._wait_for_daemon):
             self._send_later()  # the daemon is a standby, which may lead next
         elif error.errno == errno.EBUSY and not error.local and self._acquired_before and self._busy_may_pass():

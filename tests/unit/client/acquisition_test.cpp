@@ -192,6 +192,16 @@ TEST_SUITE("acquisition") {
       bus.fail(request, EBUSY, "the resources are held by another scheduler");
       CHECK(calls(1) == Calls{fmt::format("error {} the resources are held by another scheduler", EBUSY)});
     }
+    SUBCASE("an operator evicts it") {
+      bus.respond(request, first_response("0-3"), true);
+      bus.fail(request, ECONNABORTED, "evicted by uid 0: it hangs");
+      CHECK(calls(2).back() == fmt::format("error {} evicted by uid 0: it hangs", ECONNABORTED));
+    }
+    SUBCASE("the end has the errno of a refusal that may pass") {
+      bus.respond(request, first_response("0-3"), true);
+      bus.fail(request, EHOSTUNREACH, "moved");
+      CHECK(calls(2).back() == fmt::format("error {} moved", EHOSTUNREACH));
+    }
     SUBCASE("the daemon shuts down") {
       bus.respond(request, first_response(""), true);
       bus.fail(request, ECANCELED, "the resource module was unloaded");
@@ -203,6 +213,46 @@ TEST_SUITE("acquisition") {
     connection.run_for(client::Milliseconds(1));
     CHECK(bus.quiet());
     CHECK(recorder.calls.empty());
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "nothing is up before the last part of a first response") {
+    class Counter : public Recorder {
+     public:
+      std::size_t allocations = 0;
+      void on_allocations(const std::vector<client::Allocation>& all) override { allocations = all.size(); }
+    } counter;
+    AcquisitionOptions options;
+    options.ledger = true;
+    const Acquisition acquisition(connection, counter, options);
+    const auto request = bus.receive(connection);
+    const auto allocations = [](const std::string& id, bool more) {
+      json part{{"allocations", {{{"id", id}, {"partition", ""}, {"R", json::parse(four_nodes)}}}}};
+      if (more) part["more"] = true;
+      return part;
+    };
+    json response = allocations("a", true);
+    response.update(json::parse(first_response("0-2")));
+    bus.respond(request, response.dump(), true);
+    bus.respond(request, allocations("b", true).dump(), true);
+    connection.run_for(client::Milliseconds(10));
+    CHECK(acquisition.state() == Acquisition::State::waiting);
+    CHECK(acquisition.up().empty());
+    CHECK(acquisition.resources().ranks().empty());
+    CHECK(counter.calls.empty());
+    bus.respond(request, allocations("c", false).dump(), true);
+    wire::pump(connection, [&] { return !counter.calls.empty(); });
+    CHECK(counter.calls == Calls{"resources 0-3 up 0-2"});
+    CHECK(counter.allocations == 3);
+    CHECK(acquisition.up().encode() == "0-2");
+  }
+
+  TEST_CASE_FIXTURE(AcquisitionFixture, "nothing is up after the connection was closed") {
+    const Acquisition acquisition(connection, recorder);
+    bus.respond(bus.receive(connection), first_response("0-2"), true);
+    calls(1);
+    CHECK(acquisition.up().encode() == "0-2");
+    connection.close();
+    CHECK(acquisition.up().empty());
   }
 
   TEST_CASE_FIXTURE(AcquisitionFixture,
