@@ -195,6 +195,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     // The observer may close the acquisition, which empties up().
     observer_.on_resources(picture_.resources, IdSet(picture_.up));
     if (held() && (options_.allocations || options_.ledger)) observer_.on_allocations(allocations);
+    if (held()) observer_.on_change();
   }
 
   void update(const Response& response) {
@@ -222,6 +223,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     change.down -= change.shrink;
     if (held() && !change.down.empty()) observer_.on_down(change.down);
     if (held() && !change.up.empty()) observer_.on_up(change.up);
+    if (held()) observer_.on_change();
   }
 
   void tell_ledger(proto::topics::LedgerUpdate update) {

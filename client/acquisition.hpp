@@ -58,6 +58,8 @@ class AcquisitionObserver {
   /// Receives targets that became unavailable (crashed and drained look the same).
   virtual void on_down(const text::IdSet& /*ranks*/) {}
   virtual void on_up(const text::IdSet& /*ranks*/) {}
+  /// Follows all other calls of a response: the picture is complete, so that a scheduler can act on it.
+  virtual void on_change() {}
 
   /// The connection was lost, or the daemon has ended. Nothing is held, and up() is empty; on_resources
   /// follows when the daemon is back.

@@ -255,6 +255,23 @@ TEST_SUITE("acquisition") {
     CHECK(acquisition.up().empty());
   }
 
+  TEST_CASE_FIXTURE(AcquisitionFixture, "one call follows all others of a response") {
+    class Whole : public Recorder {
+     public:
+      Acquisition* acquisition = nullptr;
+      void on_change() override { calls.emplace_back("change, up " + acquisition->up().encode()); }
+    } whole;
+    Acquisition acquisition(connection, whole);
+    whole.acquisition = &acquisition;
+    const auto request = bus.receive(connection);
+    bus.respond(request, first_response("0-2"), true);
+    bus.respond(request, R"({"up":"3","down":"0","property-add":{"fast":"0"}})", true);
+    bus.fail(request, ECONNABORTED, "evicted");
+    wire::pump(connection, [&] { return acquisition.state() == Acquisition::State::ended; });
+    CHECK(whole.calls == Calls{"resources 0-3 up 0-2", "change, up 0-2", "property-add fast 0", "down 0",
+                               "up 3", "change, up 1-3", fmt::format("error {} evicted", ECONNABORTED)});
+  }
+
   TEST_CASE_FIXTURE(AcquisitionFixture,
                     "responses that make no sense end it with EPROTO, and the request is canceled") {
     const std::vector<std::pair<std::string, std::string>> cases = {
