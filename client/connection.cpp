@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -98,6 +99,18 @@ proto::Payload to_payload(std::string_view topic, const nlohmann::json& payload)
   }
 }
 
+/// Reads a payload; null if there is none.
+nlohmann::json from_text(std::string_view topic, std::string_view payload) {
+  if (payload.empty()) return nullptr;
+  try {
+    return proto::parse_object(
+        proto::make_request(std::string(topic), 0, proto::make_payload(std::string(payload)), 0),
+        std::numeric_limits<std::size_t>::max());
+  } catch (const Error& error) {
+    throw Error(EINVAL, error.what());
+  }
+}
+
 }  // namespace
 
 Connection::Connection(std::string uri, ConnectionOptions options) {
@@ -137,6 +150,11 @@ void Connection::connect() {
 
 bool Connection::follows(Epoch epoch, const std::string& cluster) { return impl_->follows({epoch, cluster}); }
 
+std::string Connection::call_text(std::string_view topic, std::string_view payload,
+                                  std::optional<Milliseconds> timeout) {
+  return call(topic, from_text(topic, payload), timeout.value_or(impl_->options().call_timeout)).dump();
+}
+
 nlohmann::json Connection::call(std::string_view topic) { return call(topic, nullptr); }
 
 nlohmann::json Connection::call(std::string_view topic, const nlohmann::json& payload) {
@@ -173,8 +191,17 @@ Connection::RequestId Connection::send(std::string_view topic, Handler handler, 
   return send(topic, nullptr, std::move(handler), options);
 }
 
+Connection::RequestId Connection::send_text(std::string_view topic, std::string_view payload, Handler handler,
+                                            SendOptions options) {
+  return send(topic, from_text(topic, payload), std::move(handler), options);
+}
+
 void Connection::cancel(RequestId id) { impl_->cancel(id); }
 void Connection::forget(RequestId id) { impl_->forget(id); }
+
+void Connection::notify_text(std::string_view topic, std::string_view payload) {
+  notify(topic, from_text(topic, payload));
+}
 
 void Connection::notify(std::string_view topic, const nlohmann::json& payload) {
   impl_->notify(

@@ -83,7 +83,7 @@ class Response {
   [[nodiscard]] std::string_view text() const noexcept;
   /// Returns the payload, or an empty object if there is none. Throws the failure if there is one, and Error
   /// EPROTO if the payload is not a JSON object.
-  [[nodiscard]] nlohmann::json payload() const;
+  [[nodiscard, gnu::visibility("hidden")]] nlohmann::json payload() const;
 
  private:
   std::string topic_;
@@ -179,17 +179,24 @@ class Connection {
   /// leader counts as lost.
   bool follows(Epoch epoch, const std::string& cluster);
 
+  // A payload is a JSON object or nothing, which is empty as text and null as a value. Others are refused
+  // with EINVAL.
+
   /// Sends a request, waits for its response and returns its payload, an empty object if it has none. Throws
   /// the daemon's Error; ETIMEDOUT with topic and endpoint; the Error of connect(); ECONNRESET.
-  nlohmann::json call(std::string_view topic);
-  nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
-  nlohmann::json call(std::string_view topic, const nlohmann::json& payload, Milliseconds timeout);
+  std::string call_text(std::string_view topic, std::string_view payload = {},
+                        std::optional<Milliseconds> timeout = std::nullopt);
+  [[gnu::visibility("hidden")]] nlohmann::json call(std::string_view topic);
+  [[gnu::visibility("hidden")]] nlohmann::json call(std::string_view topic, const nlohmann::json& payload);
+  [[gnu::visibility("hidden")]] nlohmann::json call(std::string_view topic, const nlohmann::json& payload,
+                                                    Milliseconds timeout);
 
-  /// Sends a request (without payload where `payload` is null). The handler is called for each response and
-  /// never from inside send().
-  RequestId send(std::string_view topic, const nlohmann::json& payload, Handler handler,
-                 SendOptions options = {});
+  /// Sends a request. The handler is called for each response and never from inside send().
   RequestId send(std::string_view topic, Handler handler, SendOptions options = {});
+  RequestId send_text(std::string_view topic, std::string_view payload, Handler handler,
+                      SendOptions options = {});
+  [[gnu::visibility("hidden")]] RequestId send(std::string_view topic, const nlohmann::json& payload,
+                                               Handler handler, SendOptions options = {});
 
   /// Asks the daemon to end a request (TOPIC-cancel). Its handler gets the responses that still come, and
   /// last the daemon's ECANCELED; a request that was not sent yet gets a local one. An unknown id is ignored.
@@ -199,7 +206,8 @@ class Connection {
   void forget(RequestId id);
 
   /// Sends a message that gets no response; it is dropped if it cannot be sent.
-  void notify(std::string_view topic, const nlohmann::json& payload);
+  void notify_text(std::string_view topic, std::string_view payload = {});
+  [[gnu::visibility("hidden")]] void notify(std::string_view topic, const nlohmann::json& payload);
 
   /// Calls f once, from process() or another function that runs handlers, when the time has passed.
   TimerId after(Milliseconds delay, std::function<void()> f);

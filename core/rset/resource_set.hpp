@@ -71,15 +71,15 @@ class ResourceSet {
   ResourceSet(std::vector<ResourceGroup> groups, text::Hostlist hosts);
 
   /// Reads an R. Throws Error EINVAL that names the JSON path (`execution.R_lite[2].rank: ...`).
-  [[nodiscard]] static ResourceSet from_json(const nlohmann::json& document);
-  [[nodiscard]] static ResourceSet from_json(nlohmann::json&& document);
   [[nodiscard]] static ResourceSet parse(std::string_view text);
+  [[nodiscard, gnu::visibility("hidden")]] static ResourceSet from_json(const nlohmann::json& document);
+  [[nodiscard, gnu::visibility("hidden")]] static ResourceSet from_json(nlohmann::json&& document);
 
   /// Write canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.
   /// encode() writes the same content with the keys in the order in which RFC 20 lists them. Both throw Error
   /// EINVAL for a rank with gpus but no cores, which R cannot express.
-  [[nodiscard]] nlohmann::json to_json(bool with_scheduling = true) const;
   [[nodiscard]] std::string encode(bool with_scheduling = true) const;
+  [[nodiscard, gnu::visibility("hidden")]] nlohmann::json to_json(bool with_scheduling = true) const;
 
   [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] const text::IdSet& ranks() const noexcept;
@@ -97,7 +97,7 @@ class ResourceSet {
   /// another value.
   [[nodiscard]] std::optional<std::string> unlike_execution_key(const ResourceSet& other) const;
   /// The opaque `scheduling` object, or null.
-  [[nodiscard]] const nlohmann::json* scheduling() const noexcept;
+  [[nodiscard, gnu::visibility("hidden")]] const nlohmann::json* scheduling() const noexcept;
 
   [[nodiscard]] ResourceCounts counts() const;
   [[nodiscard]] ResourceCounts counts(const text::IdSet& ranks) const;
@@ -144,7 +144,7 @@ class ResourceSet {
   void set_nslots(std::optional<std::uint64_t> nslots);
   /// Sets the `scheduling` object. Throws Error EINVAL for other values than an object that is suitable for
   /// it.
-  void set_scheduling(nlohmann::json scheduling);
+  [[gnu::visibility("hidden")]] void set_scheduling(nlohmann::json scheduling);
 
   /// Takes from another set the members that belong to no rank and that this set lacks: scheduling,
   /// attributes, keys that RFC 20 does not know; and the times, when this set has none.

@@ -437,6 +437,30 @@ TEST_SUITE("connection") {
     CHECK(seen.back() == "second");
   }
 
+  TEST_CASE_FIXTURE(ConnectionFixture, "payloads can be JSON text, which is checked before it is sent") {
+    std::string text;
+    with_daemon([&] { text = connection.call_text("test.call", R"({"a": [1, "b"]})"); },
+                [&] {
+                  const auto request = bus.receive();
+                  CHECK(request.payload() == R"({"a":[1,"b"]})");
+                  bus.respond(request, R"({"c": 1})");
+                });
+    CHECK(text == R"({"c":1})");
+    connection.send_text("test.send", R"({"id": "j"})",
+                         [&](const Response& answer) { text = answer.text(); });
+    bus.respond(bus.receive(connection), "{}");
+    wire::pump(connection, [&] { return text == "{}"; });
+    connection.notify_text("test.notify");
+    CHECK(bus.receive(connection).parts.size() == 4);
+    for (const std::string_view wrong : {"[]", "{", R"({"a": 01})", "\"\\ud800\"", "null"}) {
+      CAPTURE(wrong);
+      int errnum = 0;
+      last_error([&] { connection.call_text("test.call", wrong); }, &errnum);
+      CHECK(errnum == EINVAL);
+    }
+    CHECK(bus.quiet());
+  }
+
   TEST_CASE_FIXTURE(ConnectionFixture, "a clean close says good-bye to the services that streamed") {
     client::SendOptions options;
     options.streaming = true;
