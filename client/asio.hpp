@@ -1,0 +1,110 @@
+// Drives a connection in an event loop of Boost.Asio, with completion tokens: callbacks, use_future, or
+// use_awaitable for co_await. For programs that have Boost (1.74 or later); the library itself has no Asio.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/compose.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "client/connection.hpp"
+
+namespace resourced::client {
+
+/// Calls process() of a connection in the loop of an executor whenever there is something to do, and so the
+/// handlers, observers and timers of the connection. Use the connection in this executor only: it is not
+/// thread-safe, so the loop of several threads needs a strand. An exception of a handler leaves through the
+/// loop, which may run again. A handler may destroy the driver.
+class AsioDriver {
+ public:
+  /// `connection` must outlive the driver.
+  AsioDriver(const boost::asio::any_io_executor& executor, Connection& connection)
+      : state_(std::make_shared<State>(executor, connection)) {
+    watch(state_);
+  }
+  /// Ends what async_wait() waits for. Requests go on, but get no response until the connection is driven.
+  ~AsioDriver() {
+    state_->has_ended = true;
+    state_->descriptor.release();
+    state_->processed.cancel();
+  }
+  AsioDriver(const AsioDriver&) = delete;
+  AsioDriver& operator=(const AsioDriver&) = delete;
+
+  /// Completes, as void(), after the next process(): look then whether what you wait for has come, such as a
+  /// change of Acquisition::up(). What comes before the completion runs is there as well.
+  template <class Token>
+  auto async_wait(Token&& token) {
+    return boost::asio::async_compose<Token, void()>(
+        [state = state_, waits = false](auto& self, const boost::system::error_code& = {}) mutable {
+          if (std::exchange(waits, true)) return self.complete();
+          state->processed.async_wait(std::move(self));
+        },
+        token, state_->processed);
+  }
+
+  /// Calls `start` with a handler, with which it makes a request of the connection, such as client::alloc().
+  /// Completes, as void(Response), with the last response, outside of process(). If the connection is closed
+  /// before, the completion handler is destroyed and not called.
+  template <class Start, class Token>
+  auto async_request(Start&& start, Token&& token) {
+    return boost::asio::async_initiate<Token, void(Response)>(
+        [executor = state_->descriptor.get_executor()](auto completion, auto&& make_request) {
+          // A Connection::Handler can be copied, which the completion handler of a token need not.
+          auto shared = std::make_shared<decltype(completion)>(std::move(completion));
+          make_request([shared, executor](const Response& response) {
+            if (!response.last()) return;
+            auto own = boost::asio::get_associated_executor(*shared, executor);
+            boost::asio::post(own, [handler = std::move(*shared), response]() mutable {
+              std::move(handler)(std::move(response));
+            });
+          });
+        },
+        token, std::forward<Start>(start));
+  }
+
+ private:
+  struct State {
+    State(const boost::asio::any_io_executor& executor, Connection& driven)
+        : connection(driven),
+          descriptor(executor, driven.fd()),
+          processed(executor, boost::asio::steady_timer::time_point::max()) {}
+
+    Connection& connection;
+    boost::asio::posix::stream_descriptor descriptor;
+    /// Never expires: it is cancelled after each process(), which completes all waits for it.
+    boost::asio::steady_timer processed;
+    bool has_ended = false;
+  };
+
+  static void watch(const std::shared_ptr<State>& state) {
+    state->descriptor.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                                 [state](const boost::system::error_code& error) {
+                                   if (error || state->has_ended) return;
+                                   try {
+                                     state->connection.process();
+                                   } catch (...) {
+                                     go_on(state);
+                                     throw;
+                                   }
+                                   go_on(state);
+                                 });
+  }
+
+  static void go_on(const std::shared_ptr<State>& state) {
+    if (state->has_ended) return;
+    state->processed.cancel();
+    watch(state);
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace resourced::client
