@@ -6,6 +6,8 @@
 #include <chrono>
 #include <iterator>
 #include <optional>
+#include <random>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -27,6 +29,14 @@ using text::IdSet;
 using Picture = proto::topics::Acquired;
 
 namespace {
+
+/// Returns 128 random bits as hexadecimal digits (AcquireRequest::holder).
+std::string random_token() {
+  std::random_device random;
+  std::string token;
+  for (int i = 0; i < 4; ++i) token += fmt::format("{:08x}", random());
+  return token;
+}
 
 void check_known(std::string_view key, const IdSet& ranks, const IdSet& known) {
   if (known.includes(ranks)) return;
@@ -125,6 +135,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     wanted.allocations = options_.allocations || options_.ledger;
     if (options_.ledger) wanted.extensions = module::Extensions{.ledger = true};
     wanted.wait = options_.wait;
+    wanted.holder = token_;
     wanted.lease = options_.lease;
     request_ = connection_.send(
         topic, proto::topics::encode_acquire(wanted),
@@ -300,6 +311,9 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   AcquisitionOptions options_;
   State state_ = State::waiting;
   Picture picture_;
+  /// With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed
+  /// it.
+  const std::string token_ = random_token();
   /// A first response whose last part has not come yet.
   std::optional<Picture> partial_;
   bool acquired_before_ = false;

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import errno
 import math
+import secrets
 import weakref
 from collections import deque
 from collections.abc import Mapping
@@ -148,6 +149,8 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._payload["wait"] = True
         if lease is not None:
             self._payload["lease"] = lease
+        # With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed it.
+        self._payload["holder"] = secrets.token_hex(16)
         encode_payload(self._payload)  # raises ValueError for a name that JSON does not have
         # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places

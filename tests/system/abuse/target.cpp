@@ -72,7 +72,7 @@ const KeyPair& Target::keys(const std::string& role) const {
 json Target::answers() {
   // Reads show what is on disk. The answer to a change comes after all changes before it are there, also when
   // it is refused.
-  REQUIRE(owner_->call("resource.drain", json{{"targets", "nobody"}}).errnum() == EINVAL);
+  REQUIRE(owner_->call("resource.drain", json{{"targets", "nobody"}}).errnum == unsigned{EINVAL});
   json all = json::object();
   for (const char* topic : readable) all[topic] = owner_->call(topic).json();
   return all;

@@ -1,8 +1,11 @@
 // The life of an acquire (RFC 28) on the wire, as a scheduler sees it, with the real daemon.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -313,6 +316,53 @@ targets = "test[4-5]"
   CHECK(batch.receive(batch_stream).json() == json{{"down", "3"}});
   CHECK(debug.receive(debug_stream).json() == json{{"down", "4-5"}});
   CHECK(rest.receive(rest_stream).json() == json{{"down", "6"}});
+}
+
+TEST_CASE("a scheduler that has lost its connection comes back to what is kept for it") {
+  Cluster cluster("[acquire]\nkeep = \"1m\"\n" + std::string(eight_nodes));
+  const json token = {{"holder", "00112233445566778899aabbccddeeff"}};
+  const auto acquire = [&](RawClient& client, const json& payload) {
+    return client.receive(client.send("resource.acquire", payload, wire::flag_streaming));
+  };
+  std::optional<RawClient> lost(std::in_place, cluster.daemon.uri());
+  CHECK(acquire(*lost, token).json()["up"] == "0-7");
+  lost.reset();
+  json holder;
+  while (!holder.contains("kept-until"))
+    holder = cluster.operator_client.call("resource.peers").json()["holders"].at(0);
+  RawClient other(cluster.daemon.uri());
+  const RawResponse refused = acquire(other, json::object());
+  CHECK(refused.errnum == wire_errno::busy);
+  CHECK(refused.text().find("kept for its scheduler until") != std::string::npos);
+  RawClient again(cluster.daemon.uri());
+  CHECK(acquire(again, token).json()["up"] == "0-7");
+}
+
+TEST_CASE("the ledger has the bound of the configuration, also of one that is read again") {
+  const std::string small = "[allocations]\nmax-bytes = 65536\n" + std::string(eight_nodes);
+  Cluster cluster(small);
+  RawClient scheduler(cluster.daemon.uri());
+  scheduler.receive(scheduler.acquire());
+  const auto alloc = [&](unsigned core) {
+    const json resources = {
+        {"version", 1},
+        {"execution",
+         {{"R_lite",
+           {{{"rank", std::to_string(core / 4)}, {"children", {{"core", std::to_string(core % 4)}}}}}},
+          {"nodelist", {"test" + std::to_string(core / 4)}}}},
+        {"scheduling", std::string(8192, 'x')}};
+    return scheduler.call("resource.alloc", {{"id", std::to_string(core)}, {"R", resources}});
+  };
+  unsigned core = 0;
+  RawResponse answer = alloc(core);
+  while (answer.errnum == 0) answer = alloc(++core);
+  CHECK(core == 7);
+  CHECK(answer.errnum == unsigned{EDQUOT});
+  CHECK(answer.text().ends_with(
+      "more than allocations.max-bytes, which is 65536: free some, or raise that setting"));
+  cluster.daemon.configure("[allocations]\nmax-bytes = 131072\n" + std::string(eight_nodes));
+  cluster.ctl.done({"reload"});
+  CHECK(alloc(core).errnum == 0);
 }
 
 TEST_SUITE_END();
