@@ -33,9 +33,8 @@ TEST_CASE("a scheduler asks for a partition, or for all that no partition names"
   CHECK(refusal(parse_acquire, R"({"partition": 1})") == "71 partition must be a string");
   for (const char* other : {R"({"x": 1})", R"({"partition": "a", "x": 1})"}) {
     CHECK(refusal(parse_acquire, other) ==
-          "71 the payload of resource.acquire may have partition, allocations, extensions, lease and wait, "
-          "nothing "
-          "else");
+          "71 the payload of resource.acquire may have partition, allocations, extensions, lease, holder and "
+          "wait, nothing else");
   }
 }
 
@@ -61,6 +60,16 @@ TEST_CASE("a scheduler may promise to be heard of, and wait for its turn") {
   CHECK(refusal(parse_acquire, R"({"lease": 3601})") == "22 lease must be 5 to 3600 seconds");
   CHECK(refusal(parse_acquire, R"({"lease": "30"})") == "71 lease must be a number");
   CHECK(refusal(parse_acquire, R"({"wait": 1})") == "71 wait must be true or false");
+}
+
+TEST_CASE("a scheduler has a token of 32 hexadecimal digits") {
+  const json payload = {{"holder", "0123456789abcdefABCDEF0123456789"}};
+  CHECK(parse_acquire(payload).holder == "0123456789abcdefABCDEF0123456789");
+  CHECK(encode_acquire(parse_acquire(payload)) == payload);
+  CHECK(parse_acquire(json::object()).holder.empty());
+  CHECK(refusal(parse_acquire, R"({"holder": "0123456789abcdef"})") ==
+        "22 holder must be 32 hexadecimal digits");
+  CHECK(refusal(parse_acquire, R"({"holder": 1})") == "71 holder must be a string");
 }
 
 module::SharedAllocation allocation(const std::string& partition, const std::string& id,

@@ -17,12 +17,12 @@ TEST_CASE("holders and agents come back as they were") {
   Peers peers;
   peers.holders.push_back(
       {text::IdSet::parse("0-2"), wall_time(1795297018.5), module::ByUser{1000}, "night", true});
-  peers.holders.push_back({text::IdSet::parse("4"), wall_time(7), std::nullopt, "", false});
+  peers.holders.push_back({text::IdSet::parse("4"), wall_time(7), std::nullopt, "", false, wall_time(9.5)});
   peers.agents = text::IdSet::parse("0,4");
   const std::string text = encode_peers(peers);
   CHECK(text == R"({"holders":[{"targets":"0-2","since":1795297018.5,"by":{"userid":1000},)"
                 R"("partition":"night","allocations":true},)"
-                R"({"targets":"4","since":7.0,"allocations":false}],"agents":"0,4"})");
+                R"({"targets":"4","since":7.0,"allocations":false,"kept-until":9.5}],"agents":"0,4"})");
   const Peers read = parse_peers(json::parse(text));
   REQUIRE(read.holders.size() == 2);
   CHECK(read.holders[0].targets.encode() == "0-2");
@@ -30,6 +30,8 @@ TEST_CASE("holders and agents come back as they were") {
   CHECK(read.holders[0].by == module::Actor(module::ByUser{1000}));
   CHECK(read.holders[0].partition == "night");
   CHECK(read.holders[0].allocations);
+  CHECK_FALSE(read.holders[0].kept_until);
+  CHECK(read.holders[1].kept_until == wall_time(9.5));
   CHECK_FALSE(read.holders[1].by);
   CHECK(read.holders[1].partition.empty());
   CHECK(read.agents.encode() == "0,4");
