@@ -106,9 +106,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const rset::ResourceSet& resources() const noexcept { return picture_.resources; }
   [[nodiscard]] const IdSet& up() const noexcept {
-    static const IdSet none;
     // A connection that was closed tells no handler.
-    return connection_.connected() ? picture_.up : none;
+    return connection_.connected() ? picture_.up : none_;
   }
 
   void close() {
@@ -311,6 +310,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   AcquisitionOptions options_;
   State state_ = State::waiting;
   Picture picture_;
+  const IdSet none_;
   /// With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed
   /// it.
   const std::string token_ = random_token();

@@ -350,7 +350,7 @@ TEST_CASE("the ledger has the bound of the configuration, also of one that is re
          {{"R_lite",
            {{{"rank", std::to_string(core / 4)}, {"children", {{"core", std::to_string(core % 4)}}}}}},
           {"nodelist", {"test" + std::to_string(core / 4)}}}},
-        {"scheduling", std::string(8192, 'x')}};
+        {"scheduling", {{"large", std::string(8192, 'x')}}}};
     return scheduler.call("resource.alloc", {{"id", std::to_string(core)}, {"R", resources}});
   };
   unsigned core = 0;
