@@ -187,7 +187,9 @@ void Simulation::check_ledger(const Reference& state) const {
     for (const module::AbsentResources& absent : allocation->absent)
       absent.cores.for_each([&](unsigned core) { cores.emplace(absent.target.host, core); });
   }
-  demand(present == state.allocations(), "the ledger has other allocations than the log");
+  demand(present == state.allocations(), [&] {
+    return fmt::format("the ledger has the allocations {}, and the log {}", present, state.allocations());
+  });
 }
 
 void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {

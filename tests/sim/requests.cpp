@@ -205,20 +205,24 @@ void Simulation::evict() {
   deliver();
 }
 
-// Requests of any scheduler, with any ids and targets, so that many are refused. All cores of an allocation
-// are the same on its targets.
+// Requests of any scheduler, with any ids and targets, so that many are refused. The reference knows what an
+// allocation has of a host, not of each of its targets: an allocation that may get other cores on some of its
+// targets gets and frees them only of hosts with one target.
 void Simulation::change_ledger() {
   if (schedulers_.empty()) return;
   const ClientId client = random_peer(schedulers_)->first;
   const auto any_id = [this] { return fmt::format("j{}", below(12)); };
-  const auto any_ranks = [this] {
+  const auto may_grow = [](const std::string& id) { return id.size() == 2 && id < "j6"; };
+  const auto any_ranks = [this](bool of_single_hosts = false) {
     Reference::Ranks ranks;
-    for (std::uint32_t i = 1 + below(2); i > 0; --i)
-      ranks.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
+    for (std::uint32_t i = 1 + below(2); i > 0; --i) {
+      const std::uint32_t rank = below(static_cast<std::uint32_t>(configuration_.hosts.size()));
+      if (!of_single_hosts || std::ranges::count(configuration_.hosts, configuration_.hosts[rank]) == 1)
+        ranks.insert(rank);
+    }
     return ranks;
   };
-  const auto any_resources = [&] {
-    const Reference::Ranks ranks = any_ranks();
+  const auto any_resources = [&](const Reference::Ranks& ranks) {
     const text::IdSet cores = text::IdSet::range(below(3), 3);
     text::Hostlist hosts;
     for (const unsigned rank : ranks) hosts.append(configuration_.hosts[rank]);
@@ -228,7 +232,7 @@ void Simulation::change_ledger() {
   };
   const auto any_free = [&] {
     json free{{"id", any_id()}};
-    if (chance(0.4)) free["ranks"] = idset_of(any_ranks()).encode();
+    if (chance(0.4)) free["ranks"] = idset_of(any_ranks(may_grow(free["id"]))).encode();
     // Often the partition of another scheduler, whose allocations have the same ids.
     if (chance(0.5)) free["partition"] = random_peer(schedulers_)->second.partition;
     return free;
@@ -236,11 +240,12 @@ void Simulation::change_ledger() {
   const bool allocs = chance(0.6);
   const bool updates = !allocs && chance(0.3);
   json payload = any_free();
-  if (allocs) payload = {{"id", any_id()}, {"R", any_resources()}};
+  if (allocs) payload = {{"id", any_id()}, {"R", any_resources(any_ranks())}};
   if (updates) {
     payload.erase("ranks");
     payload["note"] = fmt::format("{}", below(3));
-    if (chance(0.7)) payload["add"] = any_resources();
+    const Reference::Ranks more = may_grow(payload["id"]) ? any_ranks(true) : Reference::Ranks();
+    if (!more.empty()) payload["add"] = any_resources(more);
   } else if (chance(0.3)) {
     json& frees = payload["free"] = json::array();
     for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free());
