@@ -235,9 +235,9 @@ std::vector<HostileAlloc> hostile_allocs() {
       {"a core of all targets, many times", several(64, one_core_of_all), wire_errno::msgsize},
       {"all resources of many targets", several(50, one_target)},
       {"all resources of too many targets", several(1000, one_target), wire_errno::msgsize},
-      {"300 jobs of a core", several(300, one_core)},
+      {"100 jobs of a core", several(100, one_core)},
       {"2,000 jobs of a core", several(2000, one_core)},
-      {"many small arrays", small_arrays(R"("id":"j")", 64 * kibibyte - 64), wire_errno::proto},
+      {"many small arrays", small_arrays(R"("id":"j")", 48 * kibibyte), wire_errno::proto},
       {"many more small arrays", small_arrays(R"("id":"j")", mebibyte - 64), wire_errno::proto},
       {"too much of them", small_arrays(R"("id":"j")", mebibyte + 64), wire_errno::msgsize},
   };
