@@ -22,6 +22,7 @@
 
 namespace resourced::module {
 
+using rset::ResourceGroup;
 using rset::ResourceSet;
 using text::IdSet;
 
@@ -244,14 +245,36 @@ class LedgerDecision {
     check_in_inventory(wanted.resources, inventory());
     check_keys(wanted, inventory());
     const bool is_taken = ledger().find(name) != nullptr && !ended_.contains(name);
-    if (is_taken || together_.find(name) != nullptr)
+    if (is_taken || !new_.insert(name).second)
       throw Error(EEXIST, fmt::format("allocation {} exists already", text_of(name)));
     check_usable(wanted.resources.ranks(), module_.drains().ranks(), module_.excluded(), inventory());
     check_free(wanted.resources, ledger(), freed_, inventory());
-    check_free(wanted.resources, together_, {}, inventory());
+    check_apart(wanted.resources);
     alloc_.allocations.push_back(make_allocation(wanted, name.partition));
     sizes_[name.partition].added += bytes_of(*alloc_.allocations.back());
-    if (command_.allocations.size() > 1) together_.apply(AllocEvent{{alloc_.allocations.back()}});
+    if (command_.allocations.size() > 1) together_.add(wanted.resources);
+  }
+
+  // Refuses resources that another allocation of this command has.
+  void check_apart(const ResourceSet& wanted) const {
+    const auto overlap = [](const HeldResources::HeldAt& held, const IdSet& numbers, const IdSet& ranks) {
+      bool both = false;
+      numbers.for_each([&](IdSet::Id number) {
+        const auto at = held.find(number);
+        both = both || (at != held.end() && at->second.intersects(ranks));
+      });
+      return both;
+    };
+    if (!together_.ranks.intersects(wanted.ranks())) return;
+    for (const ResourceGroup& group : wanted.groups()) {
+      if (!overlap(together_.cores, group.cores, group.ranks) &&
+          !overlap(together_.gpus, group.gpus, group.ranks))
+        continue;
+      // A ledger of these allocations finds which one has them.
+      Ledger others;
+      others.apply(alloc_);
+      check_free(wanted, others, {}, inventory());
+    }
   }
 
   void add_update(const UpdateRequest& wanted, std::vector<EventBody>& events) {
@@ -333,8 +356,9 @@ class LedgerDecision {
   std::set<AllocationName> named_;
   std::set<AllocationName> ended_;
   HeldResources freed_;
-  /// The allocations of this command, which must not overlap each other either.
-  Ledger together_;
+  /// The allocations that the command makes, and their resources, which must not overlap each other either.
+  std::set<AllocationName> new_;
+  HeldResources together_;
   std::vector<FreeEvent> frees_;
   AllocEvent alloc_;
   /// By how many bytes the command changes the allocations of each partition.
