@@ -54,6 +54,10 @@ class TextWriter {
       value(json(text));
     }
   }
+  void time(WallTime time) {
+    // Most allocations have no times.
+    time == WallTime{} ? raw("0.0") : value(to_number(time));
+  }
   void value(const json& value) { out_ += value.dump(-1, ' ', false, json::error_handler_t::replace); }
   void ids(std::string_view name, const text::IdSet& ids) {
     key(name);
@@ -128,9 +132,9 @@ std::string ResourceSet::encode(bool with_scheduling) const {
     out.raw("}");
   }
   out.key("starttime");
-  out.value(to_number(starttime_));
+  out.time(starttime_);
   out.key("expiration");
-  out.value(to_number(expiration_));
+  out.time(expiration_);
   if (carried_) out.members(carried_->execution);
   out.raw("}");
   if (carried_ && carried_->scheduling && with_scheduling) {
