@@ -62,8 +62,8 @@ class AsioDriver {
           make_request([shared, executor](const Response& response) {
             if (!response.last()) return;
             auto own = boost::asio::get_associated_executor(*shared, executor);
-            boost::asio::post(own, [handler = std::move(*shared), response]() mutable {
-              std::move(handler)(std::move(response));
+            boost::asio::post(own, [handler = std::move(*shared), last = response]() mutable {
+              std::move(handler)(std::move(last));
             });
           });
         },
