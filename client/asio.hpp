@@ -38,8 +38,9 @@ class AsioDriver {
   AsioDriver(const AsioDriver&) = delete;
   AsioDriver& operator=(const AsioDriver&) = delete;
 
-  /// Completes, as void(), after the next process(): look then whether what you wait for has come, such as a
-  /// change of Acquisition::up(). What comes before the completion runs is there as well.
+  /// Completes, as void(), after the next process() of this driver, and not after the calls of handlers
+  /// within call_text() or wait(): look then whether what you wait for has come, such as a change of
+  /// Acquisition::up(). What comes before the completion runs is there as well.
   template <class Token>
   auto async_wait(Token&& token) {
     return boost::asio::async_compose<Token, void()>(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "core/rset/operations.hpp"
 
 namespace resourced::module {
 
@@ -66,14 +66,23 @@ void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
   throw Error(EINVAL, fmt::format("rank {} is {}, not {}", odd, inventory.host(odd), named[same]));
 }
 
-void check_included(const ResourceGroup& wanted, const ResourceGroup& present, const IdSet& ranks,
+// Returns the first rank that both sets have. The cost follows the runs of `some`, not those of `all`.
+std::optional<IdSet::Id> first_shared(const IdSet& some, const IdSet& all) {
+  std::optional<IdSet::Id> first;
+  some.for_each_range([&](IdSet::Range run) {
+    if (first) return;
+    const auto found = all.at_or_after(run.first);
+    if (found && *found <= run.last) first = found;
+  });
+  return first;
+}
+
+void check_included(const ResourceGroup& wanted, const ResourceGroup& present, IdSet::Id rank,
                     const ResourceSet& inventory) {
-  if (const IdSet cores = wanted.cores - present.cores; !cores.empty()) {
-    throw Error(EINVAL, fmt::format("{} has no core{}", inventory.host(ranks.first()), cores.first()));
-  }
-  if (const IdSet gpus = wanted.gpus - present.gpus; !gpus.empty()) {
-    throw Error(EINVAL, fmt::format("{} has no gpu{}", inventory.host(ranks.first()), gpus.first()));
-  }
+  if (const IdSet cores = wanted.cores - present.cores; !cores.empty())
+    throw Error(EINVAL, fmt::format("{} has no core{}", inventory.host(rank), cores.first()));
+  if (const IdSet gpus = wanted.gpus - present.gpus; !gpus.empty())
+    throw Error(EINVAL, fmt::format("{} has no gpu{}", inventory.host(rank), gpus.first()));
 }
 
 }  // namespace
@@ -106,13 +115,15 @@ void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory)
   check_hosts(wanted, inventory);
   if (inventory.groups().size() == 1) {
     for (const ResourceGroup& group : wanted.groups())
-      check_included(group, inventory.groups().front(), group.ranks, inventory);
+      check_included(group, inventory.groups().front(), group.ranks.first(), inventory);
     return;
   }
-  for_each_pair(wanted, inventory,
-                [&](const IdSet& ranks, const ResourceGroup* group, const ResourceGroup* present) {
-                  if (group != nullptr) check_included(*group, *present, ranks, inventory);
-                });
+  for (const ResourceGroup& group : wanted.groups()) {
+    for (const ResourceGroup& present : inventory.groups()) {
+      if (const auto rank = first_shared(group.ranks, present.ranks))
+        check_included(group, present, *rank, inventory);
+    }
+  }
 }
 
 void check_keys(const AllocationRequest& wanted, const ResourceSet& inventory) {

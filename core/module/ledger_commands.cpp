@@ -28,8 +28,8 @@ using text::IdSet;
 
 namespace {
 
-// Bounds the work of one step to some 1 ms, so that it does not delay others. An allocation of all resources
-// of all targets is within the bound, as an inventory of many targets has runs of them.
+// Bounds the work of one step to some milliseconds, so that it does not delay others. An allocation of all
+// resources of all targets is within the bound, as an inventory of many targets has runs of them.
 class Work {
  public:
   explicit Work(std::size_t targets) : most_(least_bound + targets) {}
@@ -225,6 +225,10 @@ class LedgerDecision {
     if (!free.ranks || Ledger::ends_without(ranks, *allocation)) {
       ended_.insert(*name);
       sizes_[name->partition].freed += bytes_of(*allocation);
+    } else if (!command_.allocations.empty()) {
+      // What is left has other runs of targets, so that its text may be longer.
+      sizes_[name->partition].freed += allocation->text->size();
+      sizes_[name->partition].added += allocation->resources.copy_ranks(all - ranks).encode().size();
     }
     if (!command_.allocations.empty())
       freed_.add(free.ranks ? allocation->resources.copy_ranks(ranks) : allocation->resources);

@@ -80,8 +80,7 @@ void AcquireTopics::acquire(const Call& call) {
   wanted.extensions = request.extensions;
   wanted.wait = request.wait;
   wanted.lease = request.lease;
-  // The clients of a Flux instance are those of its broker, which outlives them.
-  if (!executor_.module().has_brokers()) wanted.token = std::move(request.holder);
+  wanted.token = std::move(request.holder);
   wanted.by = call.actor();
   wanted.number = ++last_number_;
   wanted.since = executor_.now().wall;
@@ -141,7 +140,8 @@ void AcquireTopics::serve_waiting() {
     if (!is_there(key, number)) continue;
     const streams::EarlyScheduler wanted = early(key);
     const std::string partition = wanted.partition.value_or("");
-    if (wanted.wait && busy.contains(partition)) continue;
+    // One with a token may take over what an earlier one of the same scheduler has got.
+    if (wanted.wait && wanted.token.empty() && busy.contains(partition)) continue;
     try {
       hold(key, wanted);
     } catch (const Error& error) {
@@ -206,7 +206,11 @@ void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) 
   // In a Flux instance the job manager reports allocations.
   const bool has_brokers = executor_.module().has_brokers();
   if (wanted.allocations && has_brokers) throw Error(EPROTO, "this daemon keeps no allocations");
+  // The clients of a Flux instance are those of its broker, which outlives them.
+  if (has_brokers) wanted.token.clear();
   take_over(wanted);
+  // The end of the former stream of this client may show that the client is gone.
+  if (requests_.registry().find(key) == nullptr) return;
   check_free(wanted.partition);
   wanted.extensions = granted(wanted.extensions, has_brokers);
   const module::Extensions extensions = wanted.extensions.value_or(module::Extensions{});

@@ -90,7 +90,10 @@ void LargeRequests::serve_next(ClientId client) {
 
 void LargeRequests::serve(ClientId client, const Message& request, Content* content) {
   peers::Clients::Client* const known = clients_.find(client);
-  if (known == nullptr) return drop(client);
+  if (known == nullptr) {
+    drop(client);
+    return;
+  }
   --known->waiting;
   owner_.on_turn(client, request, content);
   // The request may have ended its sender's connection, or is large and is being read now.
@@ -105,15 +108,21 @@ void LargeRequests::serve(ClientId client, const Message& request, Content* cont
   deferral_.post(topic == nullptr ? "unknown" : topic->name, [this, client] { serve_next(client); });
 }
 
-void LargeRequests::drop(ClientId client) {
+bool LargeRequests::drop(ClientId client) {
   const auto line = lines_.find(client);
-  if (line == lines_.end()) return;
+  if (line == lines_.end()) return false;
   const auto& [who, reading, behind] = line->second;
   if (reading) *reading = true;
-  for (const Message& request : behind) discount(who, request);
+  bool gives_back = false;
+  for (const Message& request : behind) {
+    discount(who, request);
+    gives_back =
+        gives_back || proto::is_disconnect(request.topic) || request.topic == "resource.acquire-cancel";
+  }
   if (peers::Clients::Client* const known = clients_.find(client))
     known->waiting -= behind.size() + (reading ? 1 : 0);
   lines_.erase(line);
+  return gives_back;
 }
 
 void LargeRequests::drop_all() {

@@ -60,8 +60,9 @@ class LargeRequests {
   void read(proto::ClientId client, const Topic& topic, const proto::Message& request);
   /// Lets a request wait behind those that has() tells of. Throws Error EAGAIN if too many bytes wait.
   void add(proto::ClientId client, proto::Message request);
-  /// Drops the requests of a client that is gone.
-  void drop(proto::ClientId client);
+  /// Drops the requests of a client that is gone. Returns whether one of them gives back what the client has
+  /// acquired.
+  bool drop(proto::ClientId client);
   /// Drops all requests, at the end of the daemon.
   void drop_all();
 

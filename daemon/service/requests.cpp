@@ -85,8 +85,8 @@ void Requests::forget(proto::ClientId client, End end) {
   }
 }
 
-void Requests::forget_gone(proto::ClientId client) {
-  forget(client);
+void Requests::forget_gone(proto::ClientId client, End end) {
+  forget(client, end);
   clients_.remove(client);
 }
 

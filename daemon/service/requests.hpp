@@ -89,7 +89,7 @@ class Requests {
   /// Ends all requests of a client, without responses.
   void forget(proto::ClientId client, End end = End::lost);
   /// Ends all requests of a client that is gone, and removes it.
-  void forget_gone(proto::ClientId client);
+  void forget_gone(proto::ClientId client, End end = End::lost);
 
   /// Returns when the last request of a client came.
   [[nodiscard]] SteadyTime heard(proto::ClientId client) const;

@@ -311,8 +311,8 @@ void Service::schedule() {
 
 void Service::on_gone(proto::ClientId client) {
   const transport::LoopHold hold(&holds_, "disconnection");
-  large_.drop(client);
-  requests_.forget_gone(client);
+  const bool has_left = large_.drop(client);
+  requests_.forget_gone(client, has_left ? End::ended : End::lost);
   // Another scheduler may hold the targets of this client now.
   groups_.wait.on_acquisition();
   schedule();

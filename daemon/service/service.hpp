@@ -243,7 +243,7 @@ class Service final : public transport::Listener,
   ClusterTopics cluster_;
   Answers answers_;
   Lines lines_;
-  // Declared last, as threads of theirs use the other members.
+  // Declared last: the threads of groups_ and large_ use the other members.
   Groups groups_;
   LargeRequests large_;
 };

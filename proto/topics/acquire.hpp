@@ -31,8 +31,8 @@ struct AcquireRequest {
   std::optional<module::Extensions> extensions = std::nullopt;
   /// The scheduler sends something at least once in this time, or its acquisition ends.
   std::optional<Seconds> lease = std::nullopt;
-  /// A secret of the scheduler, 32 random hexadecimal digits: an acquire with the same one takes over the
-  /// acquisition of a connection that is lost. Empty for none.
+  /// A secret of the scheduler, 32 random hexadecimal digits: an acquire with the same one takes over its
+  /// acquisition of another connection, whether that is lost or still there. Empty for none.
   std::string holder = {};
   /// The request waits its turn where it would be refused because another scheduler has the resources.
   bool wait = false;

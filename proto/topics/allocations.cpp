@@ -18,6 +18,9 @@ using nlohmann::json;
 
 namespace {
 
+// Maximum number of allocations that one request frees, as the loop looks each of them up.
+constexpr std::size_t most_frees = 16384;
+
 json encode_freed(const module::FreeRequest& free) {
   json entry{{"id", free.id}};
   if (free.partition) entry["partition"] = *free.partition;
@@ -44,6 +47,12 @@ module::FreeRequest read_freed(const json& entry) {
   return free;
 }
 
+void check_frees(const json& list) {
+  if (list.size() <= most_frees) return;
+  throw Error(EMSGSIZE, fmt::format("the request frees {} allocations, more than {}: send several requests",
+                                    list.size(), most_frees));
+}
+
 // Reads the keys that an alloc and a free have in common.
 module::LedgerCommand read_common(const json& payload) {
   module::LedgerCommand command;
@@ -51,6 +60,7 @@ module::LedgerCommand read_common(const json& payload) {
   const auto list = payload.find("free");
   if (list == payload.end()) return command;
   if (!list->is_array()) throw Error(EPROTO, "free must be an array");
+  check_frees(*list);
   for (const json& entry : *list) command.frees.push_back(read_freed(entry));
   return command;
 }
@@ -104,6 +114,7 @@ module::LedgerCommand parse_free(const json& payload) {
   }
   if (!ids->is_array()) throw Error(EPROTO, "ids must be an array");
   if (payload.contains("id") || payload.contains("ranks")) throw Error(EPROTO, "ids excludes id and ranks");
+  check_frees(*ids);
   const auto partition = optional_string(payload, "partition");
   for (const json& id : *ids) {
     if (!id.is_string()) throw Error(EPROTO, "ids must be strings");

@@ -84,6 +84,25 @@ TEST_CASE("what would make the ledger too large is refused, and what makes it sm
   CHECK(it.text() == "j2:0/1;");
 }
 
+TEST_CASE("targets that the same request frees make room in the ledger") {
+  World it("node[0-199]");
+  // Every other node has a long text.
+  std::string ranks = "0";
+  std::string hosts = "node0";
+  for (int rank = 2; rank < 200; rank += 2) {
+    ranks += "," + std::to_string(rank);
+    hosts += ",node" + std::to_string(rank);
+  }
+  const auto others = part(ranks, "0", hosts);
+  it.alloc("j1", others);
+  it.step(at_most(it.engine.module().ledger().bytes() + 20));
+  const auto small = part("1", "0", "node1");
+  CHECK(it.refusal(EDQUOT, [&] { it.alloc("j2", small); }) != "done");
+  it.change({{"j1", std::nullopt, others.ranks() - IdSet{0}}}, {{"j2", small}});
+  CHECK(it.text() == "j1:0/0; j2:1/0;");
+  CHECK(it.engine.module().ledger().bytes() == size_of(it.engine.module().ledger()));
+}
+
 TEST_CASE("where there are partitions, one of them may have half of the ledger") {
   World it("node[0-3]", {{"day", IdSet{0, 1}, {}}, {"night", IdSet{2, 3}, {}}});
   it.step(Acquire{1, "day"});

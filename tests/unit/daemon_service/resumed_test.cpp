@@ -140,6 +140,50 @@ TEST_CASE_FIXTURE(ResumedStand, "whoever takes its leave, or is silent for its l
   CHECK(holders().empty());
 }
 
+TEST_CASE_FIXTURE(ResumedStand, "a leave behind a request that is still being read frees at once, too") {
+  const auto client = connect();
+  acquire(client);
+  receive(client);
+  request(client, "resource.free", {{"id", std::string(100000, 'x')}});
+  request(client, "resource.disconnect", nullptr, noresponse);
+  disconnect(client);
+  CHECK(holders().empty());
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "an acquire of a client that is gone by then holds nothing") {
+  const auto client = connect();
+  acquire(client);
+  receive(client);
+  transport.gone.insert(client);
+  acquire(client);
+  disconnect(client);
+  settle();
+  CHECK(holders().empty());
+  const auto next = connect();
+  acquire(next, {{"holder", other_token}});
+  CHECK(receive_json(next)["up"] == "0-1");
+}
+
+TEST_CASE_FIXTURE(ResumedStand,
+                  "of two connections of a scheduler that wait, the later one takes over the earlier") {
+  const auto holder = connect();
+  acquire(holder, {{"holder", other_token}});
+  receive(holder);
+  const auto former = connect();
+  const auto stranger = connect();
+  const auto again = connect();
+  acquire(former, {{"wait", true}});
+  acquire(stranger, {{"holder", std::string(32, '1')}, {"wait", true}});
+  acquire(again, {{"wait", true}});
+  request(holder, "resource.disconnect", nullptr, noresponse);
+  settle();
+  pass(Seconds(1));
+  CHECK(receive_json(former)["up"] == "0-1");
+  CHECK(receive(former).errnum() == ECONNABORTED);
+  CHECK(receive_json(again)["up"] == "0-1");
+  CHECK(silent(stranger));
+}
+
 TEST_CASE_FIXTURE(ResumedStand, "without a token, or where nothing is to be kept, a loss frees at once") {
   const auto client = connect();
   request(client, "resource.acquire", {{"partition", "batch"}}, streaming);
