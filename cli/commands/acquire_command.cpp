@@ -81,7 +81,10 @@ void acquire(Context& context, const AcquireOptions& options) {
   os::SignalLoop loop;
   const Interrupts interrupts(loop);
   Printer printer(context, options);
-  client::Acquisition acquisition(connection, printer, options.acquisition);
+  // A person may stop this program, or not read its output: it holds until it ends.
+  client::AcquisitionOptions wanted = options.acquisition;
+  wanted.lease.reset();
+  client::Acquisition acquisition(connection, printer, wanted);
   loop.work_until(
       connection.fd(), [&] { connection.process(); }, [&] { return printer.done(); });
   acquisition.close();
