@@ -15,7 +15,7 @@ namespace {
 
 std::size_t size_of(const Message& request) {
   std::size_t size = sizeof(Message) + request.topic.size() + (request.payload ? request.payload->size() : 0);
-  for (const std::string& route : request.routes) size += sizeof(route) + route.size();
+  for (const std::string& route : request.routes) size += sizeof(std::string) + route.size();
   return size;
 }
 

@@ -26,10 +26,10 @@ TEST_CASE("a free names the partition of its ids, or leaves it to the daemon") {
   CHECK_FALSE(parse_free(json::parse(R"({"id":"1"})")).frees.at(0).partition);
   CHECK(refusal(parse_free, R"({"id":"1","partition":5})") == "71 partition must be a string");
   const json many = {{"ids", std::vector<std::string>(16385, "1")}};
-  CHECK(refusal(parse_free, many.dump()) ==
+  CHECK(refusal(parse_free, many.dump().c_str()) ==
         "90 the request frees 16385 allocations, more than 16384: send several requests");
   const json entries = {{"free", std::vector<json>(16385, json{{"id", "1"}})}};
-  CHECK(refusal(parse_alloc, entries.dump()).starts_with("90 "));
+  CHECK(refusal(parse_alloc, entries.dump().c_str()).starts_with("90 "));
 }
 
 TEST_CASE("several frees are a list, each with its partition and ranks, beside the other keys too") {
