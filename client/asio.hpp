@@ -40,7 +40,7 @@ class AsioDriver {
 
   /// Completes, as void(), after the next process() of this driver, and not after the calls of handlers
   /// within call_text() or wait(): look then whether what you wait for has come, such as a change of
-  /// Acquisition::up(). What comes before the completion runs is there as well.
+  /// Acquisition::up(). Responses that arrive before the completion handler runs count as well.
   template <class Token>
   auto async_wait(Token&& token) {
     return boost::asio::async_compose<Token, void()>(

@@ -17,7 +17,7 @@
 namespace resourced::client {
 
 struct DrainRequest {
-  /// What happens to targets that are drained with a reason already.
+  /// The effect of the drain on targets that are drained with a reason already.
   enum class Mode {
     refuse,           ///< they refuse the request (EEXIST)
     update,           ///< they are skipped
@@ -44,7 +44,7 @@ struct Drain {
   std::string reason = {};
   std::optional<WallTime> until = std::nullopt;
   std::optional<std::string> ticket = std::nullopt;
-  /// Who drained them, such as `uid 1000`; empty if that is not known.
+  /// The user, key or host that drained the targets, such as `uid 1000`; empty if it is not known.
   std::string by = {};
 };
 
@@ -74,7 +74,7 @@ struct Peer {
 
 struct Peers {
   std::vector<Peer> holders = {};
-  /// Those that wait, the next one first.
+  /// The schedulers that wait for resources, the next one first.
   std::vector<Peer> waiting = {};
 };
 

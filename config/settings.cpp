@@ -304,7 +304,7 @@ constexpr auto settings_table = std::to_array<Setting>({
     {"allocations", "max-bytes", live, always,
      integer<&Config::allocations, &Allocations::max_bytes>(min_ledger, max_ledger),
      "The largest ledger, in bytes: R as text, ids and notes of all allocations. Where there are partitions, "
-     "one of them may have half of it. What goes beyond is refused.",
+     "one of them may have half of it. A request beyond that is refused (EDQUOT).",
      ""},
     {"allocations", "free-expired", live, always, flag<&Config::allocations, &Allocations::free_expired>(),
      "Free an allocation when it expires. Otherwise its scheduler does. Nothing is freed so in the first "

@@ -81,10 +81,7 @@ void acquire(Context& context, const AcquireOptions& options) {
   os::SignalLoop loop;
   const Interrupts interrupts(loop);
   Printer printer(context, options);
-  // A person may stop this program, or not read its output: it holds until it ends.
-  client::AcquisitionOptions wanted = options.acquisition;
-  wanted.lease.reset();
-  client::Acquisition acquisition(connection, printer, wanted);
+  client::Acquisition acquisition(connection, printer, options.acquisition);
   loop.work_until(
       connection.fd(), [&] { connection.process(); }, [&] { return printer.done(); });
   acquisition.close();
@@ -142,6 +139,8 @@ void register_acquire(usage::Command& app, Context& context) {
   options->acquisition.follow_restart = false;
   // A daemon that discovers its inventory may take any time, and the user can see that it waits.
   options->acquisition.answer_timeout = client::Milliseconds(0);
+  // A user may stop this command with Ctrl-Z, or not read its output: it holds until it ends.
+  options->acquisition.lease.reset();
   command->add_flag("--follow-restart", options->acquisition.follow_restart,
                     "Acquire again also after a clean shutdown of the daemon");
   command->callback([options, &context] { acquire(context, *options); });

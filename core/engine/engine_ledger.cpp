@@ -1,5 +1,5 @@
-// What the engine does with the ledger: changes by schedulers and operators, and the news of them for
-// schedulers with the extension `ledger`.
+// The part of the engine that changes the ledger for schedulers and operators, and that tells schedulers with
+// the extension `ledger` of these changes.
 #include <algorithm>
 #include <cerrno>
 #include <map>

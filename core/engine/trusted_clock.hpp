@@ -1,8 +1,8 @@
-// Tells whether the wall clock can be trusted to free what has expired. It cannot within a minute of a start,
-// or of a jump of the clock, as after a suspend of the machine: until then an operator can correct the clock.
+// Tells whether the engine may free expired allocations by the wall clock. It must not within a minute of a
+// start, or of a jump of the clock, as after a suspend of the machine: an operator can correct the clock
+// first.
 #pragma once
 
-#include <chrono>
 #include <optional>
 
 #include "core/time.hpp"

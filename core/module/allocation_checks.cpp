@@ -113,11 +113,6 @@ void check_ranks(const ResourceSet& wanted, const ResourceSet& inventory) {
 
 void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory) {
   check_hosts(wanted, inventory);
-  if (inventory.groups().size() == 1) {
-    for (const ResourceGroup& group : wanted.groups())
-      check_included(group, inventory.groups().front(), group.ranks.first(), inventory);
-    return;
-  }
   for (const ResourceGroup& group : wanted.groups()) {
     for (const ResourceGroup& present : inventory.groups()) {
       if (const auto rank = first_shared(group.ranks, present.ranks))

@@ -226,7 +226,7 @@ class LedgerDecision {
       ended_.insert(*name);
       sizes_[name->partition].freed += bytes_of(*allocation);
     } else if (!command_.allocations.empty()) {
-      // What is left has other runs of targets, so that its text may be longer.
+      // The rest of the allocation has other runs of targets, so that its text may be longer.
       sizes_[name->partition].freed += allocation->text->size();
       sizes_[name->partition].added += allocation->resources.copy_ranks(all - ranks).encode().size();
     }

@@ -136,7 +136,7 @@ TEST_CASE("later requests of the same client are decided and answered in their o
   CHECK(of_ledger == std::vector(sent.begin(), sent.begin() + 5));
   CHECK(others == std::vector(sent.begin() + 5, sent.end()));
   CHECK(stand.allocations() == 0);
-  // Nothing waits any more.
+  // No request waits any more, so the next one is served at once.
   stand.send("resource.alloc", one_core(0).dump());
   CHECK(stand.allocations() == 1);
 }
