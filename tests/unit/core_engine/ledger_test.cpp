@@ -72,6 +72,20 @@ TEST_CASE("an id has 1 to 64 printable characters") {
   CHECK(it.refusal(EINVAL, [&] { it.alloc(many + "x", part("0", "2", "node0")); }) == text);
 }
 
+TEST_CASE("where kinds of nodes alternate, each target is compared with its own kind") {
+  World it(std::make_shared<const ResourceSet>(
+      std::vector<rset::ResourceGroup>{{IdSet::parse("0,2,4"), IdSet::parse("0-1"), {}},
+                                       {IdSet::parse("1,3,5"), IdSet::parse("0-3"), IdSet{0}}},
+      text::Hostlist::parse("node[0-5]")));
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("1-2", "3", "node[1-2]")); }) == "node2 has no core3");
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("3-5", "1", "node[3-5]", "0")); }) ==
+        "node4 has no gpu0");
+  CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("5", "4", "node5")); }) == "node5 has no core4");
+  it.alloc("j", part("1,3,5", "2-3", "node[1,3,5]", "0"));
+  it.alloc("k", part("0-5", "0-1", "node[0-5]"));
+  CHECK(it.text() == "j:1,3,5/2-3; k:0-5/0-1;");
+}
+
 TEST_CASE("only resources of the inventory, on the hosts of their ranks") {
   World it("node[0-3]");
   CHECK(it.refusal(EINVAL, [&] { it.alloc("j", part("3-4", "0", "node[3-4]")); }) ==
