@@ -136,7 +136,7 @@ void Follower::take_chunk(const std::string& chunk) {
 
 void Follower::compare(const log::Record& record) const {
   if (!last_ || record.sequence != last_->sequence) return;
-  const std::string text = record.hidden ? "" : record.text;
+  const std::string text = record.audience == log::Audience::nobody ? "" : record.text;
   if (compared(record.sequence, record.timestamp, text) ==
       compared(last_->sequence, last_->timestamp, last_->text))
     return;

@@ -260,6 +260,17 @@ EventBody read_free(const Context& context) {
   return event;
 }
 
+EventBody read_evict(const Context& context) {
+  module::EvictEvent event{context.idset("idset"), context.hosts("nodelist")};
+  check_hosts(event.nodelist, event.ranks);
+  event.partition = context.text("partition").value_or("");
+  if (const json* holder = context.find("holder"))
+    event.holder = named("holder", [&] { return read_actor(*holder); });
+  event.since = context.time("since").value_or(WallTime());
+  event.reason = context.text("reason").value_or("");
+  return event;
+}
+
 template <class OfRanks>
 EventBody read_ranks(const Context& context) {
   return OfRanks{context.idset("idset")};
@@ -276,13 +287,14 @@ const std::map<std::string_view, Reader>& readers() {
          return EventBody(read_property_update(context, context.hosts("nodelist")));
        }},
       {"shrink", [](const Context& context) { return read_left<module::ShrinkEvent>(context); }},
-      {"loss", [](const Context& context) { return read_left<module::LossEvent>(context); }},
+      {loss_name, [](const Context& context) { return read_left<module::LossEvent>(context); }},
       {"unshrink", read_unshrink},
       {"forget", read_forget},
       {"drain", read_drain_event},
       {"undrain", read_undrain},
       {"drain-schedule", read_schedule},
       {"drain-cancel", read_cancel},
+      {evict_name, read_evict},
       {"online", read_ranks<module::OnlineEvent>},
       {"offline", read_ranks<module::OfflineEvent>},
       {"torpid", read_ranks<module::TorpidEvent>},

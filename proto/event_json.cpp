@@ -25,13 +25,14 @@ struct Name {
   std::string_view operator()(const module::ExpirationEvent&) const noexcept { return "resource-update"; }
   std::string_view operator()(const module::PropertyEvent&) const noexcept { return "property-update"; }
   std::string_view operator()(const module::ShrinkEvent&) const noexcept { return "shrink"; }
-  std::string_view operator()(const module::LossEvent&) const noexcept { return "loss"; }
+  std::string_view operator()(const module::LossEvent&) const noexcept { return loss_name; }
   std::string_view operator()(const module::UnshrinkEvent&) const noexcept { return "unshrink"; }
   std::string_view operator()(const module::ForgetEvent&) const noexcept { return "forget"; }
   std::string_view operator()(const module::DrainEvent&) const noexcept { return "drain"; }
   std::string_view operator()(const module::UndrainEvent&) const noexcept { return "undrain"; }
   std::string_view operator()(const module::ScheduleEvent&) const noexcept { return "drain-schedule"; }
   std::string_view operator()(const module::CancelEvent&) const noexcept { return "drain-cancel"; }
+  std::string_view operator()(const module::EvictEvent&) const noexcept { return evict_name; }
   std::string_view operator()(const module::OnlineEvent&) const noexcept { return "online"; }
   std::string_view operator()(const module::OfflineEvent&) const noexcept { return "offline"; }
   std::string_view operator()(const module::TorpidEvent&) const noexcept { return "torpid"; }
@@ -83,6 +84,13 @@ class ContextWriter {
   void operator()(const module::CancelEvent& event) {
     targets(event);
     if (event.from) time("from", *event.from);
+  }
+  void operator()(const module::EvictEvent& event) {
+    targets(event);
+    text("partition", event.partition);
+    if (event.holder) actor("holder", *event.holder);
+    time("since", event.since);
+    if (!event.reason.empty()) text("reason", event.reason);
   }
   void operator()(const module::OnlineEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::OfflineEvent& event) { idset("idset", event.ranks); }
@@ -137,6 +145,10 @@ class ContextWriter {
     if (!value) return;
     append_key(out_, key);
     out_ += "true";
+  }
+  void actor(std::string_view key, const module::Actor& value) {
+    append_key(out_, key);
+    append_actor(out_, value);
   }
   void time(std::string_view key, WallTime value) {
     append_key(out_, key);

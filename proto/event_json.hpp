@@ -2,7 +2,9 @@
 // is RFC 44's and has the expiration alone; property-update (`property-add`, `property-remove`, `nodelist`),
 // shrink and unshrink (`idset`, `nodelist`), forget (`nodelist`), drain-schedule (`idset`, `nodelist`,
 // `from`, the terms of the drain) and drain-cancel (`idset`, `nodelist`, `from` if not all are cancelled) are
-// this project's own. So are the records of the ledger, which a journal shows only on request: alloc
+// this project's own. So is evict (`idset`, `nodelist`, `partition`, `since`, `holder`: an actor as in `by`;
+// `reason`), which a journal shows only on request. So are the records of the ledger, which a journal shows
+// only on request: alloc
 // (`allocations`: an array of proto/allocation_json.hpp) and free (`ids`; `partition` of all of them, which
 // earlier versions did not write; `nodelist`: the freed targets; `idset` of them if they are a part of one
 // allocation).
@@ -26,6 +28,7 @@ namespace resourced::proto {
 // Names of two entries that readers of logs and journals handle separately: neither changes the state of a
 // target.
 inline constexpr std::string_view define_name = "resource-define";
+inline constexpr std::string_view loss_name = "loss";
 /// A `truncate` entry replaces the removed entries before it.
 inline constexpr std::string_view truncate_name = "truncate";
 
@@ -35,6 +38,25 @@ inline constexpr std::string_view alloc_update_name = "alloc-update";
 inline constexpr std::string_view free_name = "free";
 [[nodiscard]] constexpr bool is_ledger_name(std::string_view name) noexcept {
   return name == alloc_name || name == alloc_update_name || name == free_name;
+}
+
+inline constexpr std::string_view evict_name = "evict";
+
+/// The consumers to which a journal shows an event.
+enum class Audience {
+  everyone,
+  /// Those that ask for the records of the ledger.
+  ledger,
+  /// Those that ask for this project's own records.
+  own,
+  /// None: only schedulers and the present state show it. The log of an instance does not have it.
+  nobody
+};
+/// Returns the audience of the events with this name.
+[[nodiscard]] constexpr Audience audience_of(std::string_view name) noexcept {
+  if (is_ledger_name(name)) return Audience::ledger;
+  if (name == evict_name) return Audience::own;
+  return name == loss_name ? Audience::nobody : Audience::everyone;
 }
 
 /// Returns the name of an event: `drain`, `resource-define`, ...

@@ -275,6 +275,7 @@ JournalRequest request_of(Context& context, const EventlogOptions& options, Wall
   if (std::string targets = options.targets.text(context); !targets.empty())
     request.targets = std::move(targets);
   request.allocations = options.allocations;
+  request.own = true;
   return request;
 }
 

@@ -32,11 +32,12 @@ std::vector<module::EventBody> event_bodies(std::index_sequence<index...> /*type
 }  // namespace
 
 std::vector<std::string> event_names() {
-  auto bodies = event_bodies(std::make_index_sequence<std::variant_size_v<module::EventBody>>());
-  // No journal shows a loss.
-  std::erase_if(bodies, [](const auto& body) { return std::holds_alternative<module::LossEvent>(body); });
+  const auto bodies = event_bodies(std::make_index_sequence<std::variant_size_v<module::EventBody>>());
   std::vector<std::string> names{std::string(proto::truncate_name)};
-  for (const module::EventBody& body : bodies) names.emplace_back(proto::event_name(body));
+  for (const module::EventBody& body : bodies) {
+    const std::string_view name = proto::event_name(body);
+    if (proto::audience_of(name) != proto::Audience::nobody) names.emplace_back(name);
+  }
   return names;
 }
 
@@ -55,7 +56,9 @@ proto::EventEntry read_entry(const json& event) {
   }
 }
 
-bool is_time(std::string_view key) { return key == "from" || key == "until" || key == "expiration"; }
+bool is_time(std::string_view key) {
+  return key == "from" || key == "until" || key == "since" || key == "expiration";
+}
 
 json* find_string(json& object, const char* key) {
   const auto found = object.find(key);
@@ -86,11 +89,13 @@ std::string format_event(const json& event, EventTimes times, const UserName& us
   };
   if (entry.context != nullptr) {
     for (const auto& [key, value] : entry.context->items()) {
-      if (key != "by") append(key, value);
+      if (key != "by" && key != "holder") append(key, value);
     }
-    if (const auto by = entry.context->find("by"); by != entry.context->end()) {
-      const auto name = user_name ? name_of(*by, user_name) : std::nullopt;
-      append("by", name ? json(*name) : *by);
+    for (const char* key : {"holder", "by"}) {
+      const auto actor = entry.context->find(key);
+      if (actor == entry.context->end()) continue;
+      const auto name = user_name ? name_of(*actor, user_name) : std::nullopt;
+      append(key, name ? json(*name) : *actor);
     }
   }
   return json_text::printable(line);

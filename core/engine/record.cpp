@@ -46,6 +46,7 @@ struct ConcernedHosts {
   Hostlist operator()(const module::ForgetEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::ScheduleEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::CancelEvent& event) const { return event.nodelist; }
+  Hostlist operator()(const module::EvictEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::ShrinkEvent& event) const { return event.nodelist; }
   Hostlist operator()(const module::LossEvent& event) const { return event.nodelist; }
   template <class OfRanks>
@@ -66,9 +67,7 @@ Record make_record(Sequence sequence, module::Event event, const module::Outcome
   record.sequence = sequence;
   record.ranks = concerned(event.body);
   record.hosts = std::visit(ConcernedHosts{module.addressable()}, event.body);
-  record.of_ledger = is_of_ledger(event.body);
   record.released = outcome.released;
-  record.hidden = std::holds_alternative<module::LossEvent>(event.body);
   if (std::holds_alternative<DefineEvent>(event.body))
     record.resources = std::make_shared<const std::string>(module.inventory().encode());
   record.event = std::move(event);

@@ -24,11 +24,6 @@ struct Record {
   text::Hostlist hosts;
   /// The R of a resource-define, which RFC 44 has beside the event; null for other events.
   std::shared_ptr<const std::string> resources;
-  /// Set for a LossEvent. A store has the event under the name `hidden`, the log of an instance has
-  /// nothing of it, and no journal shows it. Only schedulers and the present state show it.
-  bool hidden = false;
-  /// A record of the ledger (module::is_of_ledger): a journal shows it only to consumers that ask for these.
-  bool of_ledger = false;
   /// The resources that are held no longer after a free.
   std::vector<std::shared_ptr<const rset::ResourceSet>> released;
 };

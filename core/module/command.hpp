@@ -159,9 +159,14 @@ struct MonitorCommand {
   }
 };
 
+/// Records that the hold of a scheduler ends (EvictEvent). The module adds the hosts.
+struct EvictCommand {
+  EvictEvent event;
+};
+
 using Command = std::variant<DrainCommand, UndrainCommand, CancelCommand, PropertyCommand, ExpirationCommand,
                              ShrinkCommand, UnshrinkCommand, ForgetCommand, ReloadCommand, LoadCommand,
-                             MonitorCommand, LedgerCommand>;
+                             MonitorCommand, EvictCommand, LedgerCommand>;
 
 /// Defines the inventory of a module that has brokers, or replaces it.
 struct DefineCommand {

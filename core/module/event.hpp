@@ -180,6 +180,20 @@ struct CancelEvent {
   std::optional<WallTime> from = std::nullopt;
 };
 
+/// An operator has ended the hold of a scheduler. Changes no state.
+struct EvictEvent {
+  /// The targets that the scheduler held, and their hosts.
+  text::IdSet ranks;
+  text::Hostlist nodelist;
+  /// The partition of these targets; empty outside of all partitions.
+  std::string partition = {};
+  /// The scheduler, if it was known, and since when it held the targets.
+  std::optional<Actor> holder = std::nullopt;
+  WallTime since{};
+  /// What the scheduler was told; may be empty.
+  std::string reason = {};
+};
+
 struct OnlineEvent {
   text::IdSet ranks;
 };
@@ -195,8 +209,8 @@ struct LivelyEvent {
 
 using EventBody = std::variant<RestartEvent, DefineEvent, ExpirationEvent, PropertyEvent, ShrinkEvent,
                                LossEvent, UnshrinkEvent, ForgetEvent, DrainEvent, UndrainEvent, ScheduleEvent,
-                               CancelEvent, OnlineEvent, OfflineEvent, TorpidEvent, LivelyEvent, AllocEvent,
-                               AllocUpdateEvent, FreeEvent>;
+                               CancelEvent, EvictEvent, OnlineEvent, OfflineEvent, TorpidEvent, LivelyEvent,
+                               AllocEvent, AllocUpdateEvent, FreeEvent>;
 
 /// Whether an event changes the inventory in place. A restart and a definition replace it.
 [[nodiscard]] inline bool updates_inventory(const EventBody& body) noexcept {

@@ -32,6 +32,12 @@ std::vector<Event> Module::lose(const IdSet& targets, WallTime now) const {
   return {{now, LossEvent{std::move(lost), std::move(hosts)}}};
 }
 
+std::vector<Event> Module::decide_on(const EvictCommand& command, WallTime now) const {
+  EvictEvent event = command.event;
+  event.nodelist = addressable().hosts(event.ranks);
+  return {{now, std::move(event)}};
+}
+
 std::vector<Event> Module::decide_on(const MonitorCommand& command, WallTime now) const {
   IdSet offline = command.offline & state_.targets.online;
   // Targets are lost before they go offline, so that schedulers get one change with both.
@@ -65,7 +71,7 @@ Outcome Module::apply(const Event& event) {
                                  std::holds_alternative<DefineEvent>(event.body) ||
                                  updates_inventory(event.body);
   if (changes_inventory) ++inventory_version_;
-  if (!is_of_ledger(event.body)) ++state_version_;
+  if (!is_of_ledger(event.body) && !std::holds_alternative<EvictEvent>(event.body)) ++state_version_;
   return outcome;
 }
 

@@ -143,6 +143,7 @@ class Module {
   // Decisions that are in start.cpp and module.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const EvictCommand& command, WallTime now) const;
   // Decisions that are in inventory_commands.cpp.
   [[nodiscard]] std::vector<Event> decide_on(const PropertyCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const ExpirationCommand& command, WallTime now) const;

@@ -55,6 +55,7 @@ struct FoldStates {
     states.scheduled.add(event.ranks, {event.terms(), event.from, by});
   }
   void operator()(const CancelEvent& event) const { cancel(event.ranks, event.from); }
+  void operator()(const EvictEvent& /*event*/) const {}
   void operator()(const OnlineEvent& event) const { states.online |= event.ranks; }
   void operator()(const OfflineEvent& event) const {
     states.online -= event.ranks;
@@ -177,6 +178,7 @@ class Application {
   // Schedules and cancellations change no state of targets yet.
   void operator()(const ScheduleEvent& /*event*/) {}
   void operator()(const CancelEvent& /*event*/) {}
+  void operator()(const EvictEvent& /*event*/) {}
   void operator()(const AllocEvent& event) { state_.ledger.apply(event); }
   void operator()(const AllocUpdateEvent& event) { state_.ledger.apply(event); }
   void operator()(const FreeEvent& event) { outcome_.released = state_.ledger.apply(event); }

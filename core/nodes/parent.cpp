@@ -276,6 +276,10 @@ EventBody ParentMirror::translate(const module::CancelEvent& /*event*/, WallTime
   return module::CancelEvent{};
 }
 
+EventBody ParentMirror::translate(const module::EvictEvent& /*event*/, WallTime /*timestamp*/) {
+  return module::EvictEvent{};
+}
+
 EventBody ParentMirror::translate(const module::AllocEvent& /*event*/, WallTime /*timestamp*/) {
   return module::AllocEvent{};
 }

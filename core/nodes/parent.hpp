@@ -93,6 +93,7 @@ class ParentMirror {
   module::EventBody translate(const module::ForgetEvent& event, WallTime timestamp);
   module::EventBody translate(const module::ScheduleEvent& event, WallTime timestamp);
   module::EventBody translate(const module::CancelEvent& event, WallTime timestamp);
+  static module::EventBody translate(const module::EvictEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DrainEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UndrainEvent& event, WallTime timestamp);
   // Ledger events of the enclosing instance change no state of targets.

@@ -94,7 +94,7 @@ void KvsLog::append(log::Record record) {
   times_.push_back(record.timestamp);
   trim();
   add_changes(record);
-  if (!record.hidden) events_.emplace_back(record.name, record.text);
+  if (record.audience != log::Audience::nobody) events_.emplace_back(record.name, record.text);
   ++counters_.events;
   commit_soon();
 }
@@ -102,7 +102,7 @@ void KvsLog::append(log::Record record) {
 // Adds the changes of a record. Events of liveness are not written: a module that is loaded later asks the
 // brokers.
 void KvsLog::add_changes(const log::Record& record) {
-  if (record.hidden) return;
+  if (record.audience == log::Audience::nobody) return;
   const bool is_update = record.name == "resource-update";
   const bool changes_properties = defines(record) || record.name == "property-update";
   // Write R as well: Flux's own module takes the properties from it.

@@ -136,9 +136,9 @@ void EventRows::write(const Record& record) {
     if (!record.documents.contains(*resources)) put(*resources, *record.resources);
   }
   const std::string ids = hosts.ids.encode();
-  if (record.of_ledger) ++ledger_;
+  if (record.audience == Audience::ledger) ++ledger_;
   const EventRow row{
-      record.sequence, record.timestamp, record.hidden ? std::string_view(hidden_name) : record.name,
+      record.sequence, record.timestamp, record.audience == Audience::nobody ? hidden_name : record.name,
       record.text,     record.rest,      ids,
       resources,       ledger_};
   insert_event_.bind(1, static_cast<std::int64_t>(row.sequence))

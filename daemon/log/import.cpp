@@ -104,14 +104,14 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, WallTi
   if (event) check_nodelist(parts.context);
   record.timestamp = std::max(last, parts.timestamp);
   record.name = parts.name;
-  record.of_ledger = proto::is_ledger_name(record.name);
+  record.audience = proto::audience_of(record.name);
   record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (event) {
     record.hosts = state.apply(*event);
   } else if (record.name == proto::define_name) {
     state.define(method_of(parts.context));
     record.resources = resources;
-    record.hidden = resources == nullptr;
+    if (resources == nullptr) record.audience = Audience::nobody;
   } else if (record.name == proto::truncate_name) {
     throw Error(EINVAL, "truncate: the log is incomplete, so it does not give the present state");
   }

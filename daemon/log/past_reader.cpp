@@ -142,8 +142,7 @@ void PastReader::advance(Search& search, Sequence most, const Visit& visit) {
   if (search.is_done()) return;
   const ReadTransaction transaction(database_);
   EventFilter all;
-  all.allocations = true;
-  all.hidden = true;
+  all.audiences = all_audiences;
   const proto::FindDocument find = [this](const std::string& name) { return log_.document(name); };
   const Sequence to = std::min(search.last, search.at + std::min(most, events_per_snapshot));
   const HistoryPage page = log_.page(all, search.at + 1, to, events_per_snapshot);

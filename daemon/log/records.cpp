@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "os/sha256.hpp"
-#include "proto/event_json.hpp"
 
 namespace resourced::daemon::log {
 
@@ -18,8 +17,7 @@ Record make_record(const engine::Record& record) {
   row.documents = documents.texts();
   row.hosts = record.hosts;
   row.resources = record.resources;
-  row.hidden = record.hidden;
-  row.of_ledger = record.of_ledger;
+  row.audience = proto::audience_of(row.name);
   row.by = record.event.by;
   return row;
 }

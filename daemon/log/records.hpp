@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/engine/record.hpp"
@@ -17,13 +18,21 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 #include "proto/documents.hpp"
+#include "proto/event_json.hpp"
 
 namespace resourced::daemon::log {
 
 using engine::Sequence;
 
-/// The name of a hidden event in the store, which no journal shows.
-inline constexpr const char* hidden_name = "hidden";
+using proto::Audience;
+
+/// The name in the store of an event that no journal shows.
+inline constexpr std::string_view hidden_name = "hidden";
+
+/// Returns the audience of an event that has this name in the store.
+[[nodiscard]] constexpr Audience audience_in_store(std::string_view name) noexcept {
+  return name == hidden_name ? Audience::nobody : proto::audience_of(name);
+}
 
 /// One event as the store keeps it.
 struct Record {
@@ -42,10 +51,7 @@ struct Record {
   std::optional<std::string> rest = std::nullopt;
   /// The documents that `rest` names, and R, each by its digest.
   std::map<std::string, proto::DocumentText> documents = {};
-  /// Whether no journal shows the event (engine::Record::hidden).
-  bool hidden = false;
-  /// Whether the event is a record of the ledger (engine::Record::of_ledger).
-  bool of_ledger = false;
+  Audience audience = Audience::everyone;
   /// The actor of the event (module::Event::by).
   std::optional<module::Actor> by = std::nullopt;
   /// The state after the event, where the log does not lead to it: after damage, or at the end of an imported
@@ -70,7 +76,32 @@ struct EventTargets {
   [[nodiscard]] text::Hostlist hosts() const { return inventory->hosts(ranks); }
 };
 
-/// Selects the events that a consumer wants: all of them, if nothing is set. A copy costs a pointer.
+/// The audiences of the events that a reader wants, beside those for everyone.
+struct Audiences {
+  /// Includes the records of the ledger.
+  bool allocations = false;
+  /// Includes this project's own records.
+  bool own = false;
+  /// Includes the events that no journal shows.
+  bool hidden = false;
+  auto operator<=>(const Audiences&) const = default;
+  [[nodiscard]] constexpr bool include(Audience audience) const noexcept {
+    switch (audience) {
+      case Audience::ledger:
+        return allocations;
+      case Audience::own:
+        return own;
+      case Audience::nobody:
+        return hidden;
+      case Audience::everyone:
+        break;
+    }
+    return true;
+  }
+};
+inline constexpr Audiences all_audiences{true, true, true};
+
+/// Selects the events that a consumer wants: those for everyone, if nothing is set. A copy costs a pointer.
 struct EventFilter {
   /// Only events that are not older than this.
   std::optional<WallTime> since;
@@ -80,10 +111,7 @@ struct EventFilter {
   /// `since`, and the first `known` of those at `since`.
   bool resumes = false;
   std::size_t known = 0;
-  /// Includes the records of the ledger.
-  bool allocations = false;
-  /// Includes hidden events.
-  bool hidden = false;
+  Audiences audiences = {};
   /// For find_start(): begins after this event.
   std::optional<Sequence> after = std::nullopt;
 };
@@ -97,10 +125,7 @@ struct LoggedEvent {
   bool defines = false;
   /// The R of the definition; null if it is not known.
   std::shared_ptr<const std::string> resources = nullptr;
-  /// Whether the event is hidden, and so not sent (engine::Record::hidden).
-  bool hidden = false;
-  /// Whether the event is a record of the ledger (engine::Record::of_ledger).
-  bool of_ledger = false;
+  Audience audience = Audience::everyone;
   /// Record::rest, only for readers that ask for hidden events.
   std::optional<std::string> rest = std::nullopt;
 };

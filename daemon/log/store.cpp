@@ -70,7 +70,8 @@ void Store::write_watched(WallTime now) const noexcept { writer_->lock().write_w
 std::optional<LoggedEvent> Store::last_event() {
   if (last_sequence_ == 0 || damage_) return std::nullopt;
   EventFilter all;
-  all.allocations = true;
+  all.audiences = all_audiences;
+  all.audiences.hidden = false;
   try {
     const HistoryPage page = reader_->page(all, last_sequence_, last_sequence_, 1);
     if (page.has_gap) return std::nullopt;

@@ -73,8 +73,7 @@ LastEvent read_event(Database& source, Sequence last) {
   read.record.name = text.name;
   read.record.text = text.text;
   read.record.rest = text.rest;
-  read.record.hidden = text.name == hidden_name;
-  read.record.of_ledger = proto::is_ledger_name(text.name);
+  read.record.audience = audience_in_store(text.name);
   read.record.hosts = hosts_of(source, text::IdSet::parse(text.hosts));
   read.ledger = row.ledger;
   event.reset();
@@ -123,7 +122,8 @@ CopiedStore copy_store(Database& source, Sequence last, const module::State& sta
     prepare_schema(target);
     target.execute("BEGIN");
     HostIds hosts;
-    EventRows(target, hosts, last - 1, event.ledger - Sequence{event.record.of_ledger}).write(event.record);
+    EventRows(target, hosts, last - 1, event.ledger - Sequence{event.record.audience == Audience::ledger})
+        .write(event.record);
     SnapshotRows(target).write(SnapshotRow(last, state));
     if (last > 1) {
       Statement(target, "INSERT INTO trimmed(id, sequence, timestamp, sum) VALUES (1, ?, ?, ?)")

@@ -208,7 +208,8 @@ HistoryStart StoreReader::start(const EventFilter& filter, std::size_t most, Wal
   if (filter.since) {
     start.first = after_known(filter, first_since(*filter.since, kept, last), last);
   } else if (!filter.targets && !filter.after && last >= most) {
-    start.first = filter.allocations ? std::max(kept, last - most + 1) : first_of_newest(most, kept, last);
+    start.first =
+        filter.audiences.allocations ? std::max(kept, last - most + 1) : first_of_newest(most, kept, last);
   }
   if (filter.after) {
     start.first = std::max(start.first, *filter.after + 1);
@@ -315,21 +316,21 @@ void StoreReader::read(HistoryPage& page, const EventFilter& filter, Sequence fr
       if (row.sequence != page.next) fail(page.next, "missing");
       if (!text.is_whole(events_)) fail(page.next, "it does not match its checksum");
       if (!budget.spend(text.text.size() + text.hosts.size())) return;
-      const bool of_ledger = proto::is_ledger_name(row.name);
-      if (of_ledger && !filter.allocations) {
+      const Audience audience = audience_in_store(row.name);
+      if (audience == Audience::ledger && !filter.audiences.allocations) {
         events_.reset();
         page.next = skip_ledger(page.next, to);
         break;
       }
-      const bool concerns = (filter.hidden || row.name != hidden_name) &&
-                            (!hosts || IdSet::parse(text.hosts).intersects(*hosts));
+      const bool concerns =
+          filter.audiences.include(audience) && (!hosts || IdSet::parse(text.hosts).intersects(*hosts));
       if (concerns && !(filter.since && row.timestamp < *filter.since)) {
         const bool defines = row.name == proto::define_name;
         if (!room.admit(text.text.size(), defines)) return;
-        LoggedEvent event{row.sequence, row.timestamp, std::move(text.text), defines, nullptr,
-                          false,        of_ledger};
-        if (filter.hidden) event.rest = std::move(text.rest);
-        if (text.resources && !filter.hidden) event.resources = resources_of(row.sequence, *text.resources);
+        LoggedEvent event{row.sequence, row.timestamp, std::move(text.text), defines, nullptr, audience};
+        if (filter.audiences.hidden) event.rest = std::move(text.rest);
+        if (text.resources && !filter.audiences.hidden)
+          event.resources = resources_of(row.sequence, *text.resources);
         page.events.push_back(std::move(event));
       }
       ++page.next;

@@ -29,13 +29,12 @@ namespace fs = std::filesystem;
 /// Describes an event in a line for people. A record of the ledger is told by the ids of its allocations.
 std::string describe(StoreReader& log, Sequence sequence) {
   EventFilter all;
-  all.allocations = true;
-  all.hidden = true;
+  all.audiences = all_audiences;
   try {
     const HistoryPage page = log.page(all, sequence, sequence, 1);
     if (page.events.empty()) return fmt::format("event {}", sequence);
     const LoggedEvent& logged = page.events.front();
-    if (!logged.of_ledger) return fmt::format("event {}: {}", sequence, logged.text);
+    if (logged.audience != Audience::ledger) return fmt::format("event {}: {}", sequence, logged.text);
     const module::Event event = event_of(logged, [&](const std::string& name) { return log.document(name); });
     std::vector<std::string> ids;
     if (const auto* alloc = std::get_if<module::AllocEvent>(&event.body)) {

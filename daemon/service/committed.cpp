@@ -13,13 +13,13 @@ namespace resourced::daemon::service {
 namespace {
 
 module::Event event_of(const log::Record& record) {
-  return log::event_of({record.sequence, record.timestamp, record.text, false, nullptr, record.hidden,
-                        record.of_ledger, record.rest},
-                       [&](const std::string& name) {
-                         const auto found = record.documents.find(name);
-                         if (found == record.documents.end()) throw Error(EBADMSG, "a document is missing");
-                         return found->second;
-                       });
+  return log::event_of(
+      {record.sequence, record.timestamp, record.text, false, nullptr, record.audience, record.rest},
+      [&](const std::string& name) {
+        const auto found = record.documents.find(name);
+        if (found == record.documents.end()) throw Error(EBADMSG, "a document is missing");
+        return found->second;
+      });
 }
 
 bool changes_inventory(const module::EventBody& event) {

@@ -36,8 +36,7 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     if (row.sequence == engine_.applied() && !row.snapshot && log_.wants_snapshot())
       row.snapshot = std::make_shared<const module::State>(engine_.module().state());
     logged.push_back(
-        {{row.sequence, row.timestamp, row.text, defines, row.resources, row.hidden, row.of_ledger},
-         record.ranks});
+        {{row.sequence, row.timestamp, row.text, defines, row.resources, row.audience}, record.ranks});
     rows.push_back(std::move(row));
     listener_.on_applied({std::move(record), is_of_scheduler, now.steady});
   }

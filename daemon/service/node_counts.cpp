@@ -45,7 +45,9 @@ NodeCounts::Node& NodeCounts::Nodes::operator[](text::IdSet::Id rank) {
 void NodeCounts::add(const engine::Record& record) {
   last_ = record.event.timestamp;
   const std::string_view name = proto::event_name(record.event.body);
-  if (const std::size_t count = record.ranks.count(); count > 0 && !record.of_ledger) {
+  const proto::Audience audience = proto::audience_of(name);
+  const bool is_change = audience != proto::Audience::ledger && audience != proto::Audience::own;
+  if (const std::size_t count = record.ranks.count(); count > 0 && is_change) {
     const auto found = transitions_.find(name);
     (found == transitions_.end() ? transitions_[std::string(name)] : found->second) += count;
   }

@@ -351,7 +351,7 @@ void Service::follow(const log::Record& record) {
   const transport::LoopHold hold(&holds_, "log of the leader");
   text::IdSet ranks = committed_.follow(record, program_.steady_now());
   groups_.journal.append({record.sequence, record.timestamp, record.text, record.name == proto::define_name,
-                          record.resources, record.hidden, record.of_ledger},
+                          record.resources, record.audience},
                          std::move(ranks));
 }
 

@@ -77,7 +77,7 @@ log::Sequence Journal::first_in_memory() const noexcept {
 
 void Journal::append(log::LoggedEvent event, text::IdSet ranks) {
   next_sequence_ = event.sequence + 1;
-  if (event.of_ledger) ++ledger_;
+  if (event.audience == log::Audience::ledger) ++ledger_;
   entries_.push_back({std::move(event), std::move(ranks)});
   trim();
 }
@@ -134,7 +134,7 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
   const ConsumerId id = ++last_id_;
   log::EventFilter filter;
   filter.since = wanted.since;
-  filter.allocations = wanted.allocations;
+  filter.audiences = {wanted.allocations, wanted.own};
   filter.after = wanted.after;
   const Consumer& consumer = consumers_
                                  .emplace(id, Consumer{.request = request,
@@ -315,7 +315,7 @@ void Journal::prepare(ConsumerId id, Consumer& consumer) {
   const bool in_memory = consumer.next >= first_in_memory() && (consumer.live || !has_strangers);
   // A stretch from the store may end before `end`: at the beginning of the memory when the store was asked.
   const Encoded* known =
-      all ? find_encoded(filter.allocations, consumer.next, in_memory ? end : 0, end) : nullptr;
+      all ? find_encoded(filter.audiences, consumer.next, in_memory ? end : 0, end) : nullptr;
   if (known != nullptr) {
     consumer.next = known->next;
     consumer.hold(known->payload, consumer.next - 1);
@@ -355,7 +355,7 @@ void Journal::find_no_room(Consumer& consumer, Slice& slice) {
   if (!consumer.live) return;
   if (!consumer.stuck) consumer.stuck = {committed_, ledger_};
   // Subtract ledger records that the consumer does not want: they put it no further behind.
-  const log::Sequence unwanted = consumer.filter.allocations ? 0 : ledger_ - consumer.stuck->ledger;
+  const log::Sequence unwanted = consumer.filter.audiences.allocations ? 0 : ledger_ - consumer.stuck->ledger;
   if (committed_ <= consumer.stuck->at + unwanted + most_) return;
   const proto::Message* request = registry_.request(consumer.request);
   const auto* holding = std::get_if<Holding>(&consumer.state);
@@ -382,16 +382,16 @@ void Journal::ask_store(ConsumerId id, Consumer& consumer, log::Sequence last) {
 void Journal::ask_store_for_all(ConsumerId id, Consumer& consumer, log::Sequence last) {
   consumer.state = Asking{};
   const log::Sequence first = consumer.next;
-  const bool with_ledger = consumer.filter.allocations;
-  const auto [asked, is_first] = asked_.try_emplace({first, with_ledger});
+  const log::Audiences audiences = consumer.filter.audiences;
+  const auto [asked, is_first] = asked_.try_emplace({first, audiences});
   asked->second.push_back(id);
   if (!is_first) return;
   log::EventFilter all;
-  all.allocations = with_ledger;
-  log_.read_page(all, first, last, batch, [this, first, with_ledger](const log::HistoryPage& page) {
+  all.audiences = audiences;
+  log_.read_page(all, first, last, batch, [this, first, audiences](const log::HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
-    if (payload && !page.has_gap) remember({first, page.next, false, with_ledger, payload});
-    const auto waiters = asked_.extract({first, with_ledger});
+    if (payload && !page.has_gap) remember({first, page.next, false, audiences, payload});
+    const auto waiters = asked_.extract({first, audiences});
     for (const ConsumerId waiter : waiters.mapped()) take_in(waiter, page, payload);
   });
 }
@@ -419,22 +419,22 @@ proto::Payload Journal::from_memory(const log::EventFilter& filter, log::Sequenc
   log::Sequence next = first;
   for (; next < end; ++next) {
     const Entry& entry = entries_[next - offset];
-    if (entry.event.hidden || (entry.event.of_ledger && !filter.allocations)) continue;
+    if (!filter.audiences.include(entry.event.audience)) continue;
     if (filter.since && entry.event.timestamp < *filter.since) continue;
     if (filter.targets && !entry.ranks.intersects(filter.targets->ranks)) continue;
     if (!room.admit(entry.event.text.size(), entry.event.defines)) break;
     events.push_back(&entry.event);
   }
   proto::Payload payload = encode(events);
-  if (wants_all(filter)) remember({first, next, next < end, filter.allocations, payload});
+  if (wants_all(filter)) remember({first, next, next < end, filter.audiences, payload});
   first = next;
   return payload;
 }
 
-const Journal::Encoded* Journal::find_encoded(bool with_ledger, log::Sequence first, log::Sequence least,
-                                              log::Sequence most) const {
+const Journal::Encoded* Journal::find_encoded(const log::Audiences& audiences, log::Sequence first,
+                                              log::Sequence least, log::Sequence most) const {
   const auto* const found = std::ranges::find_if(encoded_, [&](const Encoded& encoded) {
-    return encoded.next > encoded.first && encoded.first == first && encoded.with_ledger == with_ledger &&
+    return encoded.next > encoded.first && encoded.first == first && encoded.audiences == audiences &&
            encoded.next <= most && (encoded.next >= least || encoded.is_full);
   });
   return found == encoded_.end() ? nullptr : found;

@@ -165,8 +165,7 @@ class Journal {
     log::Sequence next = 0;
     /// The stretch ends where a response was full, before the end that its reader asked for.
     bool is_full = false;
-    /// The stretch includes records of the ledger.
-    bool with_ledger = false;
+    log::Audiences audiences = {};
     /// The response with the events; null if it would have none.
     proto::Payload payload;
   };
@@ -192,8 +191,8 @@ class Journal {
   [[nodiscard]] proto::Payload from_memory(const log::EventFilter& filter, log::Sequence& first,
                                            log::Sequence end);
   /// Returns a stretch from `first` to an end from `least` to `most`, or earlier if its response was full.
-  [[nodiscard]] const Encoded* find_encoded(bool with_ledger, log::Sequence first, log::Sequence least,
-                                            log::Sequence most) const;
+  [[nodiscard]] const Encoded* find_encoded(const log::Audiences& audiences, log::Sequence first,
+                                            log::Sequence least, log::Sequence most) const;
   void remember(Encoded encoded);
   Consumer* find(ConsumerId id);
   void find_targets(ConsumerId id, const std::shared_ptr<log::NamedTargets>& named);
@@ -232,7 +231,7 @@ class Journal {
   bool blocked_ = false;
   /// Consumers that wait for the same page of the store, by its first event and by whether it has the records
   /// of the ledger.
-  std::map<std::pair<log::Sequence, bool>, Waiters> asked_;
+  std::map<std::pair<log::Sequence, log::Audiences>, Waiters> asked_;
   /// The stretches that were encoded last: consumers that are not in step read at a few positions.
   std::array<Encoded, 4> encoded_;
   std::size_t last_encoded_ = 0;

@@ -76,6 +76,7 @@ json encode_journal(const JournalRequest& request) {
   if (request.since) payload["since"] = to_number(*request.since);
   if (request.targets) payload["targets"] = *request.targets;
   if (request.allocations) payload["allocations"] = true;
+  if (request.own) payload["own"] = true;
   if (request.after) payload["after"] = *request.after;
   return payload;
 }
@@ -88,6 +89,7 @@ JournalRequest parse_journal(const json& payload) {
   }
   request.targets = optional_string(payload, "targets");
   request.allocations = optional_flag(payload, "allocations");
+  request.own = optional_flag(payload, "own");
   if (const auto after = payload.find("after"); after != payload.end()) {
     if (!after->is_number_unsigned()) throw Error(EPROTO, "after must be the number of an event");
     request.after = after->get<EventNumber>();

@@ -21,15 +21,17 @@ namespace resourced::proto::topics {
 /// Number of an event in the log of the daemon, counted from 1. Later events have larger numbers.
 using EventNumber = std::uint64_t;
 
-/// The request `{"since": NUMBER?, "targets": TARGETS?, "allocations": BOOL?, "after": NUMBER?}`: events at
-/// or after a time (seconds since the epoch), events of these targets, an idset (RFC 22) or a hostlist (RFC
-/// 29), and events after the one with this number, which was `last` of an earlier response. With allocations
-/// also the records of the ledger, `alloc` and `free`. Other keys are ignored.
+/// The request `{"since": NUMBER?, "targets": TARGETS?, "allocations": BOOL?, "own": BOOL?, "after":
+/// NUMBER?}`: events at or after a time (seconds since the epoch), events of these targets, an idset (RFC 22)
+/// or a hostlist (RFC 29), and events after the one with this number, which was `last` of an earlier
+/// response. With allocations also the records of the ledger, `alloc`, `alloc-update` and `free`; with own
+/// also `evict`. Other keys are ignored.
 struct JournalRequest {
   std::optional<WallTime> since;
   std::optional<std::string> targets;
   bool allocations = false;
   std::optional<EventNumber> after = std::nullopt;
+  bool own = false;
 };
 
 [[nodiscard]] nlohmann::json encode_journal(const JournalRequest& request);

@@ -19,9 +19,8 @@ namespace {
 
 module::Event event_of(const daemon::log::Record& record) {
   const auto find = [&](const std::string& name) { return record.documents.at(name); };
-  return daemon::log::event_of({record.sequence, record.timestamp, record.text, false, nullptr, record.hidden,
-                                record.of_ledger, record.rest},
-                               find);
+  return daemon::log::event_of(
+      {record.sequence, record.timestamp, record.text, false, nullptr, record.audience, record.rest}, find);
 }
 
 /// The state as a snapshot on disk has it.

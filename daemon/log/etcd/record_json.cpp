@@ -32,10 +32,6 @@ const json* find(const json& object, const char* key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-void take(const json& object, const char* key, bool& flag) {
-  if (const json* value = find(object, key)) flag = value->get<bool>();
-}
-
 void take(const json& object, const char* key, text::Hostlist& hosts) {
   if (const json* value = find(object, key)) hosts = text::Hostlist::parse(value->get<std::string>());
 }
@@ -51,8 +47,8 @@ Record decode_record(const json& object) {
   record.name = object.at("name").get<std::string>();
   record.text = object.at("text").get<std::string>();
   take(object, "hosts", record.hosts);
-  take(object, "hidden", record.hidden);
-  take(object, "of_ledger", record.of_ledger);
+  record.audience =
+      find(object, "hidden") == nullptr ? proto::audience_of(record.name) : log::Audience::nobody;
   take(object, "by", record.by);
   if (const json* rest = find(object, "rest")) record.rest = rest->get<std::string>();
   if (const json* documents = find(object, "documents")) {
@@ -97,8 +93,7 @@ std::string encode_record(const Record& record) {
   put_text("name", record.name);
   put_text("text", record.text);
   if (!record.hosts.empty()) put_text("hosts", record.hosts.encode());
-  if (record.hidden) put_json("hidden", true);
-  if (record.of_ledger) put_json("of_ledger", true);
+  if (record.audience == log::Audience::nobody) put_json("hidden", true);
   if (record.by) put_json("by", proto::actor_to_json(*record.by));
   if (record.rest) put_text("rest", *record.rest);
   proto::Documents documents(os::sha256);

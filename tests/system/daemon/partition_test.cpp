@@ -347,6 +347,18 @@ TEST_CASE("a scheduler that hangs is evicted, the next one acquires, and the fir
   const Outcome told = hangs->finish();
   CHECK(told.status == 1);
   CHECK(told.err == fmt::format("resourcectl: evicted by uid {}: it hangs\n", getuid()));
+
+  // The log has it after a restart as well, and so has a log that is imported.
+  cluster.daemon.kill();
+  cluster.daemon.start();
+  const std::string log = cluster.ctl.run({"eventlog", "--export"}).out;
+  const auto name = log.find(R"("name":"evict")");
+  REQUIRE(name != std::string::npos);
+  const std::string event = log.substr(name, log.find('\n', name) - name);
+  CHECK(event.find(R"("idset":"3-5")") != std::string::npos);
+  CHECK(event.find(R"("partition":"debug")") != std::string::npos);
+  CHECK(event.find(R"("reason":"it hangs")") != std::string::npos);
+  CHECK(event.find(fmt::format(R"("by":{{"userid":{}}})", getuid())) != std::string::npos);
 }
 
 TEST_SUITE_END();

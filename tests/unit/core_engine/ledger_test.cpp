@@ -12,14 +12,14 @@ TEST_CASE("an allocation is one record, which has its targets") {
   const Effects effects = it.alloc("j17", part("1-2", "0-1", "node[1-2]", "0"));
   REQUIRE(effects.records.size() == 1);
   const Record& record = effects.records[0];
-  CHECK(record.of_ledger);
+  CHECK(is_of_ledger(record.event.body));
   CHECK(record.ranks == IdSet::parse("1-2"));
   CHECK(record.hosts.encode() == "node[1-2]");
   CHECK(std::get<module::AllocEvent>(record.event.body).allocations[0]->name.id == "j17");
   CHECK(it.engine.module().ledger().ranks() == IdSet::parse("1-2"));
   const Effects freed = it.free({"j17"});
   REQUIRE(freed.records.size() == 1);
-  CHECK(freed.records[0].of_ledger);
+  CHECK(is_of_ledger(freed.records[0].event.body));
   CHECK(freed.records[0].hosts.encode() == "node[1-2]");
   CHECK(it.text().empty());
   CHECK(it.engine.module().ledger().ranks().empty());
@@ -403,7 +403,7 @@ TEST_CASE("an operator frees any allocation") {
   World it("node[0-3]");
   it.alloc("j", part("1", "0", "node1"));
   it.step(Release{1});
-  CHECK(it.force_free({"j"}).records[0].of_ledger);
+  CHECK(is_of_ledger(it.force_free({"j"}).records[0].event.body));
   CHECK(it.text().empty());
 }
 

@@ -30,7 +30,7 @@ TEST_CASE("an expiration and a note are changed and removed, by one event with t
   it.alloc({{"j", part("1-2", "0", "node[1-2]"), wall_time(50), "x"}});
   const Effects changed = update(it, {"j", {}, wall_time(60), "y"});
   REQUIRE(changed.records.size() == 1);
-  CHECK(changed.records[0].of_ledger);
+  CHECK(is_of_ledger(changed.records[0].event.body));
   CHECK(changed.records[0].ranks == IdSet::parse("1-2"));
   CHECK(changed.records[0].hosts.encode() == "node[1-2]");
   CHECK(allocation_of(it, "j").expiration == wall_time(60));

@@ -36,7 +36,7 @@ struct Stand {
     record.timestamp = wall_time(100.0 + static_cast<double>(record.sequence));
     record.name = name;
     record.text = fmt::format("line{}", record.sequence);
-    record.hidden = hidden;
+    if (hidden) record.audience = log::Audience::nobody;
     log.append(std::move(record));
   }
   void run() {

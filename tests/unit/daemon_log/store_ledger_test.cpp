@@ -30,7 +30,7 @@ Record ledger_record(Sequence sequence, const std::string& name, const std::stri
   record.name = name;
   record.text = fmt::format(R"({{"timestamp":{},"name":"{}"}})", to_number(record.timestamp), name);
   record.hosts = text::Hostlist::parse(host);
-  record.of_ledger = true;
+  record.audience = proto::audience_of(name);
   return record;
 }
 
@@ -88,9 +88,9 @@ std::string shown(StoreReader& reader, const EventFilter& filter, Sequence from,
   while (from <= to) {
     const HistoryPage page = reader.page(filter, from, to, 100);
     for (const LoggedEvent& event : page.events) {
-      text += fmt::format("{}{} ", event.of_ledger ? "+" : "", event.sequence);
-      CHECK(event.of_ledger ==
-            proto::is_ledger_name(event.text.find("drain") == std::string::npos ? "alloc" : ""));
+      const bool is_drain = event.text.find("drain") != std::string::npos;
+      text += fmt::format("{}{} ", is_drain ? "" : "+", event.sequence);
+      CHECK(event.audience == (is_drain ? Audience::everyone : Audience::ledger));
     }
     REQUIRE(page.next > from);
     from = page.next;
@@ -123,7 +123,7 @@ TEST_CASE("a reader gets the records of the ledger only if it asks for them") {
   all.targets = targets_of("a");
   CHECK(shown(reader, all, 1, last) == "1 2 700 2000 ");
   EventFilter with_ledger;
-  with_ledger.allocations = true;
+  with_ledger.audiences.allocations = true;
   CHECK(shown(reader, with_ledger, 698, 702) == "+698 +699 700 +701 +702 ");
 
   // The newest events are counted without them.
@@ -134,6 +134,25 @@ TEST_CASE("a reader gets the records of the ledger only if it asks for them") {
   CHECK(reader.start({}, 3).truncated);
   CHECK(reader.start({}, 1).first == 2000);
   CHECK(reader.start(with_ledger, 3).first == last - 2);
+}
+
+TEST_CASE("a reader gets this project's own records only if it asks for them, and no other hidden ones") {
+  const resourced::test::TempDir dir;
+  StoreWriter writer(store_path(dir.path()));
+  writer.commit({record_of(1, definition_of("a")), drain_record(2, 0, "a", "x"),
+                 record_of(3, module::EvictEvent{IdSet{0}, text::Hostlist::parse("a")}, "a"),
+                 record_of(4, module::LossEvent{IdSet{0}, text::Hostlist::parse("a")}, "a")});
+  StoreReader reader(writer.database(), writer.hosts());
+  const auto sequences = [&](const Audiences& audiences) {
+    EventFilter filter;
+    filter.audiences = audiences;
+    std::vector<Sequence> found;
+    for (const LoggedEvent& event : reader.page(filter, 1, 4, 100).events) found.push_back(event.sequence);
+    return found;
+  };
+  CHECK(sequences({}) == std::vector<Sequence>{1, 2});
+  CHECK(sequences({.own = true}) == std::vector<Sequence>{1, 2, 3});
+  CHECK(sequences(all_audiences) == std::vector<Sequence>{1, 2, 3, 4});
 }
 
 TEST_CASE("the count goes on after a restart, and damage hides no event") {

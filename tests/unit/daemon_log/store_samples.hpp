@@ -43,7 +43,6 @@ inline Record record_of(Sequence sequence, const module::EventBody& body, const 
   record.sequence = sequence;
   record.event = {wall_time(100 + static_cast<double>(sequence)), body, by};
   record.hosts = text::Hostlist::parse(hosts);
-  record.of_ledger = module::is_of_ledger(body);
   if (const auto* definition = std::get_if<module::DefineEvent>(&body))
     record.resources = std::make_shared<const std::string>(definition->inventory->encode());
   return make_record(std::move(record));

@@ -29,8 +29,7 @@ Record full_record() {
   for (const std::string text : {"{C}", "{R}"})
     record.documents.emplace(os::sha256(text), std::make_shared<const std::string>(text));
   record.resources = std::make_shared<const std::string>("{R}");
-  record.hidden = true;
-  record.of_ledger = true;
+  record.audience = log::Audience::nobody;
   record.by = module::ByUser{12};
   return record;
 }
@@ -63,8 +62,7 @@ TEST_CASE("a record comes back with all that the store writes") {
   REQUIRE(back.documents.size() == 2);
   for (const auto& [name, text] : record.documents) CHECK(*back.documents.at(name) == *text);
   CHECK(*back.resources == *record.resources);
-  CHECK(back.hidden);
-  CHECK(back.of_ledger);
+  CHECK(back.audience == log::Audience::nobody);
   CHECK(back.by == record.by);
   CHECK_FALSE(back.snapshot);
 }

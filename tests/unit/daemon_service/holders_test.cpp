@@ -119,6 +119,27 @@ TEST_CASE_FIXTURE(HoldersStand,
   CHECK(receive_json(scheduler)["down"] == "2");
   CHECK(silent(scheduler));
   CHECK(silent(next));
+
+  const auto evictions = [&](const nlohmann::json& payload) {
+    request(admin, "resource.journal", payload, streaming);
+    settle();
+    auto events = nlohmann::json::array();
+    while (!silent(admin)) {
+      for (const auto& event : receive_json(admin)["events"])
+        if (event["name"] == "evict") events.push_back(event["context"]);
+    }
+    return events;
+  };
+  CHECK(evictions({{"allocations", true}}).empty());
+  const nlohmann::json told = evictions({{"own", true}});
+  REQUIRE(told.size() == 1);
+  CHECK(told[0] == nlohmann::json{{"idset", "0-1"},
+                                  {"nodelist", told[0]["nodelist"]},
+                                  {"partition", "batch"},
+                                  {"holder", {{"userid", 0}}},
+                                  {"since", since},
+                                  {"reason", "it\nhangs"},
+                                  {"by", {{"userid", 0}}}});
 }
 
 TEST_SUITE_END();

@@ -32,7 +32,7 @@ class MemoryLog final : public log::EventLog {
   void append(log::Record record) override {
     REQUIRE(record.sequence == last_ + 1);
     last_ = record.sequence;
-    if (!record.hidden) records.push_back(std::move(record));
+    if (record.audience != log::Audience::nobody) records.push_back(std::move(record));
   }
   void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override {
     questions.emplace_back([targets = std::move(targets), answer = std::move(answer)] {
