@@ -59,8 +59,12 @@ TEST_CASE("daemons of a full etcd name the alarm and the way out, in a few lines
                 is_drained = true;
                 leader.stop();
               });
-  leader.run_for(client::Milliseconds(10));
-  until_logged(first, std::string("etcd refuses requests: ") + etcd.urls().front() + ": " + alarm_text);
+  const std::string refusal =
+      std::string("etcd refuses requests: ") + etcd.urls().front() + ": " + alarm_text;
+  for (const Deadline deadline(patience);
+       first.log().find(refusal) == std::string::npos && !deadline.passed();)
+    leader.run_for(client::Milliseconds(10));
+  until_logged(first, refusal);
   until_ready_says(first, alarm_text);
   // A daemon that starts now gets no lease.
   Node third("c", etcd.toml());

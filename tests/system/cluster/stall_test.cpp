@@ -41,6 +41,8 @@ class Paused {
 /// A drain that was sent; its outcome comes later.
 struct SentDrain {
   SentDrain(const std::string& uri, const std::string& targets) : connection(uri) {
+    // Once it is connected, a request is at the daemon before those that others send later.
+    connection.call("resource.ping", json::object(), patience);
     connection.send("resource.drain", {{"targets", targets}, {"reason", "stuck"}, {"mode", "overwrite"}},
                     [&](const client::Response& response) {
                       was_made = response.ok();

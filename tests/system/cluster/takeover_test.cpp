@@ -286,6 +286,7 @@ TEST_CASE("an inventory in parts is put whole though etcd was killed while the l
   first.dir().write("R.json", wanted.dump());
   etcd.process(0).signal(SIGSTOP);
   client::Connection connection(first.uri());
+  connection.call("resource.ping", json::object(), patience);
   bool was_made = false;
   connection.send("resource.reload", {{"path", (first.dir() / "R.json").string()}, {"force", true}},
                   [&](const client::Response& response) {
