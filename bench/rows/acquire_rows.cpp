@@ -61,8 +61,29 @@ Row mixed(const Bench& bench) {
   return row;
 }
 
+// A scheduler that has promised to send something every 5 s and stops, until the next one has the resources.
+Row stopped(const Bench& bench) {
+  Row row{.name = "a stopped scheduler with a lease of 5 s, until the next one has acquired",
+          .most_turns = 1};
+  row.points.push_back({.size = 16'384,
+                        .prepare = [&bench]() -> Sampler {
+                          return [at = std::make_shared<Acquiring>(bench, std::uint64_t{16'384})] {
+                            BusClient stops(at->cluster.uri());
+                            stops.open("resource.acquire", R"({"lease":5.0})");
+                            stops.expect();
+                            return time_of([&] {
+                              at->scheduler.open("resource.acquire", R"({"wait":true})");
+                              at->scheduler.expect();
+                            });
+                          };
+                        },
+                        .bar = 7.0,
+                        .only_full = true});
+  return row;
+}
+
 }  // namespace
 
-std::vector<Row> acquire_rows(const Bench& bench) { return {equal(bench), mixed(bench)}; }
+std::vector<Row> acquire_rows(const Bench& bench) { return {equal(bench), mixed(bench), stopped(bench)}; }
 
 }  // namespace resourced::bench

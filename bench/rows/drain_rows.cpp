@@ -1,6 +1,7 @@
 // The time from an operator's change until the scheduler that holds the resources hears of it, with one
 // request at a time and with many in flight.
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -39,6 +40,15 @@ class Held {
     change("resource.undrain", fmt::format(R"({{"targets":"{}"}})", target),
            fmt::format(R"({{"up":"{}"}})", target));
     return time;
+  }
+
+  /// Lets as many requests wait until a target is idle, on another connection.
+  void wait_for_idle(std::uint64_t count) {
+    waiting_.emplace(cluster_.uri());
+    for (std::uint64_t i = 0; i < count; ++i)
+      waiting_->send("resource.wait",
+                     fmt::format(R"({{"targets":"{}","for":"idle","unreported":"wait"}})", i));
+    waiting_->call("resource.ping");
   }
 
   double property_to_scheduler() {
@@ -98,6 +108,7 @@ class Held {
   Cluster cluster_;
   BusClient scheduler_;
   BusClient operator_;
+  std::optional<BusClient> waiting_;
 };
 
 template <class Work>
@@ -140,7 +151,22 @@ std::vector<Row> drain_rows(const Bench& bench) {
   for (Point& point : rate.points) point.bar = 1.0 / 20'000;
   rate.points[0].peer = 1.0 / 2'311;
   rate.points[1].peer = 1.0 / 142;
-  return {latency, property, rate};
+  Row waited{.name = "drain one target to down, 1,000 requests waiting",
+             .limit_name = "the same without them",
+             .ratio_bar = 1.05,
+             .most_turns = 20};
+  waited.points.push_back({.size = 16'384,
+                           .prepare = [&bench]() -> Sampler {
+                             const auto held = std::make_shared<Held>(bench, 16'384);
+                             held->wait_for_idle(1'000);
+                             return [held] { return held->drain_to_down(); };
+                           },
+                           .limit =
+                               [&bench, held = std::make_shared<std::shared_ptr<Held>>()] {
+                                 if (!*held) *held = std::make_shared<Held>(bench, 16'384);
+                                 return (*held)->drain_to_down();
+                               }});
+  return {latency, property, rate, waited};
 }
 
 }  // namespace resourced::bench

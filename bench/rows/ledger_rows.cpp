@@ -1,12 +1,15 @@
-// The ledger of allocations: the rate of alloc and free, and the first response to a scheduler that takes
-// over many allocations.
+// The ledger of allocations: the rate of alloc and free, the cost of large requests and of a start with many
+// allocations, and the first response to a scheduler that takes over many allocations.
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "bench/load/workload.hpp"
 #include "bench/measure/timing.hpp"
 #include "bench/rows/rows.hpp"
 #include "harness/process.hpp"
@@ -43,6 +46,36 @@ class Ledger {
            static_cast<double>(2 * count);
   }
 
+  /// Returns the time of one alloc of a core on each of `nodes` targets, of which no two are neighbours.
+  double change_scattered(std::uint64_t nodes) {
+    const std::string ranks = every_other(2 * nodes).encode();
+    const double time = time_of([&] {
+      scheduler_.call("resource.alloc", fmt::format(R"({{"id":"spread","R":{}}})",
+                                                    r_of(ranks, fmt::format("node[{}]", ranks), 94)));
+    });
+    scheduler_.call("resource.free", R"({"id":"spread"})");
+    return time;
+  }
+
+  /// Returns the time of `count` allocs of a core, in one request or in one each.
+  double alloc_many(std::uint64_t count, bool in_one) {
+    std::vector<std::string> allocs;
+    std::string frees;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      allocs.push_back(fmt::format(R"({{"id":"m{}","R":{}}})", i, r_of(i, 93)));
+      frees += fmt::format(R"({}{{"id":"m{}"}})", i == 0 ? "" : ",", i);
+    }
+    if (in_one) allocs = {fmt::format(R"({{"allocations":[{}]}})", fmt::join(allocs, ","))};
+    const double time = time_of([&] { send_all("resource.alloc", allocs); });
+    scheduler_.call("resource.free", fmt::format(R"({{"free":[{}]}})", frees));
+    return time;
+  }
+
+  double restart() {
+    cluster_.daemon().terminate();
+    return time_of([&] { cluster_.daemon().start(); });
+  }
+
   /// Requests the allocations on one target, as one page.
   double list_one() {
     return time_of([&] { scheduler_.call("resource.allocations", R"({"targets":"7919"})"); });
@@ -67,11 +100,13 @@ class Ledger {
     scheduler_.expect();
   }
 
+  static std::string r_of(std::string_view ranks, std::string_view hosts, std::uint64_t core) {
+    return fmt::format(R"({{"version":1,"execution":{{"R_lite":[{{"rank":"{}","children":{{"core":"{}"}}}}],)"
+                       R"("nodelist":["{}"],"starttime":0.0,"expiration":0.0}}}})",
+                       ranks, core, hosts);
+  }
   static std::string r_of(std::uint64_t rank, std::uint64_t core) {
-    return fmt::format(
-        R"({{"version":1,"execution":{{"R_lite":[{{"rank":"{0}","children":{{"core":"{1}"}}}}],)"
-        R"("nodelist":["node{0}"],"starttime":0.0,"expiration":0.0}}}})",
-        rank, core);
+    return r_of(std::to_string(rank), fmt::format("node{}", rank), core);
   }
   static std::string request(const char* name, std::uint64_t number) {
     return fmt::format(R"({{"id":"{}{}","R":{}}})", name, number, r_of(number % targets, number / targets));
@@ -134,7 +169,48 @@ std::vector<Row> ledger_rows(const Bench& bench) {
                       .growth_bar = growth::linear,
                       .most_turns = 10},
                      0, [](Ledger& ledger) { return ledger.list_all(); });
-  return {rate, first, of_one, table};
+  const auto of_empty = [&](Row row, std::uint64_t size, auto work, auto limit) {
+    const auto ledger = [&bench, held = std::make_shared<std::shared_ptr<Ledger>>()]() -> Ledger& {
+      if (!*held) *held = std::make_shared<Ledger>(bench, 0);
+      return **held;
+    };
+    row.points.push_back(
+        {.size = size,
+         .prepare = [ledger, work]() -> Sampler { return [ledger, work] { return work(ledger()); }; },
+         .limit = [ledger, limit] { return limit(ledger()); }});
+    return row;
+  };
+  const Row scattered = of_empty(
+      {.name = "alloc of a core on each of scattered nodes",
+       .of = "nodes",
+       .limit_name = "alloc of a core on one node",
+       .ratio_bar = 40},
+      8'192, [](Ledger& ledger) { return ledger.change_scattered(8'192); },
+      [](Ledger& ledger) { return ledger.change_scattered(1); });
+  const Row transaction = of_empty(
+      {.name = "allocs of a core in one request",
+       .of = "allocations",
+       .limit_name = "one request each, 256 in flight",
+       .ratio_bar = 0.25,
+       .most_turns = 20},
+      2'000, [](Ledger& ledger) { return ledger.alloc_many(2'000, true); },
+      [](Ledger& ledger) { return ledger.alloc_many(2'000, false); });
+  // 15 for ten times the allocations is 11.5 for eight times.
+  Row start{.name = "start to READY with allocations, beyond that without",
+            .of = "allocations",
+            .growth_bar = 11.5,
+            .most_turns = 10};
+  for (const std::uint64_t present : {10'000, 100'000}) {
+    start.points.push_back({.size = present,
+                            .prepare = [&bench, present]() -> Sampler {
+                              return [with = std::make_shared<Ledger>(bench, present),
+                                      without = std::make_shared<Ledger>(bench, 0)] {
+                                return with->restart() - without->restart();
+                              };
+                            },
+                            .only_full = present > 10'000});
+  }
+  return {rate, scattered, transaction, start, first, of_one, table};
 }
 
 }  // namespace resourced::bench
