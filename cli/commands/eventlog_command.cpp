@@ -19,11 +19,11 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/cursor_file.hpp"
 #include "cli/commands/interrupts.hpp"
-#include "cli/commands/journal_follower.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/event_text.hpp"
+#include "client/journal.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/duration.hpp"
@@ -33,14 +33,11 @@
 #include "os/loop.hpp"
 #include "os/user_name.hpp"
 #include "proto/event_json.hpp"
-#include "proto/topics/journal.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
 
 using nlohmann::json;
-using proto::topics::EventNumber;
-using proto::topics::JournalRequest;
 
 namespace {
 
@@ -78,9 +75,9 @@ rset::ResourceSet fetch_inventory(Context& context) {
 ///
 /// For the newest events (-n) the reader requests the number of the last one, and then a range before it,
 /// which it extends until it has enough events. So a long history is not read as a whole.
-class Reader {
+class Reader : public client::JournalObserver {
  public:
-  Reader(Context& context, const EventlogOptions& options, JournalRequest wanted,
+  Reader(Context& context, const EventlogOptions& options, client::JournalOptions wanted,
          std::optional<WallTime> until, std::optional<views::TargetClip> clip)
       : context_(context),
         options_(options),
@@ -88,18 +85,15 @@ class Reader {
         until_(until),
         times_(time_format(options, context.terminal())),
         names_(context.terminal() ? views::UserName(os::user_name) : nullptr),
-        clip_(std::move(clip)),
-        follower_(context.connection(), options.follow,
-                  {.events = [this](const json& events, auto last) { take(events, last); },
-                   .ended = [this](const client::Response& response) { end(response); },
-                   .changed = [this](const auto& loss) { tell(loss); }}) {
+        clip_(std::move(clip)) {
     if (!options.cursor.empty()) {
       cursor_.emplace(options.cursor);
       wanted_.after = cursor_->number();
     }
-    JournalRequest of_last;
+    client::JournalOptions of_last;
     of_last.since = last_time;
-    follower_.ask(options.newest > 0 ? of_last : wanted_);
+    of_last.follow_restart = wanted_.follow_restart;
+    read(options.newest > 0 ? of_last : wanted_);
   }
 
   /// This function is called after each response, and when the journal is lost.
@@ -113,22 +107,29 @@ class Reader {
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
  private:
-  void take(const json& events, std::optional<EventNumber> last) {
+  void read(const client::JournalOptions& wanted) { journal_.emplace(context_.connection(), *this, wanted); }
+
+  void on_events(const client::JournalBatch& batch) override {
     if (done_) return;
+    if (std::exchange(is_lost_, false)) {
+      context_.warn("following again");
+      on_change();
+    }
+    const auto last = batch.last();
     if (cursor_ && !last) throw Error(ENOSYS, "--cursor: the events of this daemon have no numbers");
     if (options_.newest > 0 && !is_searching_) {
       is_searching_ = true;
       newest_ = last;
       return ask_for_newest();
     }
-    for (const json& event : events) {
+    for (const json& event : batch.json()) {
       if (done_) return;
       ++count_;
       if (until_ && proto::read_event_entry(event).timestamp > *until_) return end_past();
       take_event(clip_ ? clip_->clip(event) : event);
     }
     // An empty batch marks the end of the history.
-    if (events.empty()) end_past();
+    if (batch.empty()) end_past();
     // Store the cursor after the events were printed and flushed.
     if (cursor_) cursor_->write(*last);
     on_change();
@@ -142,11 +143,11 @@ class Reader {
 
   /// Requests a longer range than before. Without numbers it is the whole history.
   void ask_for_newest() {
-    constexpr EventNumber growth = 4;
-    stretch_ = stretch_ == 0 ? std::max<EventNumber>(options_.newest, least_stretch) : stretch_ * growth;
+    constexpr std::uint64_t growth = 4;
+    stretch_ = stretch_ == 0 ? std::max<std::uint64_t>(options_.newest, least_stretch) : stretch_ * growth;
     newest_events_.clear();
     if (newest_) wanted_.after = *newest_ > stretch_ ? *newest_ - stretch_ : 0;
-    follower_.ask(wanted_);
+    read(wanted_);
   }
 
   void end_past() {
@@ -168,10 +169,9 @@ class Reader {
   }
 
   // Handles the end of the journal by the daemon: success for --follow without --wait, an error otherwise.
-  void end(const client::Response& response) {
+  void on_error(const Error& error) override {
     if (done_) return;
-    const Error& error = response.error();
-    if (!response.local() && std::string_view(error.what()).starts_with("after: "))
+    if (std::string_view(error.what()).starts_with("after: "))
       throw Error(error.errnum(), fmt::format("{}{}: {} has another event log than before",
                                               cursor_ ? options_.cursor + ": " : "", error.what(),
                                               context_.connection().uri()));
@@ -179,17 +179,18 @@ class Reader {
     done_ = true;
   }
 
-  void tell(const std::optional<Error>& loss) {
-    is_lost_ = loss.has_value();
-    context_.warn(loss ? fmt::format("{}; waiting for the daemon", loss->what()) : "following again");
+  void on_lost(const Error& why) override {
+    if (!options_.follow) return on_error(why);
+    is_lost_ = true;
+    context_.warn(fmt::format("{}; waiting for the daemon", why.what()));
     on_change();
   }
 
-  static constexpr EventNumber least_stretch = 100;
+  static constexpr std::uint64_t least_stretch = 100;
 
   Context& context_;
   const EventlogOptions& options_;
-  JournalRequest wanted_;
+  client::JournalOptions wanted_;
   std::optional<WallTime> until_;
   views::EventTimes times_;
   /// Names of users, which a terminal shows.
@@ -199,14 +200,14 @@ class Reader {
   /// For -n: whether the search for the newest events is under way, the number of the last event, and how
   /// many events before it were requested.
   bool is_searching_ = false;
-  std::optional<EventNumber> newest_;
-  EventNumber stretch_ = 0;
+  std::optional<std::uint64_t> newest_;
+  std::uint64_t stretch_ = 0;
   std::deque<json> newest_events_;
   std::uint64_t count_ = 0;
   bool past_is_told_ = false;
   bool is_lost_ = false;
   bool done_ = false;
-  JournalFollower follower_;
+  std::optional<client::Journal> journal_;
 };
 
 /// Returns the error for a history that does not end; `how` continues its text.
@@ -269,13 +270,14 @@ WallTime last_shown_as(const std::string& text, WallTime now) {
   return is_date_in_seconds(text) ? time + Seconds(0.499999) : time;
 }
 
-JournalRequest request_of(Context& context, const EventlogOptions& options, WallTime now) {
-  JournalRequest request;
+client::JournalOptions request_of(Context& context, const EventlogOptions& options, WallTime now) {
+  client::JournalOptions request;
   if (!options.since.empty()) request.since = first_shown_as(options.since, now);
   if (std::string targets = options.targets.text(context); !targets.empty())
     request.targets = std::move(targets);
   request.allocations = options.allocations;
   request.own = true;
+  request.follow_restart = options.follow;
   return request;
 }
 
@@ -292,7 +294,7 @@ std::string check_event_name(const std::string& name) {
 void read_journal(Context& context, const EventlogOptions& options) {
   if (proto::is_ledger_name(options.wait_for) && !options.allocations)
     throw views::UsageError(fmt::format("eventlog: --wait {} requires --allocations", options.wait_for));
-  const JournalRequest request = request_of(context, options, context.now());
+  const client::JournalOptions request = request_of(context, options, context.now());
   std::optional<WallTime> until;
   if (!options.until.empty()) until = last_shown_as(options.until, context.now());
   const auto timeout = parse_timeout(options.timeout);

@@ -12,13 +12,8 @@
 namespace resourced::cli::commands {
 
 using nlohmann::json;
-using proto::topics::EventNumber;
-using proto::topics::JournalRequest;
 
 namespace {
-
-/// A time after the last event of any log: the year 9999.
-constexpr WallTime after_all_events = wall_time(253402300799);
 
 bool is_of_ledger(const json& event) {
   const auto name = event.find("name");
@@ -29,14 +24,7 @@ bool is_of_ledger(const json& event) {
 }  // namespace
 
 LiveCluster::LiveCluster(Context& context, Options options, std::function<void()> changed)
-    : context_(context),
-      connection_(context.connection()),
-      options_(options),
-      changed_(std::move(changed)),
-      journal_(connection_, true,
-               {.events = [this](const json& events, auto last) { take(events, last); },
-                .ended = [this](const client::Response& response) { on_ended(response); },
-                .changed = [this](const std::optional<Error>& loss) { on_changed(loss); }}) {
+    : context_(context), connection_(context.connection()), options_(options), changed_(std::move(changed)) {
   begin();
 }
 
@@ -44,50 +32,44 @@ LiveCluster::LiveCluster(Context& context, Options options, std::function<void()
 void LiveCluster::begin() {
   is_following_ = is_past_told_ = false;
   events_.clear();
-  JournalRequest request;
-  request.since = after_all_events;
-  journal_.ask(request);
+  journal_.emplace(connection_, *this, client::JournalOptions{.since = last_time, .follow_restart = true});
 }
 
-void LiveCluster::follow(std::optional<EventNumber> last) {
+void LiveCluster::follow(std::optional<std::uint64_t> last) {
   is_following_ = true;
-  JournalRequest request;
-  request.allocations = options_.allocations;
+  client::JournalOptions wanted{.allocations = options_.allocations, .follow_restart = true};
   // Without numbers the whole history is requested: the clocks of this machine and of the daemon may differ,
   // so `since` could leave out an event.
-  if (last) request.after = *last - std::min<EventNumber>(*last, options_.events);
-  journal_.ask(request);
+  if (last) wanted.after = *last - std::min<std::uint64_t>(*last, options_.events);
+  journal_.emplace(connection_, *this, wanted);
 }
 
-void LiveCluster::take(const json& events, std::optional<EventNumber> last) {
-  if (!is_following_) return follow(last);
-  for (const json& event : events) {
+void LiveCluster::on_events(const client::JournalBatch& batch) {
+  // After a loss, request the state again: the schedulers have to reconnect, and changes that the daemon read
+  // at its start are no events.
+  if (std::exchange(loss_, std::nullopt)) refresh();
+  if (!is_following_) return follow(batch.last());
+  for (const json& event : batch.json()) {
     if (options_.events == 0 || !event.is_object() || is_of_ledger(event)) continue;
     events_.push_back(event);
     if (events_.size() > options_.events) events_.pop_front();
   }
-  const bool is_first = !is_past_told_ && events.empty();
+  const bool is_first = !is_past_told_ && batch.empty();
   if (is_first && options_.peers && !std::exchange(watches_peers_, true)) watch_peers();
-  is_past_told_ = is_past_told_ || events.empty();
-  if (is_past_told_ && (is_first || !events.empty())) refresh();
+  is_past_told_ = is_past_told_ || batch.empty();
+  if (is_past_told_ && (is_first || !batch.empty())) refresh();
 }
 
-void LiveCluster::on_ended(const client::Response& response) {
+void LiveCluster::on_error(const Error& why) {
   // The daemon has another log than before: start again with that.
-  const Error& error = response.error();
-  if (!response.local() && std::string_view(error.what()).starts_with("after: ")) return begin();
-  throw Error(error);
+  if (std::string_view(why.what()).starts_with("after: ")) return begin();
+  throw Error(why);
 }
 
-void LiveCluster::on_changed(const std::optional<Error>& loss) {
-  loss_ = loss;
-  if (loss) {
-    lost_at_ = context_.now();
-    return changed_();
-  }
-  // Request the state again: the schedulers have to reconnect, and changes that the daemon read at its start
-  // are no events.
-  refresh();
+void LiveCluster::on_lost(const Error& why) {
+  loss_ = why;
+  lost_at_ = context_.now();
+  changed_();
 }
 
 void LiveCluster::refresh() {

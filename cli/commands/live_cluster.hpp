@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -11,15 +12,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
-#include "cli/commands/journal_follower.hpp"
 #include "client/connection.hpp"
+#include "client/journal.hpp"
 #include "core/error.hpp"
 #include "core/time.hpp"
-#include "proto/topics/journal.hpp"
 
 namespace resourced::cli::commands {
 
-class LiveCluster {
+class LiveCluster : public client::JournalObserver {
  public:
   /// The shortest time between two requests for the state.
   static constexpr client::Milliseconds pause{1000};
@@ -49,11 +49,11 @@ class LiveCluster {
   [[nodiscard]] WallTime lost_at() const noexcept { return lost_at_; }
 
  private:
+  void on_events(const client::JournalBatch& batch) override;
+  void on_lost(const Error& why) override;
+  void on_error(const Error& why) override;
   void begin();
-  void follow(std::optional<proto::topics::EventNumber> last);
-  void take(const nlohmann::json& events, std::optional<proto::topics::EventNumber> last);
-  void on_ended(const client::Response& response);
-  void on_changed(const std::optional<Error>& loss);
+  void follow(std::optional<std::uint64_t> last);
   /// Requests the state, now or when the pause is over.
   void refresh();
   void ask();
@@ -66,7 +66,7 @@ class LiveCluster {
   client::Connection& connection_;
   Options options_;
   std::function<void()> changed_;
-  JournalFollower journal_;
+  std::optional<client::Journal> journal_;
   /// Whether the journal has reported its last event, and events after it are requested.
   bool is_following_ = false;
   bool is_past_told_ = false;

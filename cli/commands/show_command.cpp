@@ -13,17 +13,16 @@
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/interrupts.hpp"
-#include "cli/commands/journal_follower.hpp"
 #include "cli/commands/selection.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/event_text.hpp"
 #include "cli/views/node_page.hpp"
+#include "client/journal.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "os/loop.hpp"
 #include "os/user_name.hpp"
 #include "proto/topics/allocations.hpp"
-#include "proto/topics/journal.hpp"
 #include "proto/topics/peers.hpp"
 #include "proto/topics/status.hpp"
 
@@ -35,41 +34,47 @@ using text::IdSet;
 
 namespace {
 
-/// Returns all events of a target: the daemon finds those of one host without reading the others.
+/// The events of a target: the daemon finds those of one host without reading the others.
+class TargetHistory : public client::JournalObserver {
+ public:
+  TargetHistory(const std::string& host, const std::string& target, const rset::ResourceSet& inventory)
+      : history(host), clip_(target, inventory) {}
+
+  void on_events(const client::JournalBatch& batch) override {
+    for (const json& event : batch.json()) history.add(clip_.clip(event));
+    is_over = batch.empty();
+  }
+  void on_lost(const Error& why) override { throw Error(why); }
+  void on_error(const Error& why) override {
+    // In a Flux instance only its owner may read the journal.
+    if (why.errnum() != EPERM) throw Error(why);
+    is_over = true;
+  }
+
+  views::NodeHistory history;
+  bool is_over = false;
+
+ private:
+  views::TargetClip clip_;
+};
+
 views::NodeHistory read_history(Context& context, const std::string& host, const std::string& target,
                                 const rset::ResourceSet& inventory) {
-  views::NodeHistory history(host);
-  views::TargetClip clip(target, inventory);
-  bool is_over = false;
+  TargetHistory reader(host, target, inventory);
   os::SignalLoop loop;
   const Interrupts interrupts(loop);
   client::Connection& connection = context.connection();
-  JournalFollower journal(connection, false,
-                          {.events =
-                               [&](const json& events, auto /*last*/) {
-                                 for (const json& event : events) history.add(clip.clip(event));
-                                 is_over = events.empty();
-                               },
-                           .ended =
-                               [&](const client::Response& response) {
-                                 // In a Flux instance only its owner may read the journal.
-                                 if (response.error().errnum() != EPERM) throw Error(response.error());
-                                 is_over = true;
-                               }});
-  proto::topics::JournalRequest request;
-  request.since = WallTime{};
-  request.targets = target;
-  journal.ask(request);
+  const client::Journal journal(connection, reader, {.since = WallTime{}, .targets = target});
   const auto timer = connection.after(context.timeout(), [&connection] {
     throw Error(ETIMEDOUT,
                 fmt::format("resource.journal: no whole history from {} in time", connection.uri()));
   });
   const bool has_ended = loop.work_until(
-      connection.fd(), [&] { connection.process(); }, [&] { return is_over; });
+      connection.fd(), [&] { connection.process(); }, [&] { return reader.is_over; });
   connection.cancel_timer(timer);
   interrupts.check();
   if (!has_ended) throw Error(EINTR, "interrupted");
-  return history;
+  return std::move(reader.history);
 }
 
 /// Shows a node; `is_first` means that no page was printed before.
