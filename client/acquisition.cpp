@@ -99,7 +99,10 @@ constexpr BackoffLimits pauses{Milliseconds(20), Milliseconds(500)};
 class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl> {
  public:
   Impl(Connection& connection, AcquisitionObserver& observer, AcquisitionOptions options)
-      : connection_(connection), observer_(observer), options_(std::move(options)) {}
+      : connection_(connection),
+        observer_(observer),
+        options_(std::move(options)),
+        ledger_(connection, options_.partition) {}
 
   void start() { request(options_.wait_for_daemon); }
 
@@ -109,10 +112,16 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     // A connection that was closed tells no handler.
     return connection_.connected() ? picture_.up : none_;
   }
+  [[nodiscard]] Ledger& ledger() {
+    if (!options_.ledger)
+      throw Error(EINVAL, "the acquisition has no ledger: set AcquisitionOptions::ledger");
+    return ledger_;
+  }
 
   void close() {
     if (state_ == State::ended) return;
     leave(State::ended);
+    ledger_.close();
     if (pause_timer_) connection_.cancel_timer(*pause_timer_);
     if (renewal_timer_) connection_.cancel_timer(*renewal_timer_);
     if (request_) {
@@ -186,22 +195,26 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       request_after_pause();
       return;
     }
-    if (!partial_->more) begin();
+    std::vector<Allocation> allocations;
+    if (!partial_->more) allocations = begin();
     observer_.on_response(response.text());
-    if (held()) tell_first();
+    if (held()) tell_first(allocations);
   }
 
-  void begin() {
+  /// Returns the present allocations.
+  std::vector<Allocation> begin() {
     picture_ = *std::exchange(partial_, std::nullopt);
     state_ = State::held;
     acquired_before_ = true;
     busy_until_.reset();
     pause_.reset();
+    std::vector<Allocation> allocations = public_forms(std::exchange(picture_.allocations, {}));
+    ledger_.begin(allocations, picture_.sequence);
+    return allocations;
   }
 
   /// Reports the whole first response.
-  void tell_first() {
-    const std::vector<Allocation> allocations = public_forms(std::exchange(picture_.allocations, {}));
+  void tell_first(const std::vector<Allocation>& allocations) {
     // The observer may close the acquisition, which empties up().
     observer_.on_resources(picture_.resources, IdSet(picture_.up));
     if (held() && (options_.allocations || options_.ledger)) observer_.on_allocations(allocations);
@@ -210,17 +223,22 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
   void update(const Response& response) {
     module::Delta change;
-    proto::topics::LedgerUpdate ledger;
+    Ledger::News news;
     try {
       change = proto::topics::parse_delta(response.payload());
-      if (options_.ledger) ledger = proto::topics::parse_ledger_update(response.payload());
+      if (options_.ledger) news = news_of(proto::topics::parse_ledger_update(response.payload()));
       apply_update(picture_, change);
     } catch (const Error& error) {
       end(error);
       return;
     }
+    ledger_.take(news);
     observer_.on_response(response.text());
-    tell_ledger(std::move(ledger));
+    if (held() && !news.freed.empty()) observer_.on_freed(news.freed);
+    if (held() && !news.changed.empty()) observer_.on_changed(news.changed);
+    for (const auto& [partition, id] : news.expired) {
+      if (held()) observer_.on_expired(partition, id);
+    }
     for (const auto& [name, ranks] : change.property_remove) {
       if (held()) observer_.on_property_remove(name, ranks);
     }
@@ -236,16 +254,15 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     if (held()) observer_.on_change();
   }
 
-  void tell_ledger(proto::topics::LedgerUpdate update) {
-    std::vector<Freed> freed;
+  static Ledger::News news_of(proto::topics::LedgerUpdate&& update) {
+    Ledger::News news;
     for (proto::topics::LedgerUpdate::Freed& one : update.freed)
-      freed.push_back({std::move(one.name.id), std::move(one.name.partition), std::move(one.ranks)});
-    if (held() && !freed.empty()) observer_.on_freed(freed);
-    if (held() && !update.allocations.empty())
-      observer_.on_changed(public_forms(std::move(update.allocations)));
-    for (const auto& [partition, id] : update.expired) {
-      if (held()) observer_.on_expired(partition, id);
-    }
+      news.freed.push_back({std::move(one.name.id), std::move(one.name.partition), std::move(one.ranks)});
+    news.changed = public_forms(std::move(update.allocations));
+    for (module::AllocationName& one : update.expired)
+      news.expired.emplace_back(std::move(one.partition), std::move(one.id));
+    news.sequence = update.sequence;
+    return news;
   }
 
   void fail(const Response& response) {
@@ -296,6 +313,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   void leave(State state) {
     state_ = state;
     picture_.up = {};
+    ledger_.leave();
   }
 
   void end(const Error& error) {
@@ -308,6 +326,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   Connection& connection_;
   AcquisitionObserver& observer_;
   AcquisitionOptions options_;
+  Ledger ledger_;
   State state_ = State::waiting;
   Picture picture_;
   const IdSet none_;
@@ -333,6 +352,7 @@ Acquisition::~Acquisition() { impl_->close(); }
 Acquisition::State Acquisition::state() const noexcept { return impl_->state(); }
 const rset::ResourceSet& Acquisition::resources() const noexcept { return impl_->resources(); }
 const IdSet& Acquisition::up() const noexcept { return impl_->up(); }
+Ledger& Acquisition::ledger() const { return impl_->ledger(); }
 void Acquisition::close() { impl_->close(); }
 
 }  // namespace resourced::client

@@ -11,6 +11,7 @@
 
 #include "client/allocations.hpp"
 #include "client/connection.hpp"
+#include "client/ledger.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
@@ -20,10 +21,11 @@
 namespace resourced::client {
 
 /// Callbacks of an acquisition: on_error(), and those that you need. One response of the daemon makes these
-/// calls in the order of their declaration, and resources() and up() of the acquisition are up to date before
-/// the first of them. An observer may close() or destroy the acquisition, and after that the connection: then
-/// no calls follow. If it closes only the connection, the other calls of the present response still follow.
-/// If it throws, the other calls of the response are skipped, and the next response is handled as usual.
+/// calls in the order of their declaration, and resources(), up() and ledger() of the acquisition are up to
+/// date before the first of them. An observer may close() or destroy the acquisition, and after that the
+/// connection: then no calls follow. If it closes only the connection, the other calls of the present
+/// response still follow. If it throws, the other calls of the response are skipped, and the next response is
+/// handled as usual.
 class AcquisitionObserver {
  public:
   AcquisitionObserver() = default;
@@ -117,6 +119,9 @@ class Acquisition {
   /// Returns the targets that are available now: none unless state() is held, nor after the connection was
   /// closed.
   [[nodiscard]] const text::IdSet& up() const noexcept;
+  /// Returns the view of the ledger, and what changes it. It is a part of the acquisition. Throws Error
+  /// EINVAL without AcquisitionOptions::ledger.
+  [[nodiscard]] Ledger& ledger() const;
 
   /// Gives the resources back (resource.acquire-cancel). No calls follow.
   void close();

@@ -5,7 +5,7 @@
 // The daemon takes these requests from the connection that has acquired the targets. A change that was
 // answered is on disk. If the connection was lost before the answer, the change may have been made or not:
 // the allocations after the next acquire show it, or the same change is sent again with LedgerChange::repeat.
-// The library itself never sends a change twice whose answer was lost.
+// The functions here never send a change twice; client/ledger.hpp sends one again whose answer was lost.
 #pragma once
 
 #include <optional>

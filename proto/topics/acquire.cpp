@@ -175,6 +175,13 @@ module::AllocationName read_name(std::string_view key, const json& entry) {
   return {required_string(entry, "partition"), required_string(entry, "id")};
 }
 
+std::uint64_t read_sequence(const json& payload) {
+  const auto found = payload.find("sequence");
+  if (found == payload.end()) return 0;
+  if (!found->is_number_unsigned()) reject("sequence", "not the number of an event");
+  return found->get<std::uint64_t>();
+}
+
 const json& optional_list(std::string_view key, const json& payload) {
   static const json none = json::array();
   const auto found = payload.find(key);
@@ -313,6 +320,7 @@ Acquired parse_acquired(const json& payload) {
     }
   }
   acquired.more = optional_flag(payload, "more");
+  acquired.sequence = read_sequence(payload);
   const IdSet& known = acquired.resources.ranks();
   if (!known.includes(acquired.up)) {
     reject("up", fmt::format("targets {} are not among the resources", (acquired.up - known).encode()));
@@ -359,6 +367,7 @@ LedgerUpdate parse_ledger_update(const json& payload) {
     reject("allocations", error.what());
   }
   update.more = optional_flag(payload, "more");
+  update.sequence = read_sequence(payload);
   return update;
 }
 

@@ -60,6 +60,8 @@ struct Acquired {
   std::optional<Term> leader = std::nullopt;
   /// Further responses bring the rest of the allocations before anything else.
   bool more = false;
+  /// The event up to which the response is true; 0 where responses have no `sequence`.
+  std::uint64_t sequence = 0;
 };
 
 /// The keys of a first response beside `resources` and `up`.
@@ -120,8 +122,11 @@ struct LedgerUpdate {
   std::vector<ListedAllocation> allocations;
   /// The first response is not complete before one without this mark.
   bool more = false;
+  /// The event up to which the response is true; 0 where responses have no `sequence`.
+  std::uint64_t sequence = 0;
 };
-/// Reads it. Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad.
+/// Reads it, or the answer to a change of the ledger, which has `sequence` alone. Throws Error EPROTO
+/// `resource.acquire: KEY: ...` for a key that is bad.
 [[nodiscard]] LedgerUpdate parse_ledger_update(const nlohmann::json& payload);
 
 // The payload of feasibility.check is `{"jobspec": OBJECT}`, a jobspec of RFC 14 or RFC 25. The response has

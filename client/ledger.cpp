@@ -1,0 +1,177 @@
+#include "client/ledger.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/rset/operations.hpp"
+#include "proto/topics/acquire.hpp"
+
+namespace resourced::client {
+
+namespace {
+
+/// How long to wait while the daemon cannot carry out changes.
+constexpr Milliseconds retry_pause{500};
+
+}  // namespace
+
+Ledger::Ledger(Connection& connection, std::string partition)
+    : connection_(connection), partition_(std::move(partition)) {}
+
+void Ledger::change(LedgerChange wanted, Handler handler) {
+  std::set<Name> names;
+  for (Freed& freed : wanted.frees) {
+    if (!freed.partition) freed.partition = partition_;
+    names.emplace(*freed.partition, freed.id);
+  }
+  for (Allocation& allocation : wanted.allocations) {
+    allocation.partition = partition_;
+    names.emplace(partition_, allocation.id);
+  }
+  add({std::move(wanted), std::move(handler), std::move(names)});
+}
+
+void Ledger::update(AllocationUpdate wanted, Handler handler) {
+  if (!wanted.partition) wanted.partition = partition_;
+  std::set<Name> names{{*wanted.partition, wanted.id}};
+  add({std::move(wanted), std::move(handler), std::move(names)});
+}
+
+void Ledger::add(Change change) {
+  for (const Name& name : change.names) {
+    if (open_.contains(name))
+      throw Error(EALREADY,
+                  fmt::format("allocation {}: wait for the answer to an earlier change", name.second));
+  }
+  const std::uint64_t number = last_change_ + 1;
+  if (is_held_) change.request = send(number, change);
+  for (const Name& name : change.names) open_.emplace(name, 0);
+  changes_.emplace(number, std::move(change));
+  last_change_ = number;
+}
+
+Connection::RequestId Ledger::send(std::uint64_t number, const Change& change) {
+  Handler handler = [this, number](const Response& response) { receive(number, response); };
+  if (const auto* wanted = std::get_if<LedgerChange>(&change.wanted))
+    return client::change(connection_, *wanted, std::move(handler));
+  return client::update(connection_, std::get<AllocationUpdate>(change.wanted), std::move(handler));
+}
+
+void Ledger::resync() {
+  if (!is_held_) return;
+  for (auto& [number, change] : changes_) {
+    if (change.request) continue;
+    change.request = send(number, change);
+    change.is_unknown = false;
+  }
+}
+
+void Ledger::receive(std::uint64_t number, const Response& response) {
+  Change& change = changes_.at(number);
+  change.request.reset();
+  const int errnum = response.ok() ? 0 : response.error().errnum();
+  if (!response.ok() && response.local()) {
+    change.is_unknown = true;
+    std::visit([](auto& wanted) { wanted.repeat = true; }, change.wanted);
+    return;
+  }
+  if (errnum == EAGAIN || errnum == EHOSTUNREACH) {
+    if (timer_) return;
+    timer_ = connection_.after(retry_pause, [this] {
+      timer_.reset();
+      resync();
+    });
+    return;
+  }
+  if (response.ok()) apply(change.wanted, proto::topics::parse_ledger_update(response.payload()).sequence);
+  const Change answered = std::move(changes_.extract(number).mapped());
+  for (const Name& name : answered.names) open_.erase(name);
+  // The handler may destroy this ledger.
+  if (answered.handler) answered.handler(response);
+}
+
+void Ledger::apply(const Wanted& wanted, std::uint64_t sequence) {
+  if (const auto* change = std::get_if<LedgerChange>(&wanted)) {
+    for (const Freed& freed : change->frees) remove(freed, sequence);
+    for (const Allocation& allocation : change->allocations) put(allocation, sequence);
+    return;
+  }
+  const auto& update = std::get<AllocationUpdate>(wanted);
+  const auto found = list_.find({*update.partition, update.id});
+  if (found == list_.end() || !is_news(found->first, sequence)) return;
+  Allocation changed = found->second.allocation;
+  if (update.expiration)
+    changed.expiration = *update.expiration == WallTime{} ? std::nullopt : update.expiration;
+  if (update.note) changed.note = update.note->empty() ? std::nullopt : update.note;
+  // After a repetition the list may have the addition already.
+  if (update.add)
+    changed.resources = rset::append(changed.resources, rset::diff(*update.add, changed.resources));
+  found->second = {std::move(changed), sequence};
+}
+
+void Ledger::begin(const std::vector<Allocation>& present, std::uint64_t sequence) {
+  list_.clear();
+  for (const Allocation& allocation : present)
+    list_.emplace(Name(allocation.partition, allocation.id), Entry{allocation, sequence});
+  for (auto& [name, newest] : open_) newest = sequence;
+  is_held_ = true;
+  resync();
+}
+
+void Ledger::take(const News& news) {
+  for (const Freed& freed : news.freed) remove(freed, news.sequence);
+  for (const Allocation& allocation : news.changed) put(allocation, news.sequence);
+  for (const Name& name : news.expired) {
+    const auto found = list_.find(name);
+    if (found == list_.end() || !is_news(name, news.sequence)) continue;
+    found->second.allocation.expired = true;
+    found->second.sequence = news.sequence;
+  }
+}
+
+bool Ledger::is_news(const Name& name, std::uint64_t sequence) {
+  if (const auto known = list_.find(name); known != list_.end() && known->second.sequence > sequence)
+    return false;
+  const auto open = open_.find(name);
+  if (open == open_.end()) return true;
+  // An answer that is on its way may be older than this, also where the allocation is gone.
+  return sequence >= std::exchange(open->second, std::max(open->second, sequence));
+}
+
+void Ledger::put(const Allocation& allocation, std::uint64_t sequence) {
+  const Name name(allocation.partition, allocation.id);
+  if (is_news(name, sequence)) list_[name] = {allocation, sequence};
+}
+
+void Ledger::remove(const Freed& freed, std::uint64_t sequence) {
+  const Name name(freed.partition.value_or(""), freed.id);
+  if (!is_news(name, sequence)) return;
+  const auto found = list_.find(name);
+  if (found == list_.end()) return;
+  Allocation& rest = found->second.allocation;
+  if (freed.ranks) rest.resources.remove_ranks(*freed.ranks & rest.resources.ranks());
+  found->second.sequence = sequence;
+  if (!freed.ranks || (rest.resources.empty() && rest.absent.empty())) list_.erase(found);
+}
+
+void Ledger::close() {
+  leave();
+  if (timer_) connection_.cancel_timer(*std::exchange(timer_, std::nullopt));
+  for (auto& [number, change] : changes_) {
+    if (change.request) connection_.forget(*change.request);
+  }
+}
+
+std::vector<Ledger::Name> Ledger::names(bool unknown) const {
+  std::vector<Name> all;
+  for (const auto& [number, change] : changes_) {
+    if (change.is_unknown == unknown) all.insert(all.end(), change.names.begin(), change.names.end());
+  }
+  return all;
+}
+
+}  // namespace resourced::client

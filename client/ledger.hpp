@@ -1,0 +1,115 @@
+// The ledger of allocations as a scheduler knows it (docs/protocol.md, resource.acquire and resource.alloc):
+// a view that an acquisition with AcquisitionOptions::ledger keeps up to date, and changes that survive lost
+// answers. client/allocations.hpp has the changes themselves, and functions that send them without a view.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "client/allocations.hpp"
+#include "client/connection.hpp"
+
+#pragma GCC visibility push(default)
+namespace resourced::client {
+
+/// The ledger of an acquisition, whose part it is (Acquisition::ledger).
+///
+/// A change gets one answer. If the connection is lost before, the change may have been made or not: it is
+/// sent again, with `repeat`, once the acquisition is held again, and then answered. So is a change that was
+/// made while nothing was held. A change that the daemon cannot carry out now (EAGAIN, or EHOSTUNREACH of one
+/// that does not lead) is sent again after half a second. Once the acquisition has ended nothing is sent any
+/// more, and no handler is called.
+class Ledger {
+ public:
+  using Handler = Connection::Handler;
+  /// The partition in which an allocation was made, and its id.
+  using Name = std::pair<std::string, std::string>;
+  struct Entry {
+    Allocation allocation;
+    /// The number of the event up to which this is true.
+    std::uint64_t sequence = 0;
+  };
+
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  /// Returns the allocations on the targets of the acquisition and of its partition, as of the last response
+  /// and the answers to the changes of this ledger: before the calls of the observer and of their handlers.
+  /// While the acquisition is lost it stays as it was.
+  [[nodiscard]] const std::map<Name, Entry>& list() const noexcept { return list_; }
+  /// Return the names of the allocations in changes that have no answer yet: those that were sent, or will
+  /// be, and those whose answer was lost and that will be sent again.
+  [[nodiscard]] std::vector<Name> pending() const { return names(false); }
+  [[nodiscard]] std::vector<Name> unknown() const { return names(true); }
+
+  /// Make a change in the partition of the acquisition if it names no other. `handler` gets the answer: no
+  /// error, or a refusal as of client::change() and client::update(), which has changed nothing. It is not
+  /// called from inside these functions. Both throw Error EALREADY if a change of the same allocation has no
+  /// answer yet. The list does not have `nslots` of an allocation to which resources were added.
+  void change(LedgerChange wanted, Handler handler);
+  void update(AllocationUpdate wanted, Handler handler);
+
+  /// Sends the unknown changes again. The acquisition does so by itself whenever it is held again.
+  void resync();
+
+ private:
+  friend class Acquisition;
+
+  using Wanted = std::variant<LedgerChange, AllocationUpdate>;
+  struct Change {
+    Wanted wanted;
+    Handler handler;
+    std::set<Name> names;
+    /// The request, from when it is sent until its answer or its loss.
+    std::optional<Connection::RequestId> request = std::nullopt;
+    bool is_unknown = false;
+  };
+
+  /// `connection` must outlive the ledger; changes without a partition are of this one.
+  Ledger(Connection& connection, std::string partition);
+
+  /// What others have done up to an event: freed, then made or changed.
+  struct News {
+    std::vector<Freed> freed;
+    std::vector<Allocation> changed;
+    std::vector<Name> expired;
+    std::uint64_t sequence = 0;
+  };
+
+  // For the acquisition: it is held, with these allocations; others have changed some; it is lost; it has
+  // ended.
+  void begin(const std::vector<Allocation>& present, std::uint64_t sequence);
+  void take(const News& news);
+  void leave() noexcept { is_held_ = false; }
+  void close();
+
+  void add(Change change);
+  [[nodiscard]] Connection::RequestId send(std::uint64_t number, const Change& change);
+  void receive(std::uint64_t number, const Response& response);
+  void apply(const Wanted& wanted, std::uint64_t sequence);
+  /// Whether nothing newer than an event is known about an allocation.
+  [[nodiscard]] bool is_news(const Name& name, std::uint64_t sequence);
+  void put(const Allocation& allocation, std::uint64_t sequence);
+  void remove(const Freed& freed, std::uint64_t sequence);
+  [[nodiscard]] std::vector<Name> names(bool unknown) const;
+
+  Connection& connection_;
+  const std::string partition_;
+  bool is_held_ = false;
+  std::map<Name, Entry> list_;
+  /// The changes without an answer, in their order.
+  std::map<std::uint64_t, Change> changes_;
+  std::uint64_t last_change_ = 0;
+  /// For each allocation in these changes, the number of the last event by somebody else that is known.
+  std::map<Name, std::uint64_t> open_;
+  std::optional<Connection::TimerId> timer_;
+};
+
+}  // namespace resourced::client
+#pragma GCC visibility pop

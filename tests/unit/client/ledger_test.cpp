@@ -1,0 +1,283 @@
+// The ledger of an acquisition: its list follows the stream and the answers to its own changes, and changes
+// survive lost answers.
+#include "client/ledger.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "client/acquisition.hpp"
+#include "temp_dir.hpp"
+#include "wire/fake_bus.hpp"
+
+using namespace resourced;
+using client::Acquisition;
+using client::AcquisitionOptions;
+using client::Allocation;
+using client::Connection;
+using client::Ledger;
+using client::Response;
+using nlohmann::json;
+using resourced::text::IdSet;
+using wire::FakeBus;
+using wire::Frames;
+
+namespace {
+
+rset::ResourceSet nodes(const std::string& ranks, const std::string& cores = "0") {
+  const IdSet set = IdSet::parse(ranks);
+  return rset::ResourceSet({{set, IdSet::parse(cores), {}}}, text::Hostlist::parse("n[" + ranks + "]"));
+}
+
+json listed(const std::string& id, const std::string& ranks, const std::string& partition = "") {
+  return {{"id", id}, {"partition", partition}, {"R", nodes(ranks).to_json()}};
+}
+
+AcquisitionOptions with_ledger() {
+  AcquisitionOptions options;
+  options.ledger = true;
+  options.lease = std::nullopt;
+  return options;
+}
+
+class Ends : public client::AcquisitionObserver {
+ public:
+  std::optional<Error> end;
+  void on_error(const Error& why) override { end = why; }
+};
+
+using Texts = std::vector<std::string>;
+
+struct LedgerFixture {
+  test::TempDir directory;
+  FakeBus bus{"ipc://" + directory.file("bus")};
+  Connection connection{"ipc://" + directory.file("bus")};
+  Ends observer;
+  std::unique_ptr<Acquisition> acquisition =
+      std::make_unique<Acquisition>(connection, observer, with_ledger());
+  Ledger& ledger = acquisition->ledger();
+  Frames stream;
+  /// The answers to changes: the errno of each, 0 for success.
+  std::vector<int> answers;
+  Ledger::Handler handler = [this](const Response& response) {
+    answers.push_back(response.ok() ? 0 : response.error().errnum());
+  };
+
+  void hold(const std::vector<json>& allocations = {}, int sequence = 5) {
+    stream = bus.receive(connection);
+    CHECK(stream.topic() == "resource.acquire");
+    bus.respond(stream,
+                json{{"resources", nodes("0-3", "0-1").to_json()},
+                     {"up", "0-3"},
+                     {"allocations", allocations},
+                     {"sequence", sequence}}
+                    .dump(),
+                true);
+    wire::pump(connection, [&] { return acquisition->state() == Acquisition::State::held; });
+  }
+  void tell(json news, int sequence) {
+    news["sequence"] = sequence;
+    bus.respond(stream, news.dump(), true);
+    // The news end with one that shows that all before it were handled.
+    const auto is_up = [&] { return acquisition->up().contains(3); };
+    const bool was_up = is_up();
+    bus.respond(stream, was_up ? R"({"down":"3"})" : R"({"up":"3"})", true);
+    wire::pump(connection, [&] { return is_up() != was_up; });
+  }
+  Frames request() { return bus.receive(connection); }
+  /// Answers a request as done up to an event.
+  void answer(const Frames& to, int sequence) {
+    const std::size_t before = answers.size();
+    bus.respond(to, json{{"sequence", sequence}}.dump());
+    wire::pump(connection, [&] { return answers.size() > before; });
+  }
+  void lose() {
+    bus.close();
+    wire::pump(connection, [&] { return acquisition->state() == Acquisition::State::lost; });
+    bus.open();
+  }
+  /// Each allocation as `PARTITION/ID RANKS sequence`.
+  Texts list() const {
+    Texts lines;
+    for (const auto& [name, entry] : ledger.list()) {
+      lines.push_back(fmt::format("{}/{} {} {}", name.first, name.second,
+                                  entry.allocation.resources.ranks().encode(), entry.sequence));
+    }
+    return lines;
+  }
+  static Texts ids(const std::vector<Ledger::Name>& names) {
+    Texts lines;
+    for (const auto& [partition, id] : names) lines.push_back(id);
+    return lines;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("ledger") {
+  TEST_CASE_FIXTURE(LedgerFixture, "the list has what is there at first, and follows what others do") {
+    hold({listed("a", "0-1"), listed("b", "2", "night"), listed("c", "3")});
+    CHECK(list() == Texts{"/a 0-1 5", "/c 3 5", "night/b 2 5"});
+    tell(
+        {{"freed", {{{"partition", ""}, {"id", "a"}, {"ranks", "0"}}, {{"partition", "night"}, {"id", "b"}}}},
+         {"allocations", json::array({listed("d", "2")})},
+         {"expired", {{{"partition", ""}, {"id", "c"}}}}},
+        8);
+    CHECK(list() == Texts{"/a 1 8", "/c 3 8", "/d 2 8"});
+    CHECK(ledger.list().at({"", "c"}).allocation.expired);
+    tell({{"freed", {{{"partition", ""}, {"id", "a"}, {"ranks", "1"}}, {{"partition", ""}, {"id", "x"}}}}},
+         9);
+    CHECK(list() == Texts{"/c 3 8", "/d 2 8"});
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "a change is in the list once it is answered, and a refused one is not") {
+    hold({listed("a", "0-1")});
+    ledger.change({{{"a", std::nullopt, IdSet{0}}}, {{"b", nodes("0")}}, false}, handler);
+    CHECK(list() == Texts{"/a 0-1 5"});
+    CHECK(ids(ledger.pending()) == Texts{"a", "b"});
+    CHECK(ledger.unknown().empty());
+    const auto sent = request();
+    CHECK(sent.topic() == "resource.alloc");
+    const json payload = json::parse(sent.payload());
+    CHECK(payload.at("free") == json::parse(R"([{"id":"a","partition":"","ranks":"0"}])"));
+    CHECK_FALSE(payload.contains("repeat"));
+    answer(sent, 7);
+    CHECK(list() == Texts{"/a 1 7", "/b 0 7"});
+    CHECK(ledger.pending().empty());
+
+    ledger.change({.frees = {{"b"}}}, handler);
+    bus.fail(request(), EPERM, "no");
+    wire::pump(connection, [&] { return answers.size() == 2; });
+    CHECK(answers == std::vector{0, EPERM});
+    CHECK(list() == Texts{"/a 1 7", "/b 0 7"});
+
+    ledger.update({.id = "a", .expiration = wall_time(50), .note = "x", .add = nodes("1-2", "1")}, handler);
+    answer(request(), 8);
+    const Allocation& changed = ledger.list().at({"", "a"}).allocation;
+    CHECK(changed.resources.ranks().encode() == "1-2");
+    CHECK(changed.resources.counts().cores == 3);
+    CHECK((changed.expiration == wall_time(50) && changed.note == "x"));
+    ledger.update({.id = "a", .expiration = WallTime{}, .note = ""}, handler);
+    answer(request(), 9);
+    CHECK_FALSE((changed.expiration || changed.note));
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "an older response says nothing about a newer allocation") {
+    hold();
+    SUBCASE("an answer that is older than the news") {
+      ledger.change({.allocations = {{"a", nodes("0")}, {"b", nodes("1")}}}, handler);
+      const auto sent = request();
+      tell({{"freed", {{{"partition", ""}, {"id", "a"}}}}, {"allocations", json::array({listed("b", "2")})}},
+           9);
+      answer(sent, 7);
+      CHECK(list() == Texts{"/b 2 9"});
+    }
+    SUBCASE("news that are older than an answer") {
+      ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
+      answer(request(), 7);
+      tell({{"freed", {{{"partition", ""}, {"id", "a"}}}}}, 6);
+      CHECK(list() == Texts{"/a 0 7"});
+    }
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture,
+                    "a change whose answer was lost is sent again once the resources are held") {
+    hold({listed("a", "0"), listed("d", "3")});
+    ledger.change({.frees = {{"a"}}}, handler);
+    ledger.change({.allocations = {{"b", nodes("1")}}}, handler);
+    ledger.update({.id = "d", .note = "x"}, handler);
+    for (int i = 0; i < 3; ++i) (void)request();
+    lose();
+    wire::pump(connection, [&] { return ledger.unknown().size() == 3; });
+    CHECK(ids(ledger.unknown()) == Texts{"a", "b", "d"});
+    CHECK(ledger.pending().empty());
+    CHECK(list() == Texts{"/a 0 5", "/d 3 5"});
+    // Made while nothing is held: it was never sent.
+    ledger.change({.allocations = {{"c", nodes("2")}}}, handler);
+    CHECK(ids(ledger.pending()) == Texts{"c"});
+
+    hold({listed("b", "1"), listed("d", "3")}, 9);
+    CHECK(list() == Texts{"/b 1 9", "/d 3 9"});
+    CHECK(ids(ledger.pending()) == Texts{"a", "b", "d", "c"});
+    CHECK(ledger.unknown().empty());
+    for (const auto& [topic, id, repeat] :
+         std::vector<std::tuple<std::string, std::string, bool>>{{"resource.free", "a", true},
+                                                                 {"resource.alloc", "b", true},
+                                                                 {"resource.alloc-update", "d", true},
+                                                                 {"resource.alloc", "c", false}}) {
+      const auto again = request();
+      const json payload = json::parse(again.payload());
+      CHECK(again.topic() == topic);
+      CHECK(payload.at("id") == id);
+      CHECK(payload.value("repeat", false) == repeat);
+      answer(again, 10);
+    }
+    CHECK(answers == std::vector{0, 0, 0, 0});
+    CHECK(list() == Texts{"/b 1 10", "/c 2 10", "/d 3 10"});
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "an id is not used again before its change is answered") {
+    hold();
+    ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
+    CHECK_THROWS_WITH_AS(ledger.change({.frees = {{"a"}}}, handler),
+                         "allocation a: wait for the answer to an earlier change", Error);
+    CHECK_THROWS_AS(ledger.update({.id = "a", .note = "x"}, handler), Error);
+    answer(request(), 6);
+    ledger.change({.frees = {{"a"}}}, handler);
+    answer(request(), 7);
+    CHECK(list().empty());
+    CHECK(bus.quiet());
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "a change waits while the daemon cannot carry it out") {
+    hold();
+    ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
+    const auto first = request();
+    bus.fail(first, EAGAIN, "the daemon cannot commit");
+    const auto second = request();
+    CHECK(second.payload() == first.payload());
+    CHECK(answers.empty());
+    answer(second, 6);
+    CHECK(list() == Texts{"/a 0 6"});
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture,
+                    "after the end of the acquisition nothing is sent, and no handler is called") {
+    hold();
+    ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
+    const auto sent = request();
+    bus.fail(stream, ECONNABORTED, "evicted by uid 0: it hangs");
+    wire::pump(connection, [&] { return observer.end.has_value(); });
+    bus.respond(sent, R"({"sequence":6})");
+    ledger.resync();
+    ledger.change({.allocations = {{"b", nodes("1")}}}, handler);
+    connection.run_for(client::Milliseconds(10));
+    CHECK(answers.empty());
+    CHECK(ids(ledger.pending()) == Texts{"a", "b"});
+    while (!bus.quiet()) CHECK(bus.receive().topic() == "resource.acquire-cancel");
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "a handler may destroy the acquisition") {
+    hold();
+    ledger.change({.allocations = {{"a", nodes("0")}}}, [&](const Response&) { acquisition.reset(); });
+    ledger.change({.allocations = {{"b", nodes("1")}}}, handler);
+    bus.respond(request(), R"({"sequence":6})");
+    bus.respond(request(), R"({"sequence":7})");
+    wire::pump(connection, [&] { return acquisition == nullptr; });
+    connection.run_for(client::Milliseconds(10));
+    CHECK(answers.empty());
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "an acquisition that does not ask for the ledger has none") {
+    const Acquisition plain(connection, observer);
+    CHECK_THROWS_WITH_AS((void)plain.ledger(),
+                         "the acquisition has no ledger: set AcquisitionOptions::ledger", Error);
+  }
+}
