@@ -8,10 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <functional>
-#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,40 +62,16 @@ int watch_signals() {
   return fd;
 }
 
-fifo::Scheduler::Ledger ledger_of(client::Connection& connection) {
-  const auto answer_to = [](fifo::Scheduler::Done done) {
-    return [done = std::move(done)](const client::Response& response) {
-      using Kind = fifo::Scheduler::Answer::Kind;
-      if (response.ok()) return done({});
-      const Error& error = response.error();
-      done({response.local() ? Kind::unknown : Kind::refused, error.what(), error.errnum()});
-    };
-  };
-  return {[&connection, answer_to](fifo::Pool::JobId id, const rset::ResourceSet& resources,
-                                   fifo::Scheduler::Done done) {
-            client::Allocation allocation{std::to_string(id), resources};
-            if (resources.expiration() != WallTime{}) allocation.expiration = resources.expiration();
-            client::alloc(connection, {std::move(allocation)}, answer_to(std::move(done)));
-          },
-          [&connection, answer_to](fifo::Pool::JobId id, fifo::Scheduler::Done done) {
-            client::free(connection, {std::to_string(id)}, answer_to(std::move(done)));
-          },
-          [&connection](std::function<void()> work) {
-            constexpr client::Milliseconds pause{500};
-            connection.after(pause, std::move(work));
-          }};
-}
-
 void run(const Options& options) {
   const int signals = watch_signals();
   fifo::LineInput input(options.file);
   client::Connection connection(options.uri);
-  fifo::Scheduler scheduler(
-      print, now, options.no_ledger ? std::nullopt : std::optional(ledger_of(connection)), options.partition);
+  fifo::Scheduler scheduler(print, now, options.partition);
   client::AcquisitionOptions acquire;
   acquire.ledger = !options.no_ledger;
   acquire.partition = options.partition;
   client::Acquisition acquisition(connection, scheduler, acquire);
+  if (acquire.ledger) scheduler.record_in(acquisition.ledger());
 
   while (!scheduler.error()) {
     // Read no requests before the resources are acquired.

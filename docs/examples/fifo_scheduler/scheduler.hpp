@@ -3,11 +3,9 @@
 // and a line for each command of a user. Output: JSON objects, listed in docs/schedulers.md.
 //
 // An allocation is recorded in the daemon's ledger before it is printed, and a free before it is answered. So
-// the next scheduler after a crash finds in the ledger all that was printed. If the connection is lost before
-// the ledger's answer, the allocations after the next acquire show whether the change was made. An allocation
-// that the ledger refuses because targets were drained or removed meanwhile returns to its place in the
-// queue. While the ledger cannot commit, nothing is allocated, and refused changes are repeated after a
-// pause.
+// the next scheduler after a crash finds in the ledger all that was printed. client::Ledger sends changes
+// again whose answer was lost, or that the daemon cannot carry out now. An allocation that the ledger refuses
+// because targets were drained or removed meanwhile returns to its place in the queue.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +21,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "client/acquisition.hpp"
+#include "client/ledger.hpp"
 #include "core/error.hpp"
 #include "core/time.hpp"
 #include "docs/examples/fifo_scheduler/pool.hpp"
@@ -36,52 +34,28 @@ class Scheduler final : public client::AcquisitionObserver {
   using Say = std::function<void(std::string_view line)>;
   using Clock = std::function<WallTime()>;
 
-  /// The ledger's answer to a change.
-  struct Answer {
-    enum class Kind {
-      done,
-      /// The change was refused, for the reason in `why`, with the errno of the daemon.
-      refused,
-      /// Unknown: the connection was lost before the answer.
-      unknown,
-    };
-    Kind kind = Kind::done;
-    std::string why = {};
-    int errnum = 0;
-  };
-  using Done = std::function<void(const Answer&)>;
-  /// The ledger of the daemon. `done` is never called from inside these functions.
-  struct Ledger {
-    std::function<void(Pool::JobId, const rset::ResourceSet&, Done done)> alloc;
-    std::function<void(Pool::JobId, Done done)> free;
-    /// Calls `work` after a pause.
-    std::function<void(std::function<void()> work)> later;
-  };
-
-  /// Makes a scheduler of a partition, or of all targets in none. Without a ledger each change counts as made
-  /// at once.
-  Scheduler(Say say, Clock clock, std::optional<Ledger> ledger = std::nullopt, std::string partition = {})
-      : say_(std::move(say)),
-        clock_(std::move(clock)),
-        ledger_(std::move(ledger)),
-        partition_(std::move(partition)) {}
+  /// Makes a scheduler of a partition, or of all targets in none.
+  Scheduler(Say say, Clock clock, std::string partition = {})
+      : say_(std::move(say)), clock_(std::move(clock)), partition_(std::move(partition)) {}
+  /// Records allocations in the ledger of the acquisition. Otherwise each change counts as made at once.
+  void record_in(client::Ledger& ledger) { ledger_ = &ledger; }
 
   /// Handles a line of input: a request, `free ID`, an empty line, or a comment after `#`.
   void command(std::string_view line);
   /// Allocates to the requests at the head of the queue. Call after the callbacks: one response may cause
   /// several of them, and the state is complete only after the last.
   void schedule();
-  /// Whether an answer of the ledger is due, or the end of a pause for it.
-  [[nodiscard]] bool is_waiting_for_ledger() const noexcept {
-    return !recording_.empty() || !freeing_.empty() || is_stalled_;
+  /// Whether an answer of the ledger is due.
+  [[nodiscard]] bool is_waiting_for_ledger() const {
+    return ledger_ != nullptr && !(ledger_->pending().empty() && ledger_->unknown().empty());
   }
   /// Returns the error that has ended the acquisition.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 
   void on_resources(const rset::ResourceSet& resources, const text::IdSet& up) override;
-  void on_allocations(const std::vector<client::Allocation>& allocations) override;
-  void on_freed(const std::vector<client::Freed>& freed) override;
-  void on_changed(const std::vector<client::Allocation>& allocations) override;
+  void on_allocations(const std::vector<client::Allocation>& /*allocations*/) override { compare(); }
+  void on_freed(const std::vector<client::Freed>& /*freed*/) override { compare(); }
+  void on_changed(const std::vector<client::Allocation>& /*allocations*/) override { compare(); }
   void on_property_remove(std::string_view name, const text::IdSet& ranks) override;
   void on_property_add(std::string_view name, const text::IdSet& ranks) override;
   void on_expiration(WallTime time) override;
@@ -92,31 +66,30 @@ class Scheduler final : public client::AcquisitionObserver {
   void on_error(const Error& why) override { error_ = why; }
 
  private:
+  /// Ids from here on are those of allocations of other programs.
+  static constexpr Pool::JobId first_foreign = Pool::JobId{1} << 63U;
+
   struct Job {
     Pool::JobId id;
     Request request;
     /// Number of refusals of an allocation for this job, and the view at the last one.
     int refusals = 0;
     std::optional<std::uint64_t> refused_view = std::nullopt;
-    /// Whether the user was informed that the ledger cannot commit.
-    bool is_told = false;
   };
 
   void say(const nlohmann::ordered_json& object);
   void submit(std::string_view line);
   void free(std::string_view argument);
   void deny(Pool::JobId id, std::string_view why);
-  void record(Job job, rset::ResourceSet allocation);
-  void on_recorded(Pool::JobId id, const Answer& answer);
+  void record(Job job, const rset::ResourceSet& allocation);
+  void on_recorded(Pool::JobId id, const client::Response& answer);
   void release(Pool::JobId id);
-  void on_released(Pool::JobId id, const Answer& answer);
   void finish_release(Pool::JobId id);
-  /// Call when the ledger cannot commit: allocates nothing for a while.
-  void stall();
-  void resume();
+  /// Holds what the ledger lists, and what it has not answered yet. Call after changes of others.
+  void compare();
   /// Returns the id of an allocation of the ledger in the pool: that of the job, or for an allocation that is
   /// not of this program, one of foreign_.
-  Pool::JobId id_of(const std::string& partition, const std::string& id);
+  Pool::JobId id_of(const client::Ledger::Name& name);
   /// Puts a job back into the queue, which is in the order of ids.
   void requeue(Job job);
   /// Call when targets have come up, gone down or left.
@@ -131,23 +104,19 @@ class Scheduler final : public client::AcquisitionObserver {
   Say say_;
   Clock clock_;
   Pool pool_;
-  std::optional<Ledger> ledger_;
+  client::Ledger* ledger_ = nullptr;
   std::string partition_;
   std::deque<Job> queue_;
-  /// Allocations, and frees of jobs, that wait for the ledger's answer.
+  /// Allocations without an answer of the ledger.
   struct Recording {
     Job job;
     rset::ResourceSet allocation;
     std::uint64_t view;
   };
   std::map<Pool::JobId, Recording> recording_;
-  std::set<Pool::JobId> freeing_;
-  /// Jobs of freeing_ whose free the ledger could not commit, to be repeated.
-  std::set<Pool::JobId> to_free_;
-  bool is_stalled_ = false;
   /// Allocations of the ledger that are not of this program, by partition and id: of other partitions, which
   /// have ids of their own, or with other ids. They hold their resources, and are left alone.
-  std::map<std::pair<std::string, std::string>, Pool::JobId> foreign_;
+  std::map<client::Ledger::Name, Pool::JobId> foreign_;
   Pool::JobId last_id_ = 0;
   /// Whether the daemon is connected; false before the first response and after a loss, when the view may be
   /// outdated.

@@ -3,6 +3,8 @@
 
 #include <cerrno>
 #include <functional>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,11 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+
+#include "client/acquisition.hpp"
+#include "client/connection.hpp"
+#include "temp_dir.hpp"
+#include "wire/fake_bus.hpp"
 
 namespace resourced::fifo {
 
@@ -163,87 +170,136 @@ TEST_CASE("an error of the acquisition is the end") {
   CHECK(stand.scheduler.error()->errnum() == EBUSY);
 }
 
-/// A scheduler with a ledger that answers when it is told to.
-struct LedgerStand {
-  LedgerStand() { connect(); }
+client::AcquisitionOptions with_ledger() {
+  client::AcquisitionOptions options;
+  options.ledger = true;
+  options.lease = std::nullopt;
+  return options;
+}
 
-  /// The first response after a connection, with the ids and hosts that the ledger has.
-  std::vector<std::string> connect(const std::vector<client::Allocation>& allocations = {}) {
-    calls.clear();
-    scheduler.on_resources(four_nodes(), IdSet::range(0, 3));
-    scheduler.on_allocations(allocations);
+/// A scheduler with the ledger of a daemon that answers when it is told to.
+class LedgerStand {
+ public:
+  /// The first response after a connection has these allocations.
+  explicit LedgerStand(const std::vector<client::Allocation>& allocations = {}) {
+    scheduler_.record_in(acquisition_.ledger());
+    first_ = connect(allocations);
+  }
+  [[nodiscard]] const Lines& first() const { return first_; }
+
+  Lines connect(const std::vector<client::Allocation>& allocations = {}) {
+    stream_ = bus_.receive(connection_);
+    Json listed = Json::array();
+    for (const client::Allocation& one : allocations)
+      listed.push_back(
+          {{"id", one.id}, {"partition", one.partition}, {"R", Json::parse(one.resources.encode())}});
+    bus_.respond(stream_,
+                 Json{{"resources", Json::parse(four_nodes().encode())},
+                      {"up", "0-3"},
+                      {"allocations", listed},
+                      {"sequence", ++sequence_}}
+                     .dump(),
+                 true);
+    wire::pump(connection_, [&] { return acquisition_.state() == client::Acquisition::State::held; });
     return take();
   }
-  /// The connection is lost: all requests get an answer of this side.
+  /// The connection is lost with all answers.
   void lose() {
-    scheduler.on_lost(Error(ECONNRESET, "gone"));
-    for (Call& call : std::exchange(calls, {})) call.done({Scheduler::Answer::Kind::unknown, "gone"});
+    bus_.close();
+    wire::pump(connection_,
+               [&] { return acquisition_.state() == client::Acquisition::State::lost && pending() == 0; });
+    bus_.open();
+    calls_.clear();
     (void)take();
   }
+  /// Tells of changes in the acquire stream.
+  void tell(Json news) {
+    news["sequence"] = ++sequence_;
+    bus_.respond(stream_, news.dump(), true);
+    wire::pump(connection_, [this, before = said_.size()] { return said_.size() > before; });
+  }
+  void command(const char* line) { scheduler_.command(line); }
   /// What was asked of the ledger and not answered: the id and hosts of each alloc, the id of each free.
-  std::vector<std::string> asked(std::initializer_list<const char*> lines = {}) {
-    for (const char* line : lines) scheduler.command(line);
-    scheduler.schedule();
-    std::vector<std::string> texts;
-    for (const Call& call : calls) texts.push_back(call.text);
-    said.clear();
+  Lines asked(std::initializer_list<const char*> lines = {}) {
+    for (const char* line : lines) scheduler_.command(line);
+    scheduler_.schedule();
+    while (calls_.size() < pending()) calls_.push_back(bus_.receive(connection_));
+    Lines texts;
+    for (const wire::Frames& call : calls_) {
+      const Json payload = Json::parse(call.payload());
+      const auto id = payload["id"].get<std::string>();
+      texts.push_back(call.topic() == "resource.free"
+                          ? "free " + id
+                          : id + " " + payload["R"]["execution"]["nodelist"][0].get<std::string>());
+    }
+    said_.clear();
     return texts;
   }
-  /// Answers the oldest request, and returns the output.
-  std::vector<std::string> answer(Scheduler::Answer answer = {}) {
-    const Call call = calls.front();
-    calls.erase(calls.begin());
-    call.done(answer);
-    return take();
+  /// Answer the oldest request, and return the output.
+  Lines grant() {
+    return answer([&](const wire::Frames& call) {
+      bus_.respond(call, Json{{"sequence", ++sequence_}}.dump());
+    });
   }
-  std::vector<std::string> refuse(int errnum) {
-    return answer({Scheduler::Answer::Kind::refused, "so it is", errnum});
+  Lines refuse(int errnum) {
+    return answer([&](const wire::Frames& call) { bus_.fail(call, errnum, "so it is"); });
   }
-  std::vector<std::string> take() {
-    scheduler.schedule();
-    std::vector<std::string> lines;
-    for (Json& object : std::exchange(said, {})) {
+  Lines take() {
+    scheduler_.schedule();
+    Lines lines;
+    for (Json& object : std::exchange(said_, {})) {
       if (object.contains("R")) object["R"] = object["R"]["execution"]["nodelist"][0];
       lines.push_back(object.dump());
     }
     return lines;
   }
 
-  struct Call {
-    std::string text;
-    Scheduler::Done done;
-  };
-  /// The pauses are over.
-  void pass_time() {
-    for (const auto& work : std::exchange(later, {})) work();
+ private:
+  [[nodiscard]] std::size_t pending() const { return acquisition_.ledger().pending().size(); }
+  Lines answer(const std::function<void(const wire::Frames&)>& send) {
+    const wire::Frames call = calls_.at(0);
+    calls_.erase(calls_.begin());
+    const std::size_t before = pending();
+    send(call);
+    wire::pump(connection_, [&] { return pending() < before; });
+    return take();
   }
 
-  std::vector<Call> calls;
-  std::vector<std::function<void()>> later;
-  std::vector<Json> said;
-  Scheduler scheduler{
-      [this](std::string_view line) { said.push_back(Json::parse(line)); }, [] { return wall_time(1000); },
-      Scheduler::Ledger{
-          [this](Pool::JobId id, const rset::ResourceSet& resources, Scheduler::Done done) {
-            calls.push_back({std::to_string(id) + " " + resources.nodelist().encode(), std::move(done)});
-          },
-          [this](Pool::JobId id, Scheduler::Done done) {
-            calls.push_back({"free " + std::to_string(id), std::move(done)});
-          },
-          [this](std::function<void()> work) { later.push_back(std::move(work)); }}};
+  test::TempDir directory_;
+  wire::FakeBus bus_{"ipc://" + directory_.file("bus")};
+  client::Connection connection_{"ipc://" + directory_.file("bus")};
+  std::vector<Json> said_;
+  Scheduler scheduler_{[this](std::string_view line) { said_.push_back(Json::parse(line)); },
+                       [] { return wall_time(1000); }};
+  client::Acquisition acquisition_{connection_, scheduler_, with_ledger()};
+  wire::Frames stream_;
+  std::vector<wire::Frames> calls_;
+  unsigned sequence_ = 0;
+  Lines first_;
 };
-
-const Scheduler::Answer recorded{};
 
 TEST_CASE("an allocation that an operator has freed is free") {
   LedgerStand stand;
   CHECK(stand.asked({"slot=4/node"}) == Lines{"1 n[0-3]"});
-  stand.answer(recorded);
+  stand.grant();
   CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
   CHECK(stand.refuse(EPERM) == Lines{R"({"error":"free: 1: so it is"})"});
   CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
   CHECK(stand.refuse(ENOENT) == Lines{R"({"free":1})"});
   CHECK(stand.asked({"slot=4/node"}) == Lines{"2 n[0-3]"});
+  CHECK(stand.grant() == Lines{R"({"id":2,"R":"n[0-3]"})"});
+  stand.tell({{"freed", {{{"partition", ""}, {"id", "1"}}, {{"partition", ""}, {"id", "2"}}}}});
+  CHECK(stand.take() == Lines{R"({"free":2})"});
+}
+
+TEST_CASE("a job is freed once its allocation is answered") {
+  LedgerStand stand;
+  CHECK(stand.asked({"slot=1/node"}) == Lines{"1 n0"});
+  stand.command("free 1");
+  CHECK(stand.take() ==
+        Lines{R"({"error":"free: 1: allocation 1: wait for the answer to an earlier change"})"});
+  stand.grant();
+  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
 }
 
 TEST_CASE("jobs whose alloc was lost with the connection are served in their order") {
@@ -257,18 +313,18 @@ TEST_CASE("jobs whose alloc was lost with the connection are served in their ord
 TEST_CASE("no job overtakes one whose alloc was lost with the connection") {
   LedgerStand stand;
   stand.asked({"slot=2/node"});
-  stand.answer(recorded);
+  stand.grant();
   CHECK(stand.asked({"slot=2/node", "slot=2/node", "free 1"}) == Lines{"2 n[2-3]", "free 1"});
   stand.lose();
   CHECK(stand.connect() ==
         Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})", R"({"free":1})"});
-  CHECK(stand.asked() == Lines{"2 n[0-1]", "3 n[2-3]"});
+  CHECK(stand.asked() == Lines{"2 n[2-3]", "free 1", "3 n[0-1]"});
+  CHECK(stand.grant() == Lines{R"({"id":2,"R":"n[2-3]"})"});
+  CHECK(stand.grant().empty());
 }
 
 TEST_CASE("an allocation of another program that is gone is free, without a word") {
-  LedgerStand stand;
-  client::Allocation other{"other", four_nodes()};
-  stand.connect({other});
+  LedgerStand stand({client::Allocation{"other", four_nodes()}});
   CHECK(stand.asked({"slot=4/node"}).empty());
   stand.lose();
   CHECK(stand.connect() == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
@@ -276,10 +332,10 @@ TEST_CASE("an allocation of another program that is gone is free, without a word
 }
 
 TEST_CASE("an allocation of another partition holds its resources, and is left alone") {
-  LedgerStand stand;
   client::Allocation other{"7", four_nodes().copy_ranks(IdSet::range(0, 1))};
   other.partition = "night";
-  CHECK(stand.connect({other}) == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
+  LedgerStand stand({other});
+  CHECK(stand.first() == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
   CHECK(stand.asked({"free 7", "slot=1/node"}) == Lines{"1 n2"});
 }
 
@@ -289,79 +345,30 @@ TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
   SUBCASE("the refusal comes before the change") {
     CHECK(stand.refuse(EHOSTDOWN) == Lines{R"({"id":1,"wait":"so it is"})"});
     CHECK(stand.asked().empty());
-    stand.scheduler.on_down({0});
+    stand.tell({{"down", "0"}});
   }
   SUBCASE("the change comes first") {
-    stand.scheduler.on_down({0});
+    stand.tell({{"down", "0"}});
     CHECK(stand.refuse(EHOSTDOWN) == Lines{R"({"down":"0"})", R"({"id":1,"wait":"so it is"})"});
   }
   SUBCASE("the target has been removed") {
     CHECK(stand.refuse(EINVAL) == Lines{R"({"id":1,"wait":"so it is"})"});
-    stand.scheduler.on_shrink({0});
+    stand.tell({{"down", "0"}, {"shrink", "0"}});
   }
   CHECK(stand.asked() == Lines{"1 n1"});
 }
 
 TEST_CASE("a job that the ledger refuses again and again is denied in the end") {
   LedgerStand stand;
-  stand.asked({"slot=1/node"});
+  stand.command("slot=1/node");
   Lines last;
   for (int refusals = 0; refusals < 8; ++refusals) {
-    REQUIRE(stand.calls.size() == 1);
-    stand.scheduler.on_up({0});
+    REQUIRE(stand.asked().size() == 1);
+    stand.tell({{"up", "0"}});
     last = stand.refuse(EHOSTDOWN);
   }
   CHECK(last.back() == R"({"id":1,"denied":"so it is"})");
   CHECK(stand.asked().empty());
-}
-
-TEST_CASE("jobs wait, in their order, while the ledger cannot commit or its daemon does not lead") {
-  for (const int errnum : {EAGAIN, EHOSTUNREACH}) {
-    CAPTURE(errnum);
-    LedgerStand stand;
-    CHECK(stand.asked({"slot=1/node", "slot=1/node", "slot=4/node"}) == Lines{"1 n0", "2 n1"});
-    CHECK(stand.refuse(errnum) == Lines{R"({"id":1,"wait":"so it is"})"});
-    CHECK(stand.refuse(errnum) == Lines{R"({"id":2,"wait":"so it is"})"});
-    // Nothing is asked for before the pause is over; it is told once, and never counted.
-    CHECK(stand.asked().empty());
-    CHECK(stand.scheduler.is_waiting_for_ledger());
-    for (int again = 0; again < 20; ++again) {
-      REQUIRE(stand.later.size() == 1);
-      stand.pass_time();
-      CHECK(stand.asked() == Lines{"1 n0", "2 n1"});
-      CHECK(stand.refuse(errnum).empty());
-      CHECK(stand.refuse(errnum).empty());
-    }
-    stand.pass_time();
-    CHECK(stand.asked() == Lines{"1 n0", "2 n1"});
-    CHECK(stand.answer(recorded) == Lines{R"({"id":1,"R":"n0"})"});
-    CHECK(stand.answer(recorded) == Lines{R"({"id":2,"R":"n1"})"});
-    CHECK_FALSE(stand.scheduler.is_waiting_for_ledger());
-  }
-}
-
-TEST_CASE("a free waits, too, while the ledger cannot commit") {
-  LedgerStand stand;
-  stand.asked({"slot=4/node"});
-  stand.answer(recorded);
-  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
-  CHECK(stand.refuse(EAGAIN).empty());
-  CHECK(stand.scheduler.is_waiting_for_ledger());
-  stand.pass_time();
-  CHECK(stand.asked() == Lines{"free 1"});
-  CHECK(stand.refuse(EAGAIN).empty());
-  SUBCASE("until it can") {
-    stand.pass_time();
-    CHECK(stand.asked() == Lines{"free 1"});
-  }
-  SUBCASE("until the next connection, which asks for it anew, once") {
-    stand.lose();
-    client::Allocation held{"1", four_nodes()};
-    stand.connect({held});
-    stand.pass_time();
-    CHECK(stand.asked() == Lines{"free 1"});
-  }
-  CHECK(stand.answer(recorded) == Lines{R"({"free":1})"});
 }
 
 TEST_CASE("what a change of the targets does not explain is denied at once") {
