@@ -16,6 +16,7 @@ from resourced.errors import ResourcedError
 from resourced.hostlist import Hostlist
 from resourced.idset import IDset
 from resourced.journal import Event, Journal, JournalBatch
+from resourced.ledger import Entry, Ledger
 from resourced.report import Cause, Report, Use
 from resourced.resource_set import ResourceSet
 from resourced.stream import Stream
@@ -28,12 +29,14 @@ __all__ = [
     "Cause",
     "Connection",
     "Drain",
+    "Entry",
     "Event",
     "Freed",
     "Hostlist",
     "IDset",
     "Journal",
     "JournalBatch",
+    "Ledger",
     "Lost",
     "Report",
     "ResourceSet",

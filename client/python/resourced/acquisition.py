@@ -21,6 +21,7 @@ from resourced._requests import Reader, Request, awaited
 from resourced.allocations import Allocation, Freed
 from resourced.errors import ResourcedError
 from resourced.idset import IDset
+from resourced.ledger import Ledger, read_sequence
 from resourced.resource_set import ResourceSet
 from resourced.rpc import RpcConnection
 
@@ -138,6 +139,7 @@ class Acquisition(Reader[AcquisitionEvent]):
         answer_timeout: float,
     ) -> None:
         self._connection = connection
+        self._ledger = Ledger(self, connection, partition or "") if ledger else None
         self._payload: dict[str, Any] = {}
         if partition:
             self._payload["partition"] = partition
@@ -186,6 +188,13 @@ class Acquisition(Reader[AcquisitionEvent]):
     def up(self) -> IDset:
         return self._up.copy()
 
+    @property
+    def ledger(self) -> Ledger:
+        """The view of the ledger, and what changes it. Raises ResourcedError EINVAL without `ledger`."""
+        if not self._ledger:
+            raise ResourcedError(errno.EINVAL, "the acquisition has no ledger: acquire with ledger=True", local=True)
+        return self._ledger
+
     async def __aenter__(self) -> Self:
         self._start()
         return self
@@ -214,11 +223,13 @@ class Acquisition(Reader[AcquisitionEvent]):
 
     def __del__(self) -> None:
         if not self._closed and not self._end and self._request:
+            self._leave(ResourcedError(errno.ECANCELED, "the acquisition was dropped", local=True))
             self._connection.drop(self._request, "an acquisition")
 
     async def close(self) -> None:
         self._closed = True
         self._up = IDset()
+        self._leave(self._end or ResourcedError(errno.ECANCELED, "the acquisition is closed", local=True))
         if self._timer:
             self._timer.cancel()
         self._stop_renewing()
@@ -288,7 +299,12 @@ class Acquisition(Reader[AcquisitionEvent]):
         self._unread.append(event)
         self._news.set()
 
+    def _leave(self, end: ResourcedError | None = None) -> None:
+        if self._ledger:
+            self._ledger._leave(end)
+
     def _finish(self, error: ResourcedError) -> None:
+        self._leave(error)
         if self._request:
             self._connection.cancel(self._request)
         self._stop_renewing()
@@ -299,7 +315,10 @@ class Acquisition(Reader[AcquisitionEvent]):
         try:
             payload = response.payload()
             if self._held:
-                self._put(self._read_update(payload))
+                update = self._read_update(payload)
+                if self._ledger:
+                    self._ledger._take(update.freed, update.changed, update.expired, read_sequence(payload))
+                self._put(update)
             elif self._partial:
                 self._partial.allocations.extend(self._read_allocations(payload))
                 self._take_first(self._partial, payload)
@@ -319,6 +338,8 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._partial = acquired
             return
         self._partial = None
+        if self._ledger:
+            self._ledger._begin(acquired.allocations, read_sequence(payload))
         self._put(acquired)
         self._held = self._acquired_before = True
         self._lost = False
@@ -332,6 +353,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             if not self._lost:
                 self._put(Lost(error))
             self._held, self._lost = False, True
+            self._leave()
             self._busy_until = None
             # Wait after a refusal: a daemon that shuts down would refuse each new request at once.
             self._send(True) if error.local else self._send_later()

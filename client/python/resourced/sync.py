@@ -21,11 +21,12 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from types import FrameType, TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
 
 from resourced import acquisition as _acquisition
 from resourced import connection as _connection
 from resourced import journal as _journal
+from resourced import ledger as _ledger
 from resourced import rpc as _rpc
 from resourced import stream as _stream
 from resourced.errors import ResourcedError
@@ -35,6 +36,7 @@ from resourced.resource_set import ResourceSet
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
+_Names = list[_ledger.Name]
 
 
 class _Twin:
@@ -224,6 +226,26 @@ class Stream(Reader[dict[str, Any]]):
     __doc__ = _stream.Stream.__doc__
 
 
+class Ledger(_Twin):
+    __doc__ = _ledger.Ledger.__doc__
+
+    change = _Waits(_ledger.Ledger.change)
+    update = _Waits(_ledger.Ledger.update)
+
+    def list(self) -> dict[_ledger.Name, _ledger.Entry]:
+        """The allocations by partition and id, as of the last call that has read messages."""
+        return cast(_ledger.Ledger, self._twin).list()
+
+    def pending(self) -> _Names:
+        return cast(_ledger.Ledger, self._twin).pending()
+
+    def unknown(self) -> _Names:
+        return cast(_ledger.Ledger, self._twin).unknown()
+
+    def resync(self) -> None:
+        cast(_ledger.Ledger, self._twin).resync()
+
+
 class Acquisition(Reader[_acquisition.AcquisitionEvent]):
     __doc__ = _acquisition.Acquisition.__doc__
 
@@ -237,6 +259,10 @@ class Acquisition(Reader[_acquisition.AcquisitionEvent]):
     def up(self) -> IDset:
         up: IDset = self._twin.up
         return up
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self._twin.ledger, self._loop)
 
 
 class Journal(Reader[_journal.JournalBatch]):

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import threading
-from errno import EAGAIN, EBUSY, EDQUOT, EEXIST, EHOSTDOWN, EINVAL, EMSGSIZE, ENOENT, ESTALE
+from errno import EBUSY, EDQUOT, EEXIST, EHOSTDOWN, EINVAL, EMSGSIZE, ENOENT, ESTALE
 
 import resourced
 
@@ -18,8 +18,8 @@ async def forward(items, news):
         news.put_nowait(item)
 
 
-async def schedule(connection, acquisition, news):
-    jobs, running, ready = {}, None, False  # nodes by id, 0 for ended jobs; ranks by partition and id, None if not known
+async def schedule(acquisition, news):
+    ledger, jobs, ready = acquisition.ledger, {}, False  # the nodes of each job by its id, 0 for ended jobs
     while True:
         match item := await news.get():
             case ["run", id, nodes] if nodes.isdecimal():
@@ -29,33 +29,29 @@ async def schedule(connection, acquisition, news):
             case resourced.Acquired() | resourced.Update() | resourced.Lost():
                 print(type(item).__name__.lower(), "up", acquisition.up or "none", flush=True)
                 ready = not isinstance(item, resourced.Lost)
-                if not isinstance(item, resourced.Update) or item.freed or item.changed:  # by an operator, for one
-                    running = None
+                if isinstance(item, resourced.Acquired) or getattr(item, "freed", ()) or getattr(item, "changed", ()):
+                    print("running", *(id for partition, id in ledger.list() if not partition), flush=True)
         if not ready:
             continue
         try:
-            if running is None:  # an unanswered request may have been carried out
-                running = {(one.partition, one.id): one.resources.ranks for one in await connection.allocations()}
-                print("running", *(id for partition, id in running if not partition), flush=True)
             for id, nodes in sorted(jobs.items(), key=lambda job: job[1] > 0):  # ended jobs first
+                running = {name: entry.allocation.resources.ranks for name, entry in ledger.list().items()}
                 if not nodes and ("", id) in running:
-                    await connection.free(id)
-                    print("end", id, running.pop(("", id)), flush=True)
+                    await ledger.change(frees=[id])
+                    print("end", id, running["", id], flush=True)
                 elif nodes and ("", id) not in running:
                     if len(free := acquisition.up.difference(*running.values())) < nodes:
                         break
                     chosen = acquisition.resources.copy_ranks(list(free)[:nodes])
-                    await connection.alloc(id, chosen)
-                    running["", id] = chosen.ranks
+                    await ledger.change([resourced.Allocation(id, chosen)])
                     print("run", id, chosen.nodelist, flush=True)  # here the job would start
                 del jobs[id]
         except resourced.ResourcedError as error:
-            if error.errno in (EDQUOT, EMSGSIZE) and not error.local:
+            if error.errno in (EDQUOT, EMSGSIZE):
                 print("aside", id, error.text, flush=True)
                 del jobs[id]
-            elif not error.local and error.errno not in (EAGAIN, EBUSY, EEXIST, EHOSTDOWN, EINVAL, ENOENT, ESTALE):
+            elif error.local or error.errno not in (EBUSY, EEXIST, EHOSTDOWN, EINVAL, ENOENT, ESTALE):
                 raise
-            running = None
             asyncio.get_running_loop().call_later(0.1, news.put_nowait, "again")
 
 
@@ -63,7 +59,7 @@ async def main():
     news = asyncio.Queue()
     threading.Thread(target=read, args=(asyncio.get_running_loop(), news), daemon=True).start()
     async with resourced.connect() as connection, connection.acquire(ledger=True) as acquisition:
-        await asyncio.gather(forward(acquisition, news), schedule(connection, acquisition, news))
+        await asyncio.gather(forward(acquisition, news), schedule(acquisition, news))
 
 
 if __name__ == "__main__":

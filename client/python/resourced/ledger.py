@@ -1,0 +1,222 @@
+"""The ledger of allocations as a scheduler knows it, and its own changes, which survive lost answers."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import math
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from resourced._json import member
+from resourced._requests import awaited
+from resourced.allocations import Allocation, Freed
+from resourced.errors import ResourcedError
+from resourced.idset import IDset
+from resourced.resource_set import ResourceSet, ResourcesLike
+from resourced.rpc import RpcConnection
+
+#: The partition in which an allocation was made, and its id.
+Name: TypeAlias = tuple[str, str]
+_Names: TypeAlias = list[Name]
+#: How long to wait while the daemon cannot carry out changes.
+_PAUSE = 0.5
+
+
+@dataclass(frozen=True)
+class Entry:
+    allocation: Allocation
+    #: The number of the event up to which this is true.
+    sequence: int
+
+
+@dataclass(eq=False)
+class _Change:
+    topic: str
+    payload: dict[str, Any]
+    names: _Names
+    #: Applies the change to the list, as of an event.
+    apply: Callable[[int], None]
+    is_unknown: bool = False
+
+
+class Ledger:
+    """The ledger of an acquisition: `Acquisition.ledger`. A change gets one answer. If the connection is lost before, the
+    change may have been made or not: it is sent again, with `repeat`, once the acquisition is held again. So is one that
+    is made while nothing is held. One that the daemon cannot carry out now (EAGAIN, or EHOSTUNREACH of one that does not
+    lead) is sent again after half a second. A function that is cancelled does not end its change."""
+
+    def __init__(self, acquisition: object, connection: RpcConnection, partition: str) -> None:
+        self._acquisition = weakref.ref(acquisition)
+        self._connection = connection
+        self._partition = partition
+        self._list: dict[Name, Entry] = {}
+        #: The changes without an answer, in their order.
+        self._changes: list[_Change] = []
+        #: For each allocation in these changes, the number of the last event by somebody else that is known.
+        self._open: dict[Name, int] = {}
+        self._is_held = False
+        #: Set when changes are to be sent again; then another one takes its place.
+        self._again = asyncio.Event()
+        self._end: ResourcedError | None = None
+
+    def list(self) -> dict[Name, Entry]:
+        """The allocations on the targets of the acquisition and of its partition, by partition and id, as of the last
+        response that was received. While the acquisition is lost it stays as it was."""
+        return {name: self._list[name] for name in sorted(self._list)}
+
+    def pending(self) -> _Names:
+        """The names of the allocations in changes without an answer: those that were sent, or will be."""
+        return [name for change in self._changes if not change.is_unknown for name in change.names]
+
+    def unknown(self) -> _Names:
+        """The same for changes whose answer was lost, and that will be sent again."""
+        return [name for change in self._changes if change.is_unknown for name in change.names]
+
+    def resync(self) -> None:
+        """Sends the unknown changes again. The acquisition does so by itself whenever it is held again."""
+        self._again.set()
+        self._again = asyncio.Event()
+
+    async def change(self, allocations: Iterable[Allocation] = (), *, frees: Iterable[Freed | str] = ()) -> None:
+        """Frees allocations, then records others, in the partition of the acquisition if none is named: all of it or
+        nothing. Has the daemon's errors of Connection.alloc() and free(); EALREADY: a change of the same allocation has no
+        answer yet; and the error with which the acquisition has ended."""
+        gone = [one if isinstance(one, Freed) else Freed(one) for one in frees]
+        gone = [one if one.partition is not None else replace(one, partition=self._partition) for one in gone]
+        made = [replace(one, partition=self._partition) for one in allocations]
+        payload: dict[str, Any] = {"free": [one.payload() for one in gone]}
+        if made:
+            payload["allocations"] = [one.payload() for one in made]
+
+        def apply(sequence: int) -> None:
+            for freed in gone:
+                self._remove(freed, sequence)
+            for allocation in made:
+                self._put(allocation, sequence)
+
+        freed_names = ((one.partition or "", one.id) for one in gone)
+        names = list(dict.fromkeys([*freed_names, *((one.partition, one.id) for one in made)]))
+        await self._carry_out(_Change("resource.alloc" if made else "resource.free", payload, names, apply))
+
+    async def update(
+        self,
+        id: str,
+        *,
+        partition: str | None = None,
+        expiration: float | None = None,
+        note: str | None = None,
+        add: ResourcesLike | None = None,
+    ) -> None:
+        """Changes an allocation as Connection.alloc_update() does, with the errors of change(). The list does not have
+        `nslots` of an allocation to which resources were added."""
+        name = self._partition if partition is None else partition, id
+        more = None if add is None else ResourceSet(add)
+        given = {"expiration": expiration, "note": note, "add": more.to_dict() if more else None}
+        payload = {"id": id, "partition": name[0]} | {key: value for key, value in given.items() if value is not None}
+
+        def apply(sequence: int) -> None:
+            if name in self._list and self._is_news(name, sequence):
+                one = self._list[name].allocation
+                if more:  # after a repetition the list may have it already
+                    one = replace(one, resources=one.resources | (more - one.resources))
+                if expiration is not None:
+                    one = replace(one, expiration=expiration or None)
+                if note is not None:
+                    one = replace(one, note=note or None)
+                self._list[name] = Entry(one, sequence)
+
+        await self._carry_out(_Change("resource.alloc-update", payload, [name], apply))
+
+    async def _carry_out(self, change: _Change) -> None:
+        for _, id in (name for name in change.names if name in self._open):
+            text = f"allocation {id}: wait for the answer to an earlier change"
+            raise ResourcedError(errno.EALREADY, text, local=True)
+        self._changes.append(change)
+        self._open |= dict.fromkeys(change.names, 0)
+        task = asyncio.ensure_future(self._answered(change))
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
+        await asyncio.shield(task)
+
+    async def _answered(self, change: _Change) -> None:
+        try:
+            with awaited((self, self._acquisition())):
+                change.apply(read_sequence(await self._answer(change)))
+        finally:
+            self._changes.remove(change)
+            for name in change.names:
+                self._open.pop(name, None)
+
+    async def _answer(self, change: _Change) -> Mapping[str, Any]:
+        """Sends a change until it is answered."""
+        while True:
+            while not self._is_held and not self._end:
+                await self._again.wait()
+            if self._end:
+                raise self._end
+            again, change.is_unknown = self._again, False
+            try:
+                return await self._connection.call(change.topic, change.payload, timeout=math.inf)
+            except ResourcedError as error:
+                if error.local:
+                    change.is_unknown = change.payload["repeat"] = True
+                    await again.wait()
+                elif error.errno in (errno.EAGAIN, errno.EHOSTUNREACH):
+                    await asyncio.sleep(_PAUSE)
+                else:
+                    raise
+
+    # For the acquisition
+
+    def _begin(self, present: Iterable[Allocation], sequence: int) -> None:
+        self._list = {(one.partition, one.id): Entry(one, sequence) for one in present}
+        self._open = dict.fromkeys(self._open, sequence)
+        self._is_held = True
+        self.resync()
+
+    def _take(self, freed: Iterable[Freed], changed: Iterable[Allocation], expired: Iterable[Name], sequence: int) -> None:
+        """Takes what others have done."""
+        for gone in freed:
+            self._remove(gone, sequence)
+        for one in changed:
+            self._put(one, sequence)
+        for name in expired:
+            if name in self._list and self._is_news(name, sequence):
+                self._list[name] = Entry(replace(self._list[name].allocation, expired=True), sequence)
+
+    def _leave(self, end: ResourcedError | None = None) -> None:
+        """Nothing is held; with an end, never again."""
+        self._is_held, self._end = False, end
+        if end:
+            self._again.set()
+
+    def _is_news(self, name: Name, sequence: int) -> bool:
+        """Whether nothing newer is known about an allocation."""
+        known = self._list.get(name)
+        newest = self._open.get(name, 0)
+        if name in self._open:  # an answer on its way may be older than this, also where the allocation is gone
+            self._open[name] = max(newest, sequence)
+        return sequence >= newest and not (known and known.sequence > sequence)
+
+    def _put(self, allocation: Allocation, sequence: int) -> None:
+        name = allocation.partition, allocation.id
+        if self._is_news(name, sequence):
+            self._list[name] = Entry(allocation, sequence)
+
+    def _remove(self, freed: Freed, sequence: int) -> None:
+        name = freed.partition or "", freed.id
+        if not self._is_news(name, sequence) or name not in self._list:
+            return
+        rest = self._list.pop(name).allocation
+        if freed.ranks is not None:
+            rest = rest.without(IDset(freed.ranks))
+            if rest.resources or rest.absent:
+                self._list[name] = Entry(rest, sequence)
+
+
+def read_sequence(payload: Mapping[str, Any]) -> int:
+    """Returns the number of the event up to which a response is true; 0 if it has none. Raises ValueError."""
+    sequence: int = member(payload, "sequence", int) if "sequence" in payload else 0
+    return sequence
