@@ -29,21 +29,14 @@ namespace resourced::client {
 
 /// Whether a request changes the state.
 [[nodiscard]] inline bool is_change(std::string_view topic) noexcept {
-  constexpr std::array<std::string_view, 15> changes{"resource.drain",
-                                                     "resource.undrain",
-                                                     "resource.drain-cancel",
-                                                     "resource.property",
-                                                     "resource.expiration",
-                                                     "resource.shrink",
-                                                     "resource.unshrink",
-                                                     "resource.forget",
-                                                     "resource.alloc",
-                                                     "resource.free",
-                                                     "resource.alloc-update",
-                                                     "resource.force-free",
-                                                     "resource.expiration-update",
-                                                     "resource.reload",
-                                                     "resource.monitor-force-down"};
+  constexpr std::array<std::string_view, 16> changes{"resource.drain",        "resource.undrain",
+                                                     "resource.drain-cancel", "resource.property",
+                                                     "resource.expiration",   "resource.shrink",
+                                                     "resource.unshrink",     "resource.forget",
+                                                     "resource.alloc",        "resource.free",
+                                                     "resource.alloc-update", "resource.force-free",
+                                                     "resource.evict",        "resource.expiration-update",
+                                                     "resource.reload",       "resource.monitor-force-down"};
   return std::ranges::find(changes, topic) != changes.end();
 }
 

@@ -119,6 +119,7 @@ constexpr auto topics = std::to_array<Topic>({
     {.name = "resource.evict",
      .handle = call<&Groups::acquire, &AcquireTopics::evict>,
      .right = Right::operate,
+     .needs = Needs::commits,
      .in_instance = false},
     {.name = "resource.peers",
      .handle = call<&Groups::acquire, &AcquireTopics::peers>,

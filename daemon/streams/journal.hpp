@@ -229,8 +229,7 @@ class Journal {
   std::size_t most_consumers_ = std::numeric_limits<std::size_t>::max();
   ConsumerId last_id_ = 0;
   bool blocked_ = false;
-  /// Consumers that wait for the same page of the store, by its first event and by whether it has the records
-  /// of the ledger.
+  /// Consumers that wait for the same page of the store.
   std::map<std::pair<log::Sequence, log::Audiences>, Waiters> asked_;
   /// The stretches that were encoded last: consumers that are not in step read at a few positions.
   std::array<Encoded, 4> encoded_;

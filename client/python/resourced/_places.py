@@ -31,7 +31,7 @@ _QUESTIONS = frozenset((
 ))
 #: Requests by which an operator or a scheduler changes the state.
 _CHANGES = frozenset((
-    "resource.drain", "resource.undrain", "resource.drain-cancel", "resource.property", "resource.expiration",
+    "resource.drain", "resource.undrain", "resource.evict", "resource.drain-cancel", "resource.property", "resource.expiration",
     "resource.expiration-update", "resource.shrink", "resource.unshrink", "resource.forget", "resource.alloc",
     "resource.alloc-update", "resource.free", "resource.force-free",
 ))

@@ -293,14 +293,14 @@ class Connection(RpcConnection):
         since: float | None = None,
         targets: str | None = None,
         allocations: bool = False,
+        own: bool = False,
         follow_restart: bool = False,
     ) -> Journal:
         """The events of the resources: those of the past that are kept, then new ones. `after` is the number of the
         last known event, 0 for none; `since` a time; with `targets` only events of these, with `allocations` also the
-        records of the ledger."""
-        return Journal(
-            self, after=after, since=since, targets=targets, allocations=allocations, follow_restart=follow_restart
-        )
+        records of the ledger, with `own` also `evict`."""
+        given = {"since": since, "targets": targets, "allocations": allocations or None, "own": own or None}
+        return Journal(self, given, after=after, follow_restart=follow_restart)
 
 
 #: Makes a connection for `async with`, which connects and closes it.

@@ -44,16 +44,13 @@ class Journal(Reader[JournalBatch]):
     def __init__(
         self,
         connection: RpcConnection,
+        given: Mapping[str, Any],
         *,
         after: int | None,
-        since: float | None,
-        targets: str | None,
-        allocations: bool,
         follow_restart: bool,
     ) -> None:
         self.after = after
         self._connection = connection
-        given = {"since": since, "targets": targets, "allocations": allocations or None}
         self._payload = {key: value for key, value in given.items() if value is not None}
         # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places

@@ -348,7 +348,7 @@ TEST_CASE("a scheduler that hangs is evicted, the next one acquires, and the fir
   CHECK(told.status == 1);
   CHECK(told.err == fmt::format("resourcectl: evicted by uid {}: it hangs\n", getuid()));
 
-  // The log has it after a restart as well, and so has a log that is imported.
+  // The log has it after a restart as well.
   cluster.daemon.kill();
   cluster.daemon.start();
   const std::string log = cluster.ctl.run({"eventlog", "--export"}).out;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "places.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
 
@@ -63,13 +64,14 @@ constexpr const char* numbered = R"({"events":[{"timestamp":2,"name":"drain"}],"
 
 TEST_SUITE("journal") {
   TEST_CASE_FIXTURE(JournalFixture, "events come in batches, and the cursor follows them") {
-    const Journal journal(connection, recorder,
-                          {.after = 3, .since = wall_time(1.5), .targets = "node1", .allocations = true});
+    const Journal journal(
+        connection, recorder,
+        {.after = 3, .since = wall_time(1.5), .targets = "node1", .allocations = true, .own = true});
     CHECK(journal.after() == 3);
     const auto request = bus.receive(connection);
     CHECK(request.topic() == "resource.journal");
     CHECK(json::parse(request.payload()) ==
-          json::parse(R"({"after":3,"since":1.5,"targets":"node1","allocations":true})"));
+          json::parse(R"({"after":3,"since":1.5,"targets":"node1","allocations":true,"own":true})"));
     bus.respond(request, R"({"events":[{"timestamp":1.5,"name":"resource-define","context":{"method":"x"}},
         {"timestamp":2,"name":"online"}],"R":{"version":1,"execution":{
         "R_lite":[{"rank":"0","children":{"core":"0"}}],"nodelist":["node0"]}},"last":6})",
@@ -110,6 +112,19 @@ TEST_SUITE("journal") {
       CHECK(calls(2).back() == (follows ? fmt::format("lost {}", ENODATA)
                                         : fmt::format("error {} the resource module was unloaded", ENODATA)));
     }
+  }
+
+  TEST_CASE_FIXTURE(test::Places, "of several daemons the next leader is followed in any case") {
+    FakeBus leader(first);
+    Connection connection(both);
+    JournalRecorder recorder;
+    const Journal journal(connection, recorder);
+    lead(leader, connection);
+    const auto request = expect(leader, connection, "resource.journal");
+    leader.respond(request, numbered, true);
+    leader.fail(request, ENODATA, "the resource module was unloaded");
+    wire::pump(connection, [&] { return recorder.calls.size() == 2; });
+    CHECK(recorder.calls == Calls{"events 2 drain", fmt::format("lost {}", ENODATA)});
   }
 
   TEST_CASE_FIXTURE(JournalFixture, "a loss is the end where events have no numbers, and others are too") {

@@ -59,6 +59,27 @@ TEST_CASE("an event log of Flux becomes a store") {
   CHECK_THROWS_WITH_AS(import(log), doctest::Contains("holds events already"), Error);
 }
 
+TEST_CASE("an evict of an imported log changes no state, and stays this project's own") {
+  const resourced::test::TempDir dir;
+  std::istringstream input(
+      R"({"timestamp":1,"name":"restart","context":{"ranks":"0-1","online":"","nodelist":"n[0-1]"}}
+{"timestamp":2,"name":"drain","context":{"idset":"1","nodelist":"n1","reason":"dimm","overwrite":0}}
+{"timestamp":3,"name":"evict","context":{"idset":"0-1","nodelist":"n[0-1]","partition":"","since":2.5}}
+)");
+  const Imported imported = import_events(input, "log", dir.path(), {});
+  CHECK(imported.events == 3);
+  CHECK(imported.drained == 1);
+  StoreWriter writer(store_path(dir.path()));
+  StoreReader reader(writer.database(), writer.hosts());
+  EventFilter filter;
+  CHECK(reader.page(filter, 1, 3, 100).events.size() == 2);
+  filter.audiences.own = true;
+  filter.targets = targets_of("n0");
+  const HistoryPage page = reader.page(filter, 1, 3, 100);
+  REQUIRE(page.events.size() == 2);
+  CHECK(page.events[1].audience == Audience::own);
+}
+
 TEST_CASE("a log that is wrong is refused with its line, and the store stays empty") {
   const std::vector<std::pair<std::string, std::string>> bad{
       {"{", "log:2: not JSON"},

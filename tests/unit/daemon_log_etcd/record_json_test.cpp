@@ -67,6 +67,18 @@ TEST_CASE("a record comes back with all that the store writes") {
   CHECK_FALSE(back.snapshot);
 }
 
+TEST_CASE("the audience of an event follows from its name") {
+  for (const auto& [name, audience] :
+       {std::pair("alloc", log::Audience::ledger), std::pair("evict", log::Audience::own),
+        std::pair("drain", log::Audience::everyone)}) {
+    CAPTURE(name);
+    Record record = full_record();
+    record.name = name;
+    record.audience = audience;
+    CHECK(decode_records(encode_record(record), 7, 7).at(0).audience == audience);
+  }
+}
+
 TEST_CASE("a record comes back with the state after it, where it has one") {
   module::State state;
   state.defined = true;

@@ -134,7 +134,7 @@ TEST_CASE_FIXTURE(HoldersStand,
   const nlohmann::json told = evictions({{"own", true}});
   REQUIRE(told.size() == 1);
   CHECK(told[0] == nlohmann::json{{"idset", "0-1"},
-                                  {"nodelist", told[0]["nodelist"]},
+                                  {"nodelist", "n[0-1]"},
                                   {"partition", "batch"},
                                   {"holder", {{"userid", 0}}},
                                   {"since", since},
