@@ -182,12 +182,15 @@ void AcquireTopics::watch(proto::RequestKey key, const Lease& lease, SteadyTime 
   constexpr Seconds least{0.1};
   const SteadyTime begun = executor_.now().steady;
   const Seconds pause = std::clamp(Seconds(end - begun), least, longest);
-  deferral_.later(pause, [this, key, lease, end, again, expected = begun + pause] {
+  deferral_.later(pause, [this, key, lease, end, again, begun, pause] {
     if (!is_there(key, lease.number)) return;
     const SteadyTime now = executor_.now().steady;
-    // Time in which this loop did not run does not count.
-    const Seconds late = std::max(Seconds(0), Seconds(now - expected));
-    const SteadyTime over = std::max(requests_.heard(key.client) + lease.time, end + late);
+    // Time in which this loop did not run does not count. A timer that is late does not tell since when the
+    // loop stood still: perhaps since the timer was set.
+    constexpr Seconds busy{1};
+    const Seconds passed = now - begun;
+    const Seconds lost = passed - pause < busy ? passed - pause : passed;
+    const SteadyTime over = std::max(requests_.heard(key.client) + lease.time, end + lost);
     if (now < over) return watch(key, lease, over);
     // A request of the client may still be in a socket: read all sockets before the end.
     if (!again) return watch(key, lease, now, true);
