@@ -7,7 +7,7 @@ namespace resourced::daemon::peers {
 
 void Clients::add(transport::Transport& transport, proto::ClientId client,
                   const transport::Credentials& credentials, Principal principal) {
-  clients_.insert_or_assign(client, Client{&transport, credentials, std::move(principal), {}, {}, 0, 0, {}});
+  clients_.insert_or_assign(client, Client{&transport, credentials, std::move(principal), {}});
 }
 
 void Clients::remove(proto::ClientId client) {

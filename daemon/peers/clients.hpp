@@ -33,7 +33,9 @@ class Clients {
     /// The last event that a request of this client has caused, or that an answer to it may tell of; 0 for
     /// none.
     std::uint64_t last_change = 0;
-    std::deque<proto::Message> backlog;
+    /// Another connection has resumed an acquisition of this one, which has acquired nothing since.
+    bool superseded = false;
+    std::deque<proto::Message> backlog = {};
   };
 
   void add(transport::Transport& transport, proto::ClientId client, const transport::Credentials& credentials,

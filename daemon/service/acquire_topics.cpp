@@ -230,6 +230,7 @@ void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) 
     throw;
   }
   requests_.become(key, streams::Scheduler{holder, wanted.number});
+  requests_.acquired(key.client);
   waiting_.erase(wanted.number);
   origins_[holder] = {key, executor_.now().wall, wanted.by, wanted.allocations, wanted.token};
   tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
@@ -285,7 +286,7 @@ void AcquireTopics::take_over(const streams::EarlyScheduler& wanted) {
   if (origin.kept_until) {
     free(*holder);
   } else {
-    requests_.end(origin.request, Error(ECONNABORTED, "resumed by another connection"));
+    requests_.supersede(origin.request);
   }
 }
 

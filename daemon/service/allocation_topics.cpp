@@ -40,12 +40,16 @@ void AllocationTopics::respond(const Call& call) {
 void AllocationTopics::alloc(const Call& call) {
   // In a Flux instance the job manager reports allocations.
   if (executor_.module().has_brokers()) throw Error(ENOSYS, "this daemon keeps no allocations");
-  executor_.step(engine::ChangeLedger{holders_of(call.client), call.command()}, call.actor());
-  respond(call);
+  change(call);
 }
 
-void AllocationTopics::free(const Call& call) {
-  executor_.step(engine::ChangeLedger{holders_of(call.client), call.command()}, call.actor());
+void AllocationTopics::change(const Call& call) {
+  try {
+    executor_.step(engine::ChangeLedger{holders_of(call.client), call.command()}, call.actor());
+  } catch (const Error& error) {
+    if (error.errnum() == EPERM) requests_.check_not_superseded(call.client);
+    throw;
+  }
   respond(call);
 }
 
@@ -67,13 +71,9 @@ void AllocationTopics::force_free(const Call& call) {
 }
 
 void AllocationTopics::update(const Call& call) {
-  module::LedgerCommand command = call.command();
-  std::vector<engine::HolderId> holders = holders_of(call.client);
-  if (holders.empty() && call.sender.rights.has(peers::Right::operate)) {
-    executor_.step(module::Command{std::move(command)}, call.actor());
-  } else {
-    executor_.step(engine::ChangeLedger{std::move(holders), std::move(command)}, call.actor());
-  }
+  if (!call.sender.rights.has(peers::Right::operate) || !holders_of(call.client).empty()) return change(call);
+  requests_.check_not_superseded(call.client);
+  executor_.step(module::Command{call.command()}, call.actor());
   respond(call);
 }
 

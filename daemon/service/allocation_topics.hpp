@@ -25,7 +25,9 @@ class AllocationTopics {
       : executor_(executor), committed_(committed), answers_(answers), requests_(requests) {}
 
   void alloc(const Call& call);
-  void free(const Call& call);
+  /// Changes allocations of the targets that the sender has acquired. What another connection has resumed is
+  /// refused with the Error that ended the sender's stream.
+  void change(const Call& call);
   /// Frees any allocation for an operator; for a key that is bound to hosts, only those on these hosts.
   void force_free(const Call& call);
   /// Changes an allocation for the scheduler of its partition, or for an operator who has acquired nothing.

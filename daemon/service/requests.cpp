@@ -10,6 +10,12 @@ namespace resourced::daemon::service {
 using proto::Message;
 using proto::RequestKey;
 
+namespace {
+
+Error resumed_elsewhere() { return {ECONNABORTED, "resumed by another connection"}; }
+
+}  // namespace
+
 Error normal_end(std::string_view topic, const std::string& text) {
   return {topic == "resource.journal" ? ENODATA : ECANCELED, text};
 }
@@ -72,6 +78,20 @@ void Requests::cancel(const Call& call) {
   Error end = normal_end(request.topic, "the request was cancelled");
   if (call.sender.of_instance) end = Error(ENODATA, end.what());
   refuse(call.client, request, end);
+}
+
+void Requests::supersede(RequestKey key) {
+  if (peers::Clients::Client* const known = clients_.find(key.client)) known->superseded = true;
+  end(key, resumed_elsewhere());
+}
+
+void Requests::acquired(proto::ClientId client) {
+  if (peers::Clients::Client* const known = clients_.find(client)) known->superseded = false;
+}
+
+void Requests::check_not_superseded(proto::ClientId client) const {
+  const peers::Clients::Client* const known = clients_.find(client);
+  if (known != nullptr && known->superseded) throw resumed_elsewhere();
 }
 
 SteadyTime Requests::heard(proto::ClientId client) const {

@@ -91,6 +91,14 @@ class Requests {
   /// Ends all requests of a client that is gone, and removes it.
   void forget_gone(proto::ClientId client, End end = End::lost);
 
+  /// Ends an acquire that another connection resumes.
+  void supersede(proto::RequestKey key);
+  /// Notes that a client has acquired resources.
+  void acquired(proto::ClientId client);
+  /// Throws Error ECONNABORTED if another connection has resumed an acquisition of this client, which has
+  /// acquired nothing since.
+  void check_not_superseded(proto::ClientId client) const;
+
   /// Returns when the last request of a client came.
   [[nodiscard]] SteadyTime heard(proto::ClientId client) const;
 

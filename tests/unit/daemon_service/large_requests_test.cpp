@@ -45,9 +45,12 @@ struct LedgerStand : Stand {
     site.rules = {{{1001}, {}, {config::Role::scheduler}}, {{1002}, {}, {config::Role::scheduler}}};
     service->set_access(peers::Access(site, 0));
     scheduler = connect(credentials);
-    request(scheduler, "resource.acquire", nullptr, streaming);
-    REQUIRE(receive(scheduler).errnum() == 0);
+    acquire(scheduler, nullptr);
     settle();
+  }
+  void acquire(proto::ClientId client, const json& payload) {
+    request(client, "resource.acquire", payload, streaming);
+    REQUIRE(answer(client).errnum() == 0);
   }
   std::uint32_t send(proto::ClientId client, const std::string& topic, const std::string& text,
                      std::uint8_t flags = 0) {
@@ -207,6 +210,74 @@ TEST_CASE("a disconnect request ends what its client has acquired when its turn 
   CHECK(stand.answer().errnum() == 0);
   CHECK(stand.answer().text() == "no resources are acquired");
   CHECK(stand.allocations() == 1);
+}
+
+/// A stand whose scheduler has acquired the partition batch, n0 and n1, with a token.
+struct SupersededStand : LedgerStand {
+  SupersededStand() {
+    partitions.push_back({"batch", text::IdSet{0, 1}, {}});
+    restart();
+    scheduler = connect();
+    acquire(scheduler, batch);
+  }
+  /// Resumes that acquisition on another connection, and returns it.
+  proto::ClientId resume() {
+    const proto::ClientId again = connect();
+    acquire(again, batch);
+    check_superseded(answer());
+    return again;
+  }
+  static void check_superseded(const proto::Message& end) {
+    CHECK(end.errnum() == ECONNABORTED);
+    CHECK(end.text() == "resumed by another connection");
+  }
+  const json batch{{"partition", "batch"}, {"holder", std::string(32, 'a')}};
+};
+
+TEST_CASE_FIXTURE(SupersededStand,
+                  "what is undecided of a connection ends when another one resumes its acquisition") {
+  send("resource.alloc", one_core(1).dump());
+  REQUIRE(answer().errnum() == 0);
+  send("resource.alloc", enlarged(one_core(0)));
+  send("resource.free", R"({"id": "j1"})");
+  send("resource.alloc-update", R"({"id": "j1", "partition": "batch", "note": "x"})");
+  const std::uint32_t status = send("resource.status", "{}");
+  const proto::ClientId again = resume();
+  for (int i = 0; i < 4; ++i) {
+    const proto::Message end = answer();
+    if (end.matchtag == status) {
+      CHECK(end.errnum() == 0);
+    } else {
+      check_superseded(end);
+    }
+  }
+  REQUIRE(allocations() == 1);
+  CHECK_FALSE(service->engine().module().ledger().all().begin()->second->note);
+  send(again, "resource.free", enlarged({{"id", "j1"}}));
+  CHECK(answer(again).errnum() == 0);
+}
+
+TEST_CASE_FIXTURE(SupersededStand,
+                  "what a superseded connection has asked for another acquisition is decided") {
+  acquire(scheduler, nullptr);
+  send("resource.alloc", enlarged(one_core(8)));
+  send("resource.alloc", one_core(0).dump());
+  resume();
+  CHECK(answer().errnum() == 0);
+  check_superseded(answer());
+  CHECK(allocations() == 1);
+}
+
+TEST_CASE_FIXTURE(SupersededStand, "a superseded connection may acquire again") {
+  const proto::ClientId again = resume();
+  send("resource.alloc", one_core(0).dump());
+  check_superseded(answer());
+  disconnect(again);
+  acquire(scheduler, batch);
+  send("resource.alloc", one_core(0).dump());
+  CHECK(answer().errnum() == 0);
+  send("resource.alloc", one_core(8).dump());
+  CHECK(answer().text() == "rank 2 (n2) is not acquired");
 }
 
 TEST_CASE("16 MiB wait of one user, over all connections; further requests are to be sent again") {
