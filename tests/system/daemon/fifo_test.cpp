@@ -385,6 +385,42 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("changes are made once, however often the daemon is killed before it answers") {
+  Cluster cluster;
+  Fifo fifo(cluster, "input");
+  CHECK(fifo.next().contains("acquired"));
+  std::set<unsigned> held;
+  unsigned last = 0;
+  for (int round = 0; round < 10; ++round) {
+    std::set<unsigned> unanswered = held;
+    for (const unsigned id : held) fifo.send("free " + std::to_string(id));
+    for (int i = 0; i < 12; ++i) {
+      fifo.send("core=1");
+      unanswered.insert(++last);
+    }
+    const auto read = [&] {
+      const json line = fifo.next();
+      CAPTURE(line.dump());
+      REQUIRE_FALSE((line.contains("denied") || line.contains("error")));
+      const bool is_free = line.contains("free");
+      if (!is_free && !line.contains("R")) return;
+      const unsigned id = line[is_free ? "free" : "id"];
+      CHECK(unanswered.erase(id) == 1);
+      CHECK((is_free ? held.erase(id) : std::size_t{held.insert(id).second}) == 1);
+    };
+    // The scheduler is at another point of its input in each round.
+    for (int lines = 0; lines < round; ++lines) read();
+    cluster.daemon.kill();
+    cluster.daemon.start();
+    while (!unanswered.empty()) read();
+    std::set<std::string> listed;
+    for (const unsigned id : held) listed.insert(std::to_string(id) + '\n');
+    std::string text;
+    for (const std::string& line : listed) text += line;
+    CHECK(cluster.ctl.run({"allocations", "-n", "-o", "{id}"}).out == text);
+  }
+}
+
 TEST_SUITE_END();
 
 }  // namespace

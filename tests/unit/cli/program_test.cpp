@@ -289,7 +289,7 @@ TEST_SUITE("program") {
     const auto serve = [&] {
       const auto request = bus.receive();
       CHECK(request.topic() == "resource.journal");
-      CHECK(request.payload() == "{}");
+      CHECK(request.payload() == R"({"own":true})");
       bus.respond(
           request,
           R"({"events":[{"timestamp":1.5,"name":"resource-define","context":{"method":"configuration"}}]})",
@@ -303,7 +303,7 @@ TEST_SUITE("program") {
     SUBCASE("some targets, from some time on") {
       const auto outcome = run_with({"eventlog", "-i", "node[1-2]", "--since", "1.5"}, [&] {
         const auto request = receive_change();
-        CHECK(json::parse(request.payload()) == json{{"targets", "node[1-2]"}, {"since", 1.5}});
+        CHECK(json::parse(request.payload()) == json{{"targets", "node[1-2]"}, {"since", 1.5}, {"own", true}});
         bus.fail(request, EINVAL, "unknown host: node1");
       });
       CHECK(outcome.err == "resourcectl: unknown host: node1\n");
@@ -347,11 +347,11 @@ TEST_SUITE("program") {
         bus.respond(first, R"({"events":[],"last":7})", true);
         bus.fail(first, ENODATA, "the resource module was unloaded");
         const auto second = bus.receive();
-        CHECK(json::parse(second.payload()) == json{{"after", 7}});
+        CHECK(json::parse(second.payload()) == json{{"after", 7}, {"own", true}});
         bus.respond(second, R"({"events":[{"timestamp":2,"name":"undrain"}],"last":9})", true);
         bus.fail(second, EOVERFLOW, "too slow");
         const auto third = bus.receive();
-        CHECK(json::parse(third.payload()) == json{{"after", 9}});
+        CHECK(json::parse(third.payload()) == json{{"after", 9}, {"own", true}});
         bus.fail(third, EPERM, "no longer");
       });
       CHECK(outcome.status == 1);
@@ -369,7 +369,7 @@ TEST_SUITE("program") {
         bus.respond(bus.receive(), R"({"events":[]})", true);
         CHECK(bus.receive().topic() == "resource.journal-cancel");
         const auto whole = bus.receive();
-        CHECK(whole.payload() == "{}");
+        CHECK(whole.payload() == R"({"own":true})");
         bus.respond(whole, three + "}", true);
         bus.respond(whole, R"({"events":[]})", true);
       });

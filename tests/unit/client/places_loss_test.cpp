@@ -205,8 +205,9 @@ TEST_CASE_FIXTURE(Places, "only an error of a change says that it may have been 
 TEST_CASE_FIXTURE(Places, "a daemon behind a local URI that hangs is left") {
   const std::string path = directory.file("local");
   client::ConnectionOptions options;
-  options.heartbeat_interval = Milliseconds(10);
-  options.heartbeat_timeout = Milliseconds(30);
+  // Long enough for a busy machine: the daemon has to answer once before it hangs.
+  options.heartbeat_interval = Milliseconds(100);
+  options.heartbeat_timeout = Milliseconds(1000);
   Connection connection("local://" + path + "," + second, options);
   ask(connection, "resource.status");
   SilentLocal hangs(path);
