@@ -14,7 +14,7 @@ namespace resourced::fifo {
 
 namespace {
 
-/// Number of refusals of the ledger after which a job is denied.
+/// Number of refusals of the ledger after which a job does not wait any more.
 constexpr int most_refusals = 8;
 
 /// Whether the ledger refuses targets that have been drained, excluded or removed, or have lost a property.
@@ -87,10 +87,12 @@ void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
   try_head_ = true;
   const int errnum = answer.error().errnum();
   const char* const why = answer.error().what();
-  // The job could be satisfied, but its allocation is too large for the ledger.
-  if (errnum == EMSGSIZE || errnum == EDQUOT) return say({{"id", id}, {"aside", why}});
   const bool was_old = is_of_targets(errnum) || (errnum == EBUSY && view != view_);
-  if (!was_old || ++job.refusals == most_refusals) return deny(id, why);
+  if (!was_old || ++job.refusals == most_refusals) {
+    // These are about the request or the ledger: the job could be satisfied.
+    const bool is_aside = errnum == EMSGSIZE || errnum == EDQUOT || errnum == EINVAL || errnum == ESTALE;
+    return is_aside ? say({{"id", id}, {"aside", why}}) : deny(id, why);
+  }
   job.refused_view = view;
   requeue(std::move(job));
   say({{"id", id}, {"wait", why}});

@@ -63,7 +63,7 @@ class Scheduler final : public client::AcquisitionObserver {
   void on_down(const text::IdSet& ranks) override;
   void on_up(const text::IdSet& ranks) override;
   void on_lost(const Error& why) override;
-  void on_error(const Error& why) override { error_ = why; }
+  void on_error(const Error& why) override { error_ = why, acquired_ = false; }
 
  private:
   /// Ids from here on are those of allocations of other programs.
@@ -118,8 +118,8 @@ class Scheduler final : public client::AcquisitionObserver {
   /// have ids of their own, or with other ids. They hold their resources, and are left alone.
   std::map<client::Ledger::Name, Pool::JobId> foreign_;
   Pool::JobId last_id_ = 0;
-  /// Whether the daemon is connected; false before the first response and after a loss, when the view may be
-  /// outdated.
+  /// Whether the daemon is connected; false before the first response, after a loss, when the view may be
+  /// outdated, and after the end.
   bool acquired_ = false;
   /// Flags set by events that may let the head be allocated, and by changes of the inventory that require
   /// judge_queue().

@@ -212,6 +212,11 @@ class LedgerStand {
     calls_.clear();
     (void)take();
   }
+  /// Ends the acquisition.
+  void evict() {
+    bus_.fail(stream_, ECONNABORTED, "evicted");
+    wire::pump(connection_, [&] { return scheduler_.error().has_value(); });
+  }
   /// Tells of changes in the acquire stream.
   void tell(Json news) {
     news["sequence"] = ++sequence_;
@@ -358,17 +363,29 @@ TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
   CHECK(stand.asked() == Lines{"1 n1"});
 }
 
-TEST_CASE("a job that the ledger refuses again and again is denied in the end") {
+TEST_CASE("a job that the ledger refuses again and again is denied or put aside in the end") {
   LedgerStand stand;
+  int errnum = 0;
+  const char* end = nullptr;
+  SUBCASE("targets that are drained") { errnum = EHOSTDOWN, end = R"({"id":1,"denied":"so it is"})"; }
+  SUBCASE("properties that are old") { errnum = ESTALE, end = R"({"id":1,"aside":"so it is"})"; }
+  SUBCASE("an R that is wrong") { errnum = EINVAL, end = R"({"id":1,"aside":"so it is"})"; }
   stand.command("slot=1/node");
   Lines last;
   for (int refusals = 0; refusals < 8; ++refusals) {
     REQUIRE(stand.asked().size() == 1);
     stand.tell({{"up", "0"}});
-    last = stand.refuse(EHOSTDOWN);
+    last = stand.refuse(errnum);
   }
-  CHECK(last.back() == R"({"id":1,"denied":"so it is"})");
+  CHECK(last.back() == end);
   CHECK(stand.asked().empty());
+}
+
+TEST_CASE("once the acquisition has ended no request is denied") {
+  LedgerStand stand;
+  stand.evict();
+  stand.command("slot=1/node");
+  CHECK(stand.take() == Lines{R"({"id":1,"wait":"the daemon is away"})"});
 }
 
 TEST_CASE("what a change of the targets does not explain is denied at once") {
