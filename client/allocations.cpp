@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client/requests.hpp"
 #include "proto/topics/allocations.hpp"
 
 namespace resourced::client {
 
-Connection::RequestId change(Connection& connection, const LedgerChange& wanted, Connection::Handler handler,
-                             SendOptions options) {
+LedgerRequest request_of(const LedgerChange& wanted) {
   module::LedgerCommand command;
   for (const Freed& freed : wanted.frees) command.frees.push_back({freed.id, freed.partition, freed.ranks});
   for (const Allocation& allocation : wanted.allocations)
@@ -17,18 +17,26 @@ Connection::RequestId change(Connection& connection, const LedgerChange& wanted,
         {allocation.id, allocation.resources, allocation.expiration, allocation.note});
   command.repeat = wanted.repeat;
   const bool frees_only = command.allocations.empty();
-  return connection.send(
-      frees_only ? "resource.free" : "resource.alloc",
-      frees_only ? proto::topics::encode_free(command) : proto::topics::encode_alloc(command),
-      std::move(handler), options);
+  return {frees_only ? "resource.free" : "resource.alloc",
+          frees_only ? proto::topics::encode_free(command) : proto::topics::encode_alloc(command)};
+}
+
+LedgerRequest request_of(const AllocationUpdate& wanted) {
+  const module::UpdateRequest request{wanted.id, wanted.partition, wanted.expiration, wanted.note,
+                                      wanted.add};
+  return {"resource.alloc-update", proto::topics::encode_alloc_update(request, wanted.repeat)};
+}
+
+Connection::RequestId change(Connection& connection, const LedgerChange& wanted, Connection::Handler handler,
+                             SendOptions options) {
+  const LedgerRequest request = request_of(wanted);
+  return connection.send(request.topic, request.payload, std::move(handler), options);
 }
 
 Connection::RequestId update(Connection& connection, const AllocationUpdate& wanted,
                              Connection::Handler handler, SendOptions options) {
-  const module::UpdateRequest request{wanted.id, wanted.partition, wanted.expiration, wanted.note,
-                                      wanted.add};
-  return connection.send("resource.alloc-update", proto::topics::encode_alloc_update(request, wanted.repeat),
-                         std::move(handler), options);
+  const LedgerRequest request = request_of(wanted);
+  return connection.send(request.topic, request.payload, std::move(handler), options);
 }
 
 Connection::RequestId alloc(Connection& connection, const std::vector<Allocation>& allocations,

@@ -18,6 +18,7 @@
 
 #include "client/connection_impl.hpp"
 #include "client/keys.hpp"
+#include "client/requests.hpp"
 #include "core/error.hpp"
 #include "proto/message.hpp"
 #include "proto/uri.hpp"
@@ -87,18 +88,6 @@ std::optional<proto::KeyFile> keys_for(const std::string& uri, std::string& file
   return load_client_keys(file);
 }
 
-proto::Payload to_payload(std::string_view topic, const nlohmann::json& payload) {
-  if (payload.is_null()) return nullptr;
-  if (!payload.is_object())
-    throw Error(EINVAL, fmt::format("{}: the payload of a request must be an object", topic));
-  try {
-    return proto::make_payload(payload.dump());
-  } catch (const nlohmann::json::type_error&) {
-    // A replacement would make two different strings, such as ids, the same.
-    throw Error(EINVAL, fmt::format("{}: a string of the payload is not UTF-8", topic));
-  }
-}
-
 /// Reads a payload; null if there is none.
 nlohmann::json from_text(std::string_view topic, std::string_view payload) {
   if (payload.empty()) return nullptr;
@@ -112,6 +101,18 @@ nlohmann::json from_text(std::string_view topic, std::string_view payload) {
 }
 
 }  // namespace
+
+proto::Payload to_payload(std::string_view topic, const nlohmann::json& payload) {
+  if (payload.is_null()) return nullptr;
+  if (!payload.is_object())
+    throw Error(EINVAL, fmt::format("{}: the payload of a request must be an object", topic));
+  try {
+    return proto::make_payload(payload.dump());
+  } catch (const nlohmann::json::type_error&) {
+    // A replacement would make two different strings, such as ids, the same.
+    throw Error(EINVAL, fmt::format("{}: a string of the payload is not UTF-8", topic));
+  }
+}
 
 Connection::Connection(std::string uri, ConnectionOptions options) {
   uri = checked_uri(std::move(uri));

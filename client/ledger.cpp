@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "client/requests.hpp"
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
 #include "proto/topics/acquire.hpp"
@@ -16,6 +17,8 @@ namespace {
 
 /// How long to wait while the daemon cannot carry out changes.
 constexpr Milliseconds retry_pause{500};
+
+constexpr auto to_request = [](const auto& wanted) { return request_of(wanted); };
 
 }  // namespace
 
@@ -42,23 +45,28 @@ void Ledger::update(AllocationUpdate wanted, Handler handler) {
 }
 
 void Ledger::add(Change change) {
+  if (has_ended_) throw Error(ECANCELED, "the acquisition of this ledger has ended: make another one");
   for (const Name& name : change.names) {
     if (open_.contains(name))
       throw Error(EALREADY,
                   fmt::format("allocation {}: wait for the answer to an earlier change", name.second));
   }
   const std::uint64_t number = last_change_ + 1;
-  if (is_held_) change.request = send(number, change);
+  if (is_held_) {
+    change.request = send(number, change);
+  } else {
+    const LedgerRequest request = std::visit(to_request, change.wanted);
+    (void)to_payload(request.topic, request.payload);  // throws for what could not be sent later
+  }
   for (const Name& name : change.names) open_.emplace(name, 0);
   changes_.emplace(number, std::move(change));
   last_change_ = number;
 }
 
 Connection::RequestId Ledger::send(std::uint64_t number, const Change& change) {
-  Handler handler = [this, number](const Response& response) { receive(number, response); };
-  if (const auto* wanted = std::get_if<LedgerChange>(&change.wanted))
-    return client::change(connection_, *wanted, std::move(handler));
-  return client::update(connection_, std::get<AllocationUpdate>(change.wanted), std::move(handler));
+  const LedgerRequest request = std::visit(to_request, change.wanted);
+  return connection_.send(request.topic, request.payload,
+                          [this, number](const Response& response) { receive(number, response); });
 }
 
 void Ledger::resync() {
@@ -72,14 +80,9 @@ void Ledger::resync() {
 
 void Ledger::receive(std::uint64_t number, const Response& response) {
   Change& change = changes_.at(number);
-  change.request.reset();
   const int errnum = response.ok() ? 0 : response.error().errnum();
-  if (!response.ok() && response.local()) {
-    change.is_unknown = true;
-    std::visit([](auto& wanted) { wanted.repeat = true; }, change.wanted);
-    return;
-  }
   if (errnum == EAGAIN || errnum == EHOSTUNREACH) {
+    change.request.reset();
     if (timer_) return;
     timer_ = connection_.after(retry_pause, [this] {
       timer_.reset();
@@ -87,11 +90,16 @@ void Ledger::receive(std::uint64_t number, const Response& response) {
     });
     return;
   }
-  if (response.ok()) apply(change.wanted, proto::topics::parse_ledger_update(response.payload()).sequence);
+  Response answer = response;
+  try {
+    if (answer.ok()) apply(change.wanted, proto::topics::parse_ledger_update(answer.payload()).sequence);
+  } catch (const Error& error) {
+    answer = Response(response.topic(), error, true);
+  }
   const Change answered = std::move(changes_.extract(number).mapped());
   for (const Name& name : answered.names) open_.erase(name);
   // The handler may destroy this ledger.
-  if (answered.handler) answered.handler(response);
+  if (answered.handler) answered.handler(answer);
 }
 
 void Ledger::apply(const Wanted& wanted, std::uint64_t sequence) {
@@ -104,8 +112,10 @@ void Ledger::apply(const Wanted& wanted, std::uint64_t sequence) {
   const auto found = list_.find({*update.partition, update.id});
   if (found == list_.end() || !is_news(found->first, sequence)) return;
   Allocation changed = found->second.allocation;
-  if (update.expiration)
+  if (update.expiration) {
     changed.expiration = *update.expiration == WallTime{} ? std::nullopt : update.expiration;
+    changed.expired = false;
+  }
   if (update.note) changed.note = update.note->empty() ? std::nullopt : update.note;
   // After a repetition the list may have the addition already.
   if (update.add)
@@ -158,12 +168,21 @@ void Ledger::remove(const Freed& freed, std::uint64_t sequence) {
   if (!freed.ranks || (rest.resources.empty() && rest.absent.empty())) list_.erase(found);
 }
 
+void Ledger::leave() {
+  is_held_ = false;
+  for (auto& [number, change] : changes_) {
+    if (!change.request) continue;
+    // A connection to a cluster would send a refused change again, and before the next acquire.
+    connection_.forget(*std::exchange(change.request, std::nullopt));
+    change.is_unknown = true;
+    std::visit([](auto& wanted) { wanted.repeat = true; }, change.wanted);
+  }
+}
+
 void Ledger::close() {
   leave();
+  has_ended_ = true;
   if (timer_) connection_.cancel_timer(*std::exchange(timer_, std::nullopt));
-  for (auto& [number, change] : changes_) {
-    if (change.request) connection_.forget(*change.request);
-  }
 }
 
 std::vector<Ledger::Name> Ledger::names(bool unknown) const {

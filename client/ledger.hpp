@@ -48,10 +48,12 @@ class Ledger {
   [[nodiscard]] std::vector<Name> pending() const { return names(false); }
   [[nodiscard]] std::vector<Name> unknown() const { return names(true); }
 
-  /// Make a change in the partition of the acquisition if it names no other. `handler` gets the answer: no
-  /// error, or a refusal as of client::change() and client::update(), which has changed nothing. It is not
-  /// called from inside these functions. Both throw Error EALREADY if a change of the same allocation has no
-  /// answer yet. The list does not have `nslots` of an allocation to which resources were added.
+  /// Make a change. Allocations are made in the partition of the acquisition, whatever their `partition` is;
+  /// frees and updates are of it if they name no other. `handler` gets the answer: no error, or a refusal as
+  /// of client::change() and client::update(), which has changed nothing; or a local EPROTO for an answer
+  /// that cannot be read. It is not called from inside these functions. Both throw Error EALREADY if a change
+  /// of the same allocation has no answer yet, EINVAL for a string that is not UTF-8, and ECANCELED once the
+  /// acquisition has ended. The list does not have `nslots` of an allocation to which resources were added.
   void change(LedgerChange wanted, Handler handler);
   void update(AllocationUpdate wanted, Handler handler);
 
@@ -86,7 +88,7 @@ class Ledger {
   // ended.
   void begin(const std::vector<Allocation>& present, std::uint64_t sequence);
   void take(const News& news);
-  void leave() noexcept { is_held_ = false; }
+  void leave();
   void close();
 
   void add(Change change);
@@ -102,6 +104,7 @@ class Ledger {
   Connection& connection_;
   const std::string partition_;
   bool is_held_ = false;
+  bool has_ended_ = false;
   std::map<Name, Entry> list_;
   /// The changes without an answer, in their order.
   std::map<std::uint64_t, Change> changes_;

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/acquisition.hpp"
+#include "places.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
 
@@ -38,6 +39,14 @@ rset::ResourceSet nodes(const std::string& ranks, const std::string& cores = "0"
 
 json listed(const std::string& id, const std::string& ranks, const std::string& partition = "") {
   return {{"id", id}, {"partition", partition}, {"R", nodes(ranks).to_json()}};
+}
+
+std::string first_response(const std::vector<json>& allocations, int sequence) {
+  return json{{"resources", nodes("0-3", "0-1").to_json()},
+              {"up", "0-3"},
+              {"allocations", allocations},
+              {"sequence", sequence}}
+      .dump();
 }
 
 AcquisitionOptions with_ledger() {
@@ -73,13 +82,7 @@ struct LedgerFixture {
   void hold(const std::vector<json>& allocations = {}, int sequence = 5) {
     stream = bus.receive(connection);
     CHECK(stream.topic() == "resource.acquire");
-    bus.respond(stream,
-                json{{"resources", nodes("0-3", "0-1").to_json()},
-                     {"up", "0-3"},
-                     {"allocations", allocations},
-                     {"sequence", sequence}}
-                    .dump(),
-                true);
+    bus.respond(stream, first_response(allocations, sequence), true);
     wire::pump(connection, [&] { return acquisition->state() == Acquisition::State::held; });
   }
   void tell(json news, int sequence) {
@@ -164,9 +167,13 @@ TEST_SUITE("ledger") {
     CHECK(changed.resources.ranks().encode() == "1-2");
     CHECK(changed.resources.counts().cores == 3);
     CHECK((changed.expiration == wall_time(50) && changed.note == "x"));
-    ledger.update({.id = "a", .expiration = WallTime{}, .note = ""}, handler);
-    answer(request(), 9);
-    CHECK_FALSE((changed.expiration || changed.note));
+    tell({{"expired", {{{"partition", ""}, {"id", "a"}}}}}, 9);
+    ledger.update({.id = "a", .note = ""}, handler);
+    answer(request(), 10);
+    CHECK((changed.expired && !changed.note));
+    ledger.update({.id = "a", .expiration = WallTime{}}, handler);
+    answer(request(), 11);
+    CHECK_FALSE((changed.expiration || changed.expired));
   }
 
   TEST_CASE_FIXTURE(LedgerFixture, "an older response says nothing about a newer allocation") {
@@ -223,6 +230,60 @@ TEST_SUITE("ledger") {
     CHECK(list() == Texts{"/b 1 10", "/c 2 10", "/d 3 10"});
   }
 
+  TEST_CASE_FIXTURE(test::Places, "the next leader gets the acquire before changes without an answer") {
+    FakeBus leader(first);
+    Connection connection(both);
+    Ends observer;
+    Acquisition acquisition(connection, observer, with_ledger());
+    const auto hold = [&](FakeBus& bus) {
+      lead(bus, connection);
+      bus.respond(expect(bus, connection, "resource.acquire"), first_response({}, 5), true);
+      wire::pump(connection, [&] { return acquisition.state() == Acquisition::State::held; });
+    };
+    hold(leader);
+    const auto keep = [&](const Response& response) { answers += response.ok() ? "made " : "refused "; };
+    acquisition.ledger().change({.allocations = {{"a", nodes("0")}}}, keep);
+    acquisition.ledger().change({.allocations = {{"b", nodes("1")}}}, keep);
+    (void)expect(leader, connection, "resource.alloc");
+    leader.fail(expect(leader, connection, "resource.alloc"), EHOSTUNREACH, "the second leads");
+    follow(leader, connection);
+    FakeBus next(second);
+    hold(next);
+    for (int i = 0; i < 2; ++i) {
+      const Frames again = expect(next, connection, "resource.alloc");
+      CHECK(json::parse(again.payload()).at("repeat") == true);
+      next.respond(again, R"({"sequence":6})");
+    }
+    wire::pump(connection, [&] { return acquisition.ledger().pending().empty(); });
+    CHECK(answers == "made made ");
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "a change that cannot be sent is refused at once, whether held or not") {
+    const auto refused = [&] {
+      CHECK_THROWS_WITH_AS(ledger.change({.allocations = {{"\xff", nodes("0")}}}, handler),
+                           "resource.alloc: a string of the payload is not UTF-8", Error);
+      CHECK_THROWS_WITH_AS(ledger.update({.id = "a", .note = "\xff"}, handler),
+                           "resource.alloc-update: a string of the payload is not UTF-8", Error);
+      CHECK(ledger.pending().empty());
+    };
+    refused();
+    hold();
+    refused();
+    CHECK(bus.quiet());
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "an answer that cannot be read ends its change") {
+    hold();
+    for (const char* wrong : {R"({"sequence":"x"})", "[]"}) {
+      answers.clear();
+      ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
+      bus.respond(request(), wrong);
+      wire::pump(connection, [&] { return !answers.empty(); });
+      CHECK(answers == std::vector{EPROTO});
+      CHECK(ledger.pending().empty());
+    }
+  }
+
   TEST_CASE_FIXTURE(LedgerFixture, "an id is not used again before its change is answered") {
     hold();
     ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
@@ -257,10 +318,12 @@ TEST_SUITE("ledger") {
     wire::pump(connection, [&] { return observer.end.has_value(); });
     bus.respond(sent, R"({"sequence":6})");
     ledger.resync();
-    ledger.change({.allocations = {{"b", nodes("1")}}}, handler);
+    CHECK_THROWS_WITH_AS(ledger.change({.allocations = {{"b", nodes("1")}}}, handler),
+                         "the acquisition of this ledger has ended: make another one", Error);
     connection.run_for(client::Milliseconds(10));
     CHECK(answers.empty());
-    CHECK(ids(ledger.pending()) == Texts{"a", "b"});
+    CHECK(ids(ledger.unknown()) == Texts{"a"});
+    CHECK(ledger.pending().empty());
     while (!bus.quiet()) CHECK(bus.receive().topic() == "resource.acquire-cancel");
   }
 
