@@ -223,7 +223,9 @@ class Acquisition(Reader[AcquisitionEvent]):
 
     def __del__(self) -> None:
         if not self._closed and not self._end and self._request:
-            self._leave(ResourcedError(errno.ECANCELED, "the acquisition was dropped", local=True))
+            if self._ledger:  # its changes have nobody who waits, as that would keep this object
+                end = ResourcedError(errno.ECANCELED, "the acquisition was dropped", local=True)
+                self._ledger._is_held, self._ledger._end = False, end
             self._connection.drop(self._request, "an acquisition")
 
     async def close(self) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import errno
-import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from resourced._json import member
-from resourced._requests import awaited
+from resourced._message import Response, encode_payload
+from resourced._requests import Request, awaited
 from resourced.allocations import Allocation, Freed
 from resourced.errors import ResourcedError
 from resourced.idset import IDset
@@ -39,7 +40,11 @@ class _Change:
     names: _Names
     #: Applies the change to the list, as of an event.
     apply: Callable[[int], None]
+    #: The request, from when it is sent until its loss.
+    request: _Request | None = None
     is_unknown: bool = False
+    #: The answer: a refusal, or None.
+    answer: asyncio.Future[ResourcedError | None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Ledger:
@@ -58,8 +63,7 @@ class Ledger:
         #: For each allocation in these changes, the number of the last event by somebody else that is known.
         self._open: dict[Name, int] = {}
         self._is_held = False
-        #: Set when changes are to be sent again; then another one takes its place.
-        self._again = asyncio.Event()
+        self._pause: asyncio.TimerHandle | None = None
         self._end: ResourcedError | None = None
 
     def list(self) -> dict[Name, Entry]:
@@ -77,13 +81,15 @@ class Ledger:
 
     def resync(self) -> None:
         """Sends the unknown changes again. The acquisition does so by itself whenever it is held again."""
-        self._again.set()
-        self._again = asyncio.Event()
+        for change in self._changes if self._is_held else ():
+            if not change.request:
+                self._send(change)
 
     async def change(self, allocations: Iterable[Allocation] = (), *, frees: Iterable[Freed | str] = ()) -> None:
-        """Frees allocations, then records others, in the partition of the acquisition if none is named: all of it or
-        nothing. Has the daemon's errors of Connection.alloc() and free(); EALREADY: a change of the same allocation has no
-        answer yet; and the error with which the acquisition has ended."""
+        """Frees allocations, in the partition of the acquisition if none is named, then records others, always in that
+        one: all of it or nothing. Has the daemon's errors of Connection.alloc() and free(); EALREADY: a change of the same
+        allocation has no answer yet; a local EPROTO for an answer that cannot be read; and the error with which the
+        acquisition has ended: the change may have been made."""
         gone = [one if isinstance(one, Freed) else Freed(one) for one in frees]
         gone = [one if one.partition is not None else replace(one, partition=self._partition) for one in gone]
         made = [replace(one, partition=self._partition) for one in allocations]
@@ -123,7 +129,7 @@ class Ledger:
                 if more:  # after a repetition the list may have it already
                     one = replace(one, resources=one.resources | (more - one.resources))
                 if expiration is not None:
-                    one = replace(one, expiration=expiration or None)
+                    one = replace(one, expiration=expiration or None, expired=False)
                 if note is not None:
                     one = replace(one, note=note or None)
                 self._list[name] = Entry(one, sequence)
@@ -131,42 +137,54 @@ class Ledger:
         await self._carry_out(_Change("resource.alloc-update", payload, [name], apply))
 
     async def _carry_out(self, change: _Change) -> None:
+        if self._end:
+            raise copy.copy(self._end)  # each task adds its own traceback
         for _, id in (name for name in change.names if name in self._open):
             text = f"allocation {id}: wait for the answer to an earlier change"
             raise ResourcedError(errno.EALREADY, text, local=True)
+        encode_payload(change.payload)  # raises ValueError for text that could not be sent later
+        self._connection._check_open(change.topic)
         self._changes.append(change)
         self._open |= dict.fromkeys(change.names, 0)
-        task = asyncio.ensure_future(self._answered(change))
-        task.add_done_callback(lambda done: None if done.cancelled() else done.exception() and None)
-        await asyncio.shield(task)
-
-    async def _answered(self, change: _Change) -> None:
-        try:
-            with awaited((self, self._acquisition())):
-                change.apply(read_sequence(await self._answer(change)))
-        finally:
-            self._changes.remove(change)
-            for name in change.names:
-                self._open.pop(name, None)
-
-    async def _answer(self, change: _Change) -> Mapping[str, Any]:
-        """Sends a change until it is answered."""
-        while True:
-            while not self._is_held and not self._end:
-                await self._again.wait()
-            if self._end:
-                raise self._end
-            again, change.is_unknown = self._again, False
+        with awaited((self, self._acquisition())):
             try:
-                return await self._connection.call(change.topic, change.payload, timeout=math.inf)
-            except ResourcedError as error:
-                if error.local:
-                    change.is_unknown = change.payload["repeat"] = True
-                    await again.wait()
-                elif error.errno in (errno.EAGAIN, errno.EHOSTUNREACH):
-                    await asyncio.sleep(_PAUSE)
-                else:
-                    raise
+                await self._connection._catch_up()
+            finally:
+                if self._is_held and not change.request:
+                    self._send(change)
+            error = await asyncio.shield(change.answer)
+        if error:
+            raise error
+
+    def _send(self, change: _Change) -> None:
+        change.request, change.is_unknown = _Request(self, change), False
+        self._connection.submit(change.request)
+
+    def _receive(self, change: _Change, response: Response) -> None:
+        try:
+            change.apply(read_sequence(response.payload()))
+        except ValueError as error:
+            self._settle(change, ResourcedError(errno.EPROTO, f"{change.topic}: {error}", local=True))
+        except ResourcedError as error:
+            self._settle(change, error)
+        else:
+            self._settle(change)
+
+    def _fail(self, change: _Change, error: ResourcedError) -> None:
+        if error.errno not in (errno.EAGAIN, errno.EHOSTUNREACH):
+            return self._settle(change, error)
+        change.request = None
+        self._pause = self._pause or asyncio.get_running_loop().call_later(_PAUSE, self._go_on)
+
+    def _go_on(self) -> None:
+        self._pause = None
+        self.resync()
+
+    def _settle(self, change: _Change, error: ResourcedError | None = None) -> None:
+        self._changes.remove(change)
+        for name in change.names:
+            del self._open[name]
+        change.answer.set_result(error)
 
     # For the acquisition
 
@@ -189,8 +207,13 @@ class Ledger:
     def _leave(self, end: ResourcedError | None = None) -> None:
         """Nothing is held; with an end, never again."""
         self._is_held, self._end = False, end
-        if end:
-            self._again.set()
+        for change in [*self._changes]:
+            if change.request:
+                # A connection to a cluster would send a refused change again, and before the next acquire.
+                self._connection.cancel(change.request)
+                change.request, change.is_unknown, change.payload["repeat"] = None, True, True
+            if end:
+                self._settle(change, copy.copy(end))
 
     def _is_news(self, name: Name, sequence: int) -> bool:
         """Whether nothing newer is known about an allocation."""
@@ -214,6 +237,26 @@ class Ledger:
             rest = rest.without(IDset(freed.ranks))
             if rest.resources or rest.absent:
                 self._list[name] = Entry(rest, sequence)
+
+
+class _Request(Request):
+    """A request for a change, until the change is answered or sent again."""
+
+    def __init__(self, ledger: Ledger, change: _Change) -> None:
+        super().__init__(change.topic, change.payload)
+        self._ledger, self._change = weakref.ref(ledger), change
+
+    @property
+    def _receiver(self) -> Ledger | None:
+        return self._ledger() if self._change.request is self and not self._change.answer.done() else None
+
+    def receive(self, response: Response) -> None:
+        if ledger := self._receiver:
+            ledger._receive(self._change, response)
+
+    def fail(self, error: ResourcedError) -> None:
+        if ledger := self._receiver:
+            ledger._fail(self._change, error)
 
 
 def read_sequence(payload: Mapping[str, Any]) -> int:
