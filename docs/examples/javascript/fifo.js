@@ -8,7 +8,7 @@ const [TOPIC, PAYLOAD, ROUTE, STREAMING] = [1, 2, 8, 64]; // flags of PROTO
 const [ENOENT, EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ESTALE, ECANCELED] = [2, 11, 16, 22, 112, 113, 116, 125];
 // Failures that pass: the daemon ends, starts, or cannot commit; or a change is on its way to it, or from it to here.
 const PASSING = [EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ESTALE, ECANCELED];
-const PAUSE = 100; // milliseconds before the next attempt
+const [PAUSE, MOST_REFUSALS] = [100, 8]; // milliseconds; with EINVAL or ESTALE, then the job is put aside
 const failure = (errnum, text) => Object.assign(new Error(text), { errnum });
 const print = (...words) => console.log(words.join(" "));
 // The numbers of a range, with leading zeros if it has them: 08, 09 and 10 of `08-10`.
@@ -151,10 +151,10 @@ function ask(job, topic, payload, ranks, news) {
   state.isAsking = true;
   state.connection.send(topic, payload, 0, (error) => {
     state.isAsking = false;
-    if (PASSING.includes(error?.errnum)) return setTimeout(schedule, PAUSE);
+    job.refusals = (job.refusals ?? 0) + [EINVAL, ESTALE].includes(error?.errnum);
+    if (PASSING.includes(error?.errnum) && job.refusals < MOST_REFUSALS) return setTimeout(schedule, PAUSE);
     const isDone = !error || error.errnum === ENOENT; // an operator has freed it already
-    if (isDone && ranks) state.running.set(job.id, ranks);
-    if (isDone && !ranks) state.running.delete(job.id);
+    if (isDone) state.running[ranks ? "set" : "delete"](job.id, ranks);
     print(isDone ? news : `aside ${job.id} ${error.message}`);
     drop(job);
   });

@@ -3,9 +3,14 @@
 import asyncio
 import sys
 import threading
+from collections import Counter
 from errno import EBUSY, EDQUOT, EEXIST, EHOSTDOWN, EINVAL, EMSGSIZE, ENOENT, ESTALE
 
 import resourced
+
+# After so many refusals with these errors a job is put aside, although it could be satisfied. Others pass.
+MOST_REFUSALS = {EDQUOT: 1, EMSGSIZE: 1, EINVAL: 8, ESTALE: 8}
+PASSING = (EBUSY, EEXIST, EHOSTDOWN, ENOENT)
 
 
 def read(loop, news):
@@ -20,10 +25,11 @@ async def forward(items, news):
 
 async def schedule(acquisition, news):
     ledger, jobs, ready = acquisition.ledger, {}, False  # the nodes of each job by its id, 0 for ended jobs
+    refusals = Counter()
     while True:
         match item := await news.get():
             case ["run", id, nodes] if nodes.isdecimal():
-                jobs[id] = int(nodes)
+                jobs[id], refusals[id] = int(nodes), 0
             case ["end", id]:
                 jobs[id] = 0
             case resourced.Acquired() | resourced.Update() | resourced.Lost():
@@ -47,11 +53,12 @@ async def schedule(acquisition, news):
                     print("run", id, chosen.nodelist, flush=True)  # here the job would start
                 del jobs[id]
         except resourced.ResourcedError as error:
-            if error.errno in (EDQUOT, EMSGSIZE):
+            if error.local or error.errno not in (*PASSING, *MOST_REFUSALS):
+                raise
+            refusals[id] += error.errno in MOST_REFUSALS
+            if error.errno in MOST_REFUSALS and refusals[id] >= MOST_REFUSALS[error.errno]:
                 print("aside", id, error.text, flush=True)
                 del jobs[id]
-            elif error.local or error.errno not in (EBUSY, EEXIST, EHOSTDOWN, EINVAL, ENOENT, ESTALE):
-                raise
             asyncio.get_running_loop().call_later(0.1, news.put_nowait, "again")
 
 
