@@ -186,11 +186,14 @@ void AcquireTopics::watch(proto::RequestKey key, const Lease& lease, SteadyTime 
     if (!is_there(key, lease.number)) return;
     const SteadyTime now = executor_.now().steady;
     // Time in which this loop did not run does not count. A timer that is late does not tell since when the
-    // loop stood still: perhaps since the timer was set.
+    // loop stood still: perhaps since the timer was set. A request that came after the time of the timer came
+    // after that.
     constexpr Seconds busy{1};
     const Seconds passed = now - begun;
     const Seconds lost = passed - pause < busy ? passed - pause : passed;
-    const SteadyTime over = std::max(requests_.heard(key.client) + lease.time, end + lost);
+    const SteadyTime heard = requests_.heard(key.client);
+    SteadyTime over = std::max(heard + lease.time, end);
+    if (heard <= begun + pause) over += lost;
     if (now < over) return watch(key, lease, over);
     // A request of the client may still be in a socket: read all sockets before the end.
     if (!again) return watch(key, lease, now, true);

@@ -299,6 +299,24 @@ TEST_CASE_FIXTURE(AcquireStand, "a stop of the daemon in the middle of a lease m
   CHECK(uptime - begin < Seconds(86));
 }
 
+TEST_CASE_FIXTURE(AcquireStand, "a stop of the daemon counts for no lease that was renewed before") {
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"lease", 30}});
+  receive(client);
+  const SteadyTime begin = uptime;
+  for (int i = 0; i < 5; ++i) next_pause();
+  CHECK(uptime - begin == Seconds(25));
+  uptime = begin + Seconds(28);
+  request(client, "resource.acquire-renew", nullptr, noresponse);
+  uptime = begin + Seconds(90);
+  next_pause();
+  while (silent(client)) next_pause();
+  CHECK(receive(client).errnum() == ETIMEDOUT);
+  // At least 62 of these seconds do not count, and at most 65.
+  CHECK(uptime - begin > Seconds(120));
+  CHECK(uptime - begin < Seconds(124));
+}
+
 TEST_CASE_FIXTURE(AcquireStand, "a request that arrives just before the end of a lease renews it") {
   const auto client = connect();
   acquire(client, {{"partition", "batch"}, {"lease", 5}});
