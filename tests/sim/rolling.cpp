@@ -196,11 +196,13 @@ void Simulation::check_rolling() {
     if (is_ready(host)) were_ready_.insert(host);
   }
   if (work->rules.budget.is_percent || !work->rules.by.empty()) return;
-  std::size_t count = 0;
+  // Hosts, as another R may give one of them more targets once it has been drained, or is about to be.
+  std::set<std::string> hosts;
   for (const auto& [key, ranks] : service_->engine().module().drains().groups()) {
-    if (key.reason == work->rules.reason) count += ranks.count();
+    if (key.reason != work->rules.reason) continue;
+    ranks.for_each([&](unsigned rank) { hosts.insert(configuration_.hosts.at(rank)); });
   }
-  demand(count <= work->rules.budget.number, "rolling work has drained more than its budget");
+  demand(hosts.size() <= work->rules.budget.number, "rolling work has drained more than its budget");
 }
 
 }  // namespace resourced::sim
