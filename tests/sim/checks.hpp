@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/time.hpp"
 #include "peers.hpp"
 #include "reference.hpp"
 
@@ -28,6 +29,9 @@ template <std::invocable Text>
 void demand(bool holds, const Text& otherwise) {
   if (!holds) throw Violation(otherwise());
 }
+
+/// The timer of a time that has only just come may be due this much later.
+inline constexpr Seconds rounding{1e-6};
 
 [[nodiscard]] Reference::Ranks shared(const Reference::Ranks& a, const Reference::Ranks& b);
 [[nodiscard]] Reference::Ranks without(const Reference::Ranks& a, const Reference::Ranks& b);

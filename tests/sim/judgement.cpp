@@ -21,12 +21,12 @@ const Reference& Simulation::state_after(std::uint64_t sequence) {
   while (states_begin_ + states_.size() < sequence) {
     Reference next = states_.empty() ? before_ : states_.back();
     const std::uint64_t number = states_begin_ + states_.size() + 1;
-    const json event = json::parse(disk_.records.at(number - 1).text);
-    const double before = number > 1 ? to_number(disk_.records.at(number - 2).timestamp) : 0;
+    const json event = json::parse(log_->record(number).text);
+    const double before = number > 1 ? to_number(log_->record(number - 1).timestamp) : 0;
     demand(event.at("timestamp") >= before, "an event that is earlier than the one before: " + event.dump());
     if (const auto reload = reloads_.find(number); reload != reloads_.end()) {
       const auto& [exclude, hosts] = reload->second;
-      if (hosts) next.load(*hosts, json::parse(*disk_.records.at(number - 1).resources));
+      if (hosts) next.load(*hosts, json::parse(*log_->record(number).resources));
       next.exclude(exclude);
     }
     next.apply(event);
@@ -39,6 +39,7 @@ void Simulation::deliver() {
   while (!transport_.sent.empty()) {
     const auto [client, message] = std::move(transport_.sent.front());
     transport_.sent.pop_front();
+    ++received_;
     receive(client, message);
   }
   check_gate();
@@ -95,8 +96,7 @@ void Simulation::receive(const Asked& asked, const proto::Message& message) {
 // With all time that has passed taken by the daemon.
 void Simulation::check_scheduled(const Reference& state) const {
   const auto drained = state.drained();
-  // The timer of a time that has only just come may be due a rounding error later.
-  const double passed = now_ - 1e-6;
+  const double passed = now_ - rounding.count();
   for (const auto& [rank, drains] : state.scheduled()) {
     for (const auto& [begin, drain] : drains) {
       const bool is_over = drain.contains("until") && drain.at("until") <= passed;
@@ -136,6 +136,18 @@ void Simulation::check_extensions(const Scheduler& scheduler, const Reference& s
     return fmt::format("a scheduler of \"{}\" knows the allocations {}, and there are {}",
                        scheduler.partition, known, present);
   });
+  for (const auto& [name, cores] : present) {
+    const auto find = [&name = name](const Reference::Expirations& all) {
+      const auto found = all.find(name);
+      return found == all.end() ? 0 : found->second;
+    };
+    const double expiration = find(state.expirations());
+    demand(find(scheduler.ledger->expirations) == expiration,
+           fmt::format("a scheduler knows another expiration of {} than {}", name, expiration));
+    demand(
+        expiration == 0 || expiration > now_ - rounding.count() || scheduler.ledger->expired.contains(name),
+        fmt::format("a scheduler does not know that {} has expired at {}", name, expiration));
+  }
   std::map<unsigned, std::set<double>> begins;
   for (const json& drain : scheduler.scheduled)
     for (const unsigned rank : parse_ranks(drain.at("idset"))) begins[rank].insert(double(drain.at("from")));
@@ -156,7 +168,7 @@ void Simulation::receive_change(Scheduler& scheduler, const proto::Message& mess
   // One that still waits has no ledger: it changes the terms of an allocation as an operator.
   if (errnum == 0 && scheduler.ledger && !message.text().empty()) {
     follow_sequence(scheduler, json::parse(message.text()));
-    scheduler.ledger->apply_own(asked.mapped().payload, scheduler.partition);
+    scheduler.ledger->apply_own(asked.mapped().payload, scheduler.partition, asked.mapped().asked);
   }
   demand(errnum == 0 || errnum == EPERM || errnum == EEXIST || errnum == EBUSY || errnum == EINVAL ||
              errnum == ENOENT || errnum == EHOSTDOWN,
@@ -171,9 +183,11 @@ void Simulation::check_log() const {
 
 void Simulation::check_ledger(const Reference& state) const {
   Reference::Allocations present;
+  Reference::Expirations expirations;
   std::set<std::pair<unsigned, unsigned>> held;
   const module::Module& module = service_->engine().module();
   for (const auto& [name, allocation] : module.ledger().all()) {
+    if (allocation->expiration) expirations[{name.partition, name.id}] = to_number(*allocation->expiration);
     Reference::Cores& cores = present[{name.partition, name.id}];
     for (const rset::ResourceGroup& group : allocation->resources.groups()) {
       group.ranks.for_each([&](unsigned rank) {
@@ -190,15 +204,46 @@ void Simulation::check_ledger(const Reference& state) const {
   demand(present == state.allocations(), [&] {
     return fmt::format("the ledger has the allocations {}, and the log {}", present, state.allocations());
   });
+  demand(expirations == state.expirations(), [&] {
+    return fmt::format("allocations expire at {}, and by the log at {}", expirations, state.expirations());
+  });
+}
+
+void Simulation::check_freed(std::uint64_t before) {
+  for (std::uint64_t number = before + 1; number <= service_->engine().applied(); ++number) {
+    const json event = json::parse(log_->record(number).text);
+    if (event.at("name") != "free") continue;
+    const json& context = event.at("context");
+    demand(frees_expired_, "an allocation is freed as it has expired, and must not: " + context.dump());
+    demand(uptime_ >= distrusted_until_,
+           "an allocation is freed by a clock that may be wrong: " + context.dump());
+    const Reference::Expirations& expirations = state_after(number - 1).expirations();
+    for (const std::string id : context.at("ids")) {
+      const auto found = expirations.find({context.at("partition"), id});
+      demand(found != expirations.end() && found->second <= now_,
+             fmt::format("allocation {} is freed at {}, before it has expired", id, now_));
+      ++counts_.expired;
+    }
+  }
+}
+
+void Simulation::check_expired(const Reference& state) const {
+  if (!frees_expired_ || uptime_ < unsure_until_) return;
+  for (const auto& [name, expiration] : state.expirations()) {
+    demand(expiration > now_ - unsure.count(),
+           fmt::format("allocation {} has expired at {}, and is not freed at {}", name, expiration, now_));
+  }
 }
 
 void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   if (message.matchtag != scheduler.matchtag) return receive_change(scheduler, message);
   demand(disk_.last() >= scheduler.seen, "an acquire was answered before the state was on disk");
   if (message.errnum() != 0) {
-    const unsigned expected = scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED;
-    demand(message.errnum() == (scheduler.is_aborted ? ECONNABORTED : expected),
+    const std::uint32_t expected = scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED;
+    const bool is_found = message.errnum() == ETIMEDOUT && scheduler.ended == 0 && may_be_over(scheduler);
+    demand(is_found || message.errnum() == (scheduler.ended != 0 ? scheduler.ended : expected),
            fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
+    if (message.errnum() == ETIMEDOUT) ++counts_.leases;
     schedulers_.erase(scheduler.client);
     return;
   }
@@ -207,7 +252,7 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   if (has_waited) {
     for (const auto& [client, other] : schedulers_) {
       demand(other.partition != scheduler.partition || !other.waits || !other.is_second ||
-                 other.turn >= scheduler.turn,
+                 other.turn >= scheduler.turn || other.ended != 0 || may_be_over(other),
              "a scheduler is served before another one that has waited for longer");
     }
     scheduler.is_second = false;
@@ -217,7 +262,7 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   demand(!scheduler.is_second, "a second scheduler has what another one holds");
   if (scheduler.ledger) {
     follow_sequence(scheduler, body);
-    scheduler.ledger->apply(body);
+    scheduler.ledger->apply(body, std::max(latest_, now_));
     if (body.contains("scheduled")) scheduler.scheduled = body.at("scheduled");
   }
   if (!scheduler.view) {
@@ -307,6 +352,10 @@ void Simulation::check_views() {
   const Reference& state = state_after(disk_.last());
   Reference::Ranks given;
   for (const auto& [client, scheduler] : schedulers_) {
+    demand(scheduler.ended == 0, [&one = scheduler] {
+      return fmt::format("a scheduler of \"{}\" has not heard that it has ended with {}", one.partition,
+                         one.ended);
+    });
     if (!scheduler.view && scheduler.waits) {
       const std::string& partition = scheduler.partition;
       demand(kept_.contains(partition) || std::ranges::any_of(schedulers_,

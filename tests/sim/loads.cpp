@@ -36,7 +36,11 @@ std::vector<module::PartitionRule> Simulation::partitions() const {
 
 void Simulation::run_later(Seconds pause, std::function<void()> work) {
   if (std::this_thread::get_id() == loop_) {
-    later_.emplace_back(uptime_ + pause, std::move(work));
+    if (pause > Seconds(0)) {
+      timers_.emplace(uptime_ + pause, std::move(work));
+    } else {
+      later_.push_back(std::move(work));
+    }
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -71,7 +75,7 @@ void Simulation::load() {
     demand(is_posted_.wait_for(lock, std::chrono::seconds(60), [this] { return posted_ != nullptr; }),
            "the R of a load is not read");
     later_.emplace_back(
-        uptime_, [this, matchtag, work = std::exchange(posted_, nullptr)] { finish_load(matchtag, work); });
+        [this, matchtag, work = std::exchange(posted_, nullptr)] { finish_load(matchtag, work); });
   }
   deliver();
 }

@@ -50,15 +50,17 @@ bool run_daemons(const Options& options) {
         all.responses += counts.responses;
         all.deltas += counts.deltas;
         all.ledger += counts.ledger;
+        all.leases += counts.leases;
+        all.expired += counts.expired;
         all.rolled += counts.rolled;
         all.returned += counts.returned;
       }))
     return false;
   fmt::print(
       "{} steps in {} runs: {} events, {} crashes, {} responses, {} changes for schedulers, {} of the "
-      "ledger, {} rolling works with {} nodes returned\n",
-      options.steps, options.runs, all.events, all.crashes, all.responses, all.deltas, all.ledger, all.rolled,
-      all.returned);
+      "ledger, {} leases over, {} allocations expired, {} rolling works with {} nodes returned\n",
+      options.steps, options.runs, all.events, all.crashes, all.responses, all.deltas, all.ledger, all.leases,
+      all.expired, all.rolled, all.returned);
   return true;
 }
 

@@ -33,48 +33,74 @@ View::View(const nlohmann::json& first) : up(parse_ranks(first.at("up"))) {
   demand(includes(resources, up), "up, and not of the resources: " + first.dump());
 }
 
-void LedgerView::add(const nlohmann::json& resources, const std::string& partition, const std::string& id) {
-  Cores& cores = allocations[{partition, id}];
+void LedgerView::add(const nlohmann::json& resources, const Name& name) {
+  Cores& cores = allocations[name];
   for (const nlohmann::json& group : resources.at("execution").at("R_lite")) {
     for (const unsigned rank : ranks_of(group, "rank"))
       for (const unsigned core : ranks_of(group.at("children"), "core")) cores.emplace(rank, core);
   }
 }
 
-void LedgerView::take(const nlohmann::json& allocation, const std::string& partition) {
-  const std::string id = allocation.at("id");
-  allocations[{partition, id}].clear();
-  add(allocation.at("R"), partition, id);
+void LedgerView::take(const nlohmann::json& allocation, const Name& name) {
+  allocations[name].clear();
+  add(allocation.at("R"), name);
+}
+
+void LedgerView::forget(const Name& name) {
+  allocations.erase(name);
+  expirations.erase(name);
+  expired.erase(name);
+}
+
+// A scheduler that has set a time in the past is not told of it.
+void LedgerView::expire(const Name& name, double expiration, double now) {
+  if (expirations.contains(name) && expirations[name] == expiration) return;
+  expired.erase(name);
+  expirations.erase(name);
+  if (expiration == 0) return;
+  expirations[name] = expiration;
+  if (expiration <= now) expired.insert(name);
 }
 
 void LedgerView::free(const nlohmann::json& entry, const std::string& partition) {
   const auto found = allocations.find({partition, entry.at("id")});
   if (found == allocations.end()) return;
-  if (!entry.contains("ranks")) {
-    allocations.erase(found);
-    return;
-  }
+  if (!entry.contains("ranks")) return forget(found->first);
   const Reference::Ranks freed = ranks_of(entry, "ranks");
   std::erase_if(found->second, [&](const auto& core) { return freed.contains(core.first); });
 }
 
-void LedgerView::apply(const nlohmann::json& response) {
+void LedgerView::apply(const nlohmann::json& response, double latest) {
   const nlohmann::json none = nlohmann::json::array();
+  const auto tell_expired = [&](const Name& name) {
+    demand(!expirations.contains(name) || expirations[name] <= latest,
+           [&] { return "a scheduler is told of an expiration before its time: " + response.dump(); });
+    if (expirations.contains(name)) expired.insert(name);
+  };
   for (const nlohmann::json& entry : response.value("freed", none)) free(entry, entry.at("partition"));
-  for (const nlohmann::json& entry : response.value("allocations", none)) take(entry, entry.at("partition"));
+  for (const nlohmann::json& entry : response.value("allocations", none)) {
+    const Name name{entry.at("partition"), entry.at("id")};
+    forget(name);
+    take(entry, name);
+    if (entry.contains("expiration")) expirations[name] = entry.at("expiration");
+    if (entry.value("expired", false)) tell_expired(name);
+  }
+  for (const nlohmann::json& entry : response.value("expired", none))
+    tell_expired({entry.at("partition"), entry.at("id")});
 }
 
-void LedgerView::apply_own(const nlohmann::json& request, const std::string& own) {
+void LedgerView::apply_own(const nlohmann::json& request, const std::string& own, double asked) {
   const nlohmann::json none = nlohmann::json::array();
   for (const nlohmann::json& entry : request.value("free", none)) free(entry, entry.value("partition", own));
   const std::string partition = request.value("partition", own);
+  if (!request.contains("R") && !request.contains("note")) return free(request, partition);
+  const Name name{partition, request.at("id")};
   if (request.contains("R")) {
-    take(request, partition);
-  } else if (!request.contains("note")) {
-    free(request, partition);
-  } else if (request.contains("add")) {
-    add(request.at("add"), partition, request.at("id"));
+    take(request, name);
+    return expire(name, request.value("expiration", 0.0), asked);
   }
+  if (request.contains("add")) add(request.at("add"), name);
+  if (request.contains("expiration")) expire(name, request.at("expiration"), asked);
 }
 
 void View::apply(const nlohmann::json& delta) {

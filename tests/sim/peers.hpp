@@ -50,20 +50,29 @@ struct View {
 /// response, what others have changed, and the answers to its own changes. An allocation keeps the targets
 /// that leave for good.
 struct LedgerView {
-  /// The ranks and cores of each allocation, by its partition and id.
+  /// The partition and id of an allocation.
+  using Name = std::pair<std::string, std::string>;
+  /// The ranks and cores of each allocation.
   using Cores = std::set<std::pair<unsigned, unsigned>>;
-  std::map<std::pair<std::string, std::string>, Cores> allocations;
+  std::map<Name, Cores> allocations;
+  /// When allocations should have been freed, and those of which it knows that this time has passed.
+  Reference::Expirations expirations;
+  std::set<Name> expired;
 
-  /// Applies a response of the stream.
-  void apply(const nlohmann::json& response);
-  /// Applies a request of this scheduler for the ledger that was granted; `own` is its partition.
-  void apply_own(const nlohmann::json& request, const std::string& own);
+  /// Applies a response of the stream. Throws Violation if it calls an allocation expired whose time is after
+  /// `latest`, the latest time that the clock has shown.
+  void apply(const nlohmann::json& response, double latest);
+  /// Applies a request of this scheduler for the ledger that was granted; `own` is its partition, and `asked`
+  /// the time of the request.
+  void apply_own(const nlohmann::json& request, const std::string& own, double asked);
 
  private:
   /// Adds the cores of an R to an allocation.
-  void add(const nlohmann::json& resources, const std::string& partition, const std::string& id);
-  void take(const nlohmann::json& allocation, const std::string& partition);
+  void add(const nlohmann::json& resources, const Name& name);
+  void take(const nlohmann::json& allocation, const Name& name);
   void free(const nlohmann::json& entry, const std::string& partition);
+  void forget(const Name& name);
+  void expire(const Name& name, double expiration, double now);
 };
 
 struct Scheduler {
@@ -81,8 +90,18 @@ struct Scheduler {
   std::string token;
   /// The time of the acquisition, if it has not waited for it.
   double since = 0;
-  /// An operator has evicted it, or another connection has resumed its acquisition.
-  bool is_aborted = false;
+  /// The errnum with which the daemon has ended it, whether it has heard of that or not: ECONNABORTED if an
+  /// operator has evicted it or another connection has resumed its acquisition, ETIMEDOUT if its lease is
+  /// over; 0 while it goes on.
+  std::uint32_t ended = 0;
+  /// It promises to send something in each such time; 0 if it promises nothing.
+  Seconds lease{0};
+  /// It sends nothing.
+  bool hangs = false;
+  /// When it has last sent something, as Simulation::awake() counts the time.
+  Seconds heard{0};
+  /// For how long the daemon may take to find that its lease is over.
+  Seconds slack{1};
   /// Set if it has asked for extensions. Its responses have numbers then.
   std::optional<LedgerView> ledger;
   /// The scheduled drains of its targets.

@@ -89,6 +89,7 @@ void Reference::load(const std::vector<std::string>& hosts, const nlohmann::json
   next.wait_for_hosts(*this, moved);
   next.expiration_ = execution.at("expiration");
   next.allocations_ = allocations_;
+  next.expirations_ = expirations_;
   *this = std::move(next);
 }
 
@@ -322,6 +323,7 @@ void Reference::alloc(const nlohmann::json& context) {
     const auto [place, is_new] = allocations_.try_emplace({allocation.at("partition"), allocation.at("id")});
     if (!is_new) throw std::runtime_error("an id is allocated twice in a partition");
     hold(allocation.at("R"), place->second);
+    expire(place->first, allocation);
   }
 }
 
@@ -329,6 +331,13 @@ void Reference::update_allocation(const nlohmann::json& context) {
   const auto found = allocations_.find({context.at("partition"), context.at("id")});
   if (found == allocations_.end()) throw std::runtime_error("an unknown allocation is changed");
   if (context.contains("added")) hold(context.at("added"), found->second);
+  expire(found->first, context);
+}
+
+void Reference::expire(const std::pair<std::string, std::string>& name, const nlohmann::json& object) {
+  if (!object.contains("expiration")) return;
+  expirations_[name] = object.at("expiration");
+  if (expirations_[name] == 0) expirations_.erase(name);
 }
 
 void Reference::hold(const nlohmann::json& resources, Cores& cores) {
@@ -342,11 +351,15 @@ void Reference::hold(const nlohmann::json& resources, Cores& cores) {
   }
 }
 
-void Reference::free(const nlohmann::json& context) {
+void Reference::free(const nlohmann::json& context, double now) {
   for (const std::string id : context.at("ids")) {
     const auto found = allocations_.find({context.at("partition"), id});
     if (found == allocations_.end()) throw std::runtime_error("an unknown id is freed");
+    const auto expiration = expirations_.find(found->first);
+    if (!context.contains("by") && (expiration == expirations_.end() || expiration->second > now))
+      throw std::runtime_error("an allocation is freed by nobody, and has not expired: " + context.dump());
     if (!context.contains("idset")) {
+      expirations_.erase(found->first);
       allocations_.erase(found);
       continue;
     }
@@ -357,7 +370,9 @@ void Reference::free(const nlohmann::json& context) {
         if (one != found->second.end()) found->second.erase(one);
       }
     }
-    if (found->second.empty()) allocations_.erase(found);
+    if (!found->second.empty()) continue;
+    expirations_.erase(found->first);
+    allocations_.erase(found);
   }
 }
 
@@ -404,7 +419,7 @@ void Reference::apply(const nlohmann::json& event) {
   } else if (name == "alloc-update") {
     update_allocation(context);
   } else if (name == "free") {
-    free(context);
+    free(context, event.at("timestamp"));
   } else {
     throw std::runtime_error("an event of no known name: " + name);
   }

@@ -63,6 +63,9 @@ class Reference {
   using Cores = std::multiset<std::pair<std::string, unsigned>>;
   using Allocations = std::map<std::pair<std::string, std::string>, Cores>;
   [[nodiscard]] const Allocations& allocations() const { return allocations_; }
+  /// When allocations should have been freed, of those for which that is set.
+  using Expirations = std::map<std::pair<std::string, std::string>, double>;
+  [[nodiscard]] const Expirations& expirations() const { return expirations_; }
 
  private:
   [[nodiscard]] Ranks ranks(const std::set<Name>& names) const;
@@ -84,7 +87,9 @@ class Reference {
   void update_allocation(const nlohmann::json& context);
   /// Adds the cores of an R to those of an allocation.
   void hold(const nlohmann::json& resources, Cores& cores);
-  void free(const nlohmann::json& context);
+  /// Sets or, with 0, removes the expiration of an allocation, if the object has one.
+  void expire(const std::pair<std::string, std::string>& name, const nlohmann::json& object);
+  void free(const nlohmann::json& context, double now);
 
   std::vector<Name> names_;
   std::set<Name> excluded_;
@@ -104,6 +109,7 @@ class Reference {
   std::set<std::pair<std::string, Name>> loaded_properties_;
   double expiration_ = 0;
   Allocations allocations_;
+  Expirations expirations_;
 };
 
 /// The ids of an idset such as "0-3,7" (RFC 22).

@@ -1,5 +1,6 @@
 // Requests of clients: operators, schedulers, consumers of the journal, agents.
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -93,6 +94,12 @@ void Simulation::reconfigure() {
   if (const auto sequence = log_->last_definition(); sequence > before)
     reloads_[sequence] = {configuration_.exclude};
   service_->set_access(daemon::peers::Access({}, 0));
+  if (chance(0.3)) {
+    frees_expired_ = !frees_expired_;
+    note(frees_expired_ ? "free-expired is set" : "free-expired is not set");
+    service_->set_ledger({.free_expired = frees_expired_});
+    unsure_until_ = uptime_ + unsure;
+  }
   if (with_agents_ && chance(0.5)) {
     agent_settings_.health.gate = !agent_settings_.health.gate;
     note(agent_settings_.health.gate ? "health-gate is set" : "health-gate is not set");
@@ -120,14 +127,14 @@ void Simulation::acquire() {
   // It takes over what is kept for it, or what another connection of it still has.
   const auto own = std::ranges::find_if(schedulers_, [&](const auto& other) {
     return other.second.partition == scheduler.partition && !other.second.token.empty() &&
-           !other.second.is_second && !other.second.is_aborted;
+           !other.second.is_second && other.second.ended == 0;
   });
   const auto kept = kept_.find(scheduler.partition);
   const bool comes_back = (own != schedulers_.end() || kept != kept_.end()) && chance(0.5);
   json payload = scheduler.partition.empty() ? json() : json{{"partition", scheduler.partition}};
   if (comes_back) {
     scheduler.token = kept == kept_.end() ? own->second.token : kept->second.token;
-    if (kept == kept_.end()) own->second.is_aborted = true;
+    if (kept == kept_.end()) own->second.ended = ECONNABORTED;
     kept_.erase(scheduler.partition);
   } else {
     scheduler.is_second = is_taken(scheduler.partition);
@@ -142,6 +149,13 @@ void Simulation::acquire() {
   }
   // One that waits is served later, so that it is not known what its connection held when it is lost.
   if (scheduler.token.empty() && chance(0.7)) payload["wait"] = scheduler.waits = true;
+  if (chance(0.5)) {
+    static const std::vector<double> leases{5, 12, 40};
+    payload["lease"] = leases[below(static_cast<std::uint32_t>(leases.size()))];
+    // The daemon refuses it at once otherwise.
+    if (!scheduler.is_second || scheduler.waits) scheduler.lease = Seconds(payload["lease"].get<double>());
+  }
+  scheduler.heard = awake();
   scheduler.turn = ++last_turn_;
   note(fmt::format("acquire {}", payload.dump()));
   scheduler.matchtag = request(scheduler.client, "resource.acquire", payload, streaming);
@@ -155,7 +169,7 @@ void Simulation::end_scheduler() {
   const auto found = random_peer(schedulers_);
   const Scheduler scheduler = found->second;
   schedulers_.erase(found);
-  const bool is_cancelled = chance(0.5);
+  const bool is_cancelled = !scheduler.hangs && chance(0.5);
   if (is_cancelled) {
     note(fmt::format("cancel of \"{}\"", scheduler.partition));
     request(scheduler.client, "resource.acquire-cancel", {{"matchtag", scheduler.matchtag}}, noresponse);
@@ -163,7 +177,7 @@ void Simulation::end_scheduler() {
   }
   note(fmt::format("disconnect of \"{}\"", scheduler.partition));
   if (!is_cancelled && keep_ > Seconds(0) && !scheduler.token.empty() && !scheduler.is_second &&
-      !scheduler.is_aborted)
+      scheduler.ended == 0)
     kept_[scheduler.partition] = {scheduler.token, scheduler.since, uptime_ + keep_};
   disconnect(scheduler.client);
 }
@@ -171,7 +185,7 @@ void Simulation::end_scheduler() {
 bool Simulation::is_taken(const std::string& partition) const {
   return kept_.contains(partition) || std::ranges::any_of(schedulers_, [&](const auto& other) {
            const Scheduler& one = other.second;
-           return one.partition == partition && !one.is_aborted && (!one.is_second || one.waits);
+           return one.partition == partition && one.ended == 0 && (!one.is_second || one.waits);
          });
 }
 
@@ -179,7 +193,7 @@ void Simulation::end_kept() {
   if (std::erase_if(kept_, [this](const auto& one) { return one.second.until <= uptime_; }) == 0) return;
   note("what was kept is free");
   // The timer queues the work that frees it, and this one what serves the next scheduler.
-  for (int round = 0; round < 3; ++round) run_due();
+  advance(Seconds(0));
 }
 
 void Simulation::evict() {
@@ -188,7 +202,7 @@ void Simulation::evict() {
   const auto kept = kept_.find(partition);
   const auto holder = std::ranges::find_if(schedulers_, [&](const auto& other) {
     const Scheduler& one = other.second;
-    return one.partition == partition && !one.is_second && !one.is_aborted && one.since > 0;
+    return one.partition == partition && !one.is_second && one.ended == 0 && one.since > 0;
   });
   const bool is_kept = kept != kept_.end();
   if (!is_kept && holder == schedulers_.end()) return;
@@ -200,7 +214,7 @@ void Simulation::evict() {
   if (is_kept) {
     kept_.erase(kept);
   } else {
-    holder->second.is_aborted = true;
+    holder->second.ended = ECONNABORTED;
   }
   deliver();
 }
@@ -210,7 +224,8 @@ void Simulation::evict() {
 // targets gets and frees them only of hosts with one target.
 void Simulation::change_ledger() {
   if (schedulers_.empty()) return;
-  const ClientId client = random_peer(schedulers_)->first;
+  const auto sender = random_peer(schedulers_);
+  if (sender->second.hangs) return;
   const auto any_id = [this] { return fmt::format("j{}", below(12)); };
   const auto may_grow = [](const std::string& id) { return id.size() == 2 && id < "j6"; };
   const auto any_ranks = [this](bool of_single_hosts = false) {
@@ -237,13 +252,21 @@ void Simulation::change_ledger() {
     if (chance(0.5)) free["partition"] = random_peer(schedulers_)->second.partition;
     return free;
   };
+  const auto any_expiration = [this] {
+    static const std::vector<double> spans{-5, 2, 20, 300};
+    return std::max(1.0, now_ + spans[below(static_cast<std::uint32_t>(spans.size()))]);
+  };
   const bool allocs = chance(0.6);
   const bool updates = !allocs && chance(0.3);
   json payload = any_free();
-  if (allocs) payload = {{"id", any_id()}, {"R", any_resources(any_ranks())}};
+  if (allocs) {
+    payload = {{"id", any_id()}, {"R", any_resources(any_ranks())}};
+    if (chance(0.4)) payload["expiration"] = any_expiration();
+  }
   if (updates) {
     payload.erase("ranks");
     payload["note"] = fmt::format("{}", below(3));
+    if (chance(0.5)) payload["expiration"] = chance(0.2) ? 0 : any_expiration();
     const Reference::Ranks more = may_grow(payload["id"]) ? any_ranks(true) : Reference::Ranks();
     if (!more.empty()) payload["add"] = any_resources(more);
   } else if (chance(0.3)) {
@@ -254,8 +277,8 @@ void Simulation::change_ledger() {
   const auto ask = [&] {
     note(fmt::format("{} {}", topic, payload.dump()));
     const auto before = service_->engine().applied();
-    const std::uint32_t matchtag = request(client, topic, payload);
-    ledger_asked_.insert_or_assign(matchtag, Change{service_->engine().applied(), payload});
+    const std::uint32_t matchtag = request(sender->first, topic, payload);
+    ledger_asked_.insert_or_assign(matchtag, Change{service_->engine().applied(), now_, payload});
     return service_->engine().applied() > before;
   };
   const bool is_done = ask();

@@ -44,6 +44,10 @@ class SimLog final : public daemon::log::EventLog {
   void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
   [[nodiscard]] Counters counters() const override { return {}; }
 
+  /// A record that was appended, on disk or not.
+  [[nodiscard]] const daemon::log::Record& record(daemon::log::Sequence number) const {
+    return number <= disk_.last() ? disk_.records.at(number - 1) : queue_.at(number - disk_.last() - 1);
+  }
   /// The last definition that was appended, on disk or not; 0 for none.
   [[nodiscard]] daemon::log::Sequence last_definition() const noexcept { return last_definition_; }
   /// The number of records that were appended and are not on disk.

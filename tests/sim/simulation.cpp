@@ -39,6 +39,7 @@ Simulation::Simulation(std::uint32_t seed)
       with_agents_(chance(0.4)),
       with_partition_(chance(0.4)),
       journal_max_(chance(0.5) ? 40 : 100000),
+      frees_expired_(chance(0.5)),
       keep_(chance(0.5) ? 20 : 0),
       roller_(world_of_roller()),
       agent_settings_(agent_settings(chance(0.6), chance(0.5), chance(0.5))) {
@@ -102,6 +103,7 @@ void Simulation::start() {
   states_begin_ = disk_.last();
   log_ = std::make_unique<SimLog>(disk_);
   later_.clear();
+  timers_.clear();
   loading_.reset();
   wake_.reset();
   notified_ = disk_.last();
@@ -121,6 +123,8 @@ void Simulation::start() {
   input.command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) input.command.online = input.command.inventory->ranks();
   input.partitions = partitions();
+  input.ledger.free_expired = frees_expired_;
+  distrust_clock();
   service_->step(input);
   service_->set_keep(keep_);
   service_->on_defined();
@@ -205,6 +209,7 @@ void Simulation::disconnect(ClientId client) {
 std::uint32_t Simulation::request(ClientId client, const std::string& topic, const json& payload,
                                   std::uint8_t flags) {
   const std::uint32_t matchtag = ++last_matchtag_;
+  if (const auto found = schedulers_.find(client); found != schedulers_.end()) found->second.heard = awake();
   service_->on_message(
       client, proto::make_request(topic, matchtag,
                                   payload.is_null() ? nullptr : proto::make_payload(payload.dump()), flags));
@@ -233,29 +238,44 @@ void Simulation::notify() {
   run_due();
 }
 
-bool Simulation::has_due(SteadyTime time) const {
-  return std::ranges::any_of(later_, [&](const auto& one) { return one.first <= time; });
-}
-
 // Work that is queued meanwhile comes in the next round.
 void Simulation::run_due() {
-  for (auto& [due, work] : std::exchange(later_, {})) {
-    if (due > uptime_) {
-      later_.emplace_back(due, std::move(work));
-    } else {
-      work();
-      deliver();
-    }
+  std::deque<std::function<void()>> due = std::exchange(later_, {});
+  while (!timers_.empty() && timers_.begin()->first <= uptime_)
+    due.push_back(std::move(timers_.extract(timers_.begin()).mapped()));
+  for (const auto& work : due) {
+    work();
+    deliver();
   }
 }
 
 void Simulation::set_clock() {
-  constexpr double most = 1000;
-  now_ += most * (static_cast<double>(below(2000)) / 1000 - 1);
+  // A smaller step may be the drift of a clock.
+  constexpr double least = 5;
+  const double span = least + below(1000);
+  latest_ = std::max(latest_, now_);
+  now_ += chance(0.5) ? span : -span;
+  distrust_clock();
   note(fmt::format("the clock is set to {}", now_));
 }
 
-void Simulation::pass() { advance(Seconds(chance(0.1) ? 20.0 : 0.3)); }
+void Simulation::distrust_clock() {
+  distrusted_until_ = uptime_ + Seconds(60);
+  unsure_until_ = uptime_ + unsure;
+}
+
+void Simulation::pass() {
+  const double long_pass = chance(0.2) ? 150 : 20;
+  advance(Seconds(chance(0.1) ? long_pass : 0.3));
+}
+
+SteadyTime Simulation::next_timer() const {
+  SteadyTime next = timers_.empty() ? SteadyTime::max() : timers_.begin()->first;
+  for (const auto& [client, scheduler] : schedulers_) {
+    if (renews(scheduler)) next = std::min(next, uptime_ + (renewal(scheduler) - awake()));
+  }
+  return next;
+}
 
 void Simulation::advance(Seconds span) {
   const SteadyTime end = uptime_ + span;
@@ -263,10 +283,20 @@ void Simulation::advance(Seconds span) {
     now_ += std::max(Seconds(0), Seconds(time - uptime_)).count();
     uptime_ = std::max(uptime_, time);
   };
-  while (wake_ && *wake_ <= end) {
-    pass_until(*std::exchange(wake_, std::nullopt));
-    service_->on_time();
-    deliver();
+  for (;;) {
+    SteadyTime next = later_.empty() ? next_timer() : uptime_;
+    if (wake_) next = std::min(next, *wake_);
+    if (next > end) break;
+    pass_until(next);
+    if (wake_ && *wake_ <= uptime_) {
+      wake_.reset();
+      const std::uint64_t before = service_->engine().applied();
+      service_->on_time();
+      check_freed(before);
+      deliver();
+    }
+    renew();
+    run_due();
   }
   pass_until(end);
 }
@@ -278,20 +308,23 @@ void Simulation::settle() {
   service_->on_writable();
   deliver();
   ask_status();
+  std::uint64_t received = 0;
   do {
+    received = received_;
     // The daemon looks at the clock after each request, and after a load, with which scheduled drains return
     // that are over.
     advance(Seconds(0.01));
+    end_leases();
     log_->sync(log_->unsynced());
     check_log();
     notify();
-    // Advance the time, since the journal limits its rate.
-    uptime_ += Seconds(1);
-  } while (notified_ < service_->engine().applied() || log_->has_questions() ||
-           has_due(uptime_ + Seconds(1)));
+    // The journal limits its rate.
+    advance(Seconds(1));
+  } while (received_ != received || notified_ < service_->engine().applied() || log_->has_questions());
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");
   check_ledger(state_after(disk_.last()));
   check_scheduled(state_after(disk_.last()));
+  check_expired(state_after(disk_.last()));
   check_views();
   const module::State& shown = service_->committed().state();
   for (const std::string& difference : {test::state_difference(shown, service_->engine().module().state()),
@@ -302,7 +335,9 @@ void Simulation::settle() {
 void Simulation::step() {
   now_ += 0.001;
   uptime_ += Seconds(0.001);
-  const std::uint32_t kind = below(1150);
+  if (next_timer() <= uptime_) advance(Seconds(0));
+  end_leases();
+  const std::uint32_t kind = below(1175);
   if (kind < 180) return operate();
   if (kind < 250) return change_ledger();
   if (kind < 295) return ask_status();
@@ -326,7 +361,9 @@ void Simulation::step() {
   if (kind < 997) return crash();
   if (kind < 999) return stop();
   if (kind < 1000) return fail_store();
-  roll();
+  if (kind < 1150) return roll();
+  if (kind < 1170) return hang();
+  sleep();
 }
 
 void Simulation::run(std::uint64_t steps) {

@@ -6,8 +6,12 @@
 //  - no message tells of an event before it is on disk, and an answered change is present after a crash;
 //  - the view of a scheduler is the state after some event on disk, and never goes back to an earlier one; no
 //    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
-//  - a scheduler with extensions knows all allocations and scheduled drains that concern it, each of its
-//    responses is true up to its number, and schedulers that wait are served in their order;
+//  - a scheduler with extensions knows all allocations and scheduled drains that concern it, and which
+//    allocations have expired, each of its responses is true up to its number, and schedulers that wait are
+//    served in their order;
+//  - the acquisition of a scheduler that sends nothing for its lease ends soon after, and no earlier: time in
+//    which the daemon stands still does not count;
+//  - allocations that have expired are freed if the site wants that, and never by a clock that may be wrong;
 //  - behind the health gate no target comes online before a check of its host has passed, and only drains of
 //    the daemon and of agents end without an operator;
 //  - rolling work has never more nodes away than its budget, runs its command only on drained nodes without
@@ -66,6 +70,8 @@ class Simulation final : public daemon::service::Program {
     std::uint64_t responses = 0;
     std::uint64_t deltas = 0;
     std::uint64_t ledger = 0;
+    std::uint64_t leases = 0;
+    std::uint64_t expired = 0;
     std::uint64_t rolled = 0;
     std::uint64_t returned = 0;
   };
@@ -130,13 +136,33 @@ class Simulation final : public daemon::service::Program {
   void report_health();
   void end_agent();
   void stall();
+  /// A scheduler with a lease sends nothing from now on, or comes to life again.
+  void hang();
+  /// The daemon stands still, and its schedulers with it.
+  void sleep();
   void sync();
   void notify();
   void set_clock();
+  /// The clock may be wrong from now on.
+  void distrust_clock();
   void pass();
-  /// Lets time pass on both clocks.
+  /// Lets time pass on both clocks, with all that comes due meanwhile.
   void advance(Seconds span);
+  /// When the next timer of the loop is due, or the next renewal of a lease.
+  [[nodiscard]] SteadyTime next_timer() const;
   void settle();
+
+  // Leases (leases.cpp).
+  /// The time in which the daemon ran.
+  [[nodiscard]] Seconds awake() const { return uptime_ - SteadyTime{} - asleep_; }
+  [[nodiscard]] static bool renews(const Scheduler& scheduler);
+  /// When a scheduler sends something next if it has nothing to ask for.
+  [[nodiscard]] static Seconds renewal(const Scheduler& scheduler);
+  void renew();
+  /// Whether a scheduler has sent nothing for its lease.
+  [[nodiscard]] bool may_be_over(const Scheduler& scheduler) const;
+  /// Gives the daemon the time to find the leases that are over.
+  void end_leases();
 
   // Rolling work (rolling.cpp).
   [[nodiscard]] Roller::World world_of_roller();
@@ -174,6 +200,10 @@ class Simulation final : public daemon::service::Program {
   /// Compares the ledger of the daemon with that of the log.
   void check_ledger(const Reference& state) const;
   void check_scheduled(const Reference& state) const;
+  /// Checks what the daemon has freed by the clock since an event.
+  void check_freed(std::uint64_t before);
+  /// Checks that what has expired is free.
+  void check_expired(const Reference& state) const;
   /// Compares the state of the daemon with that to which the log leads, once all of it is on disk.
   void check_log() const;
   void receive(const Asked& asked, const proto::Message& message);
@@ -193,7 +223,6 @@ class Simulation final : public daemon::service::Program {
   ClientId connect();
   void disconnect(ClientId client);
   void run_due();
-  [[nodiscard]] bool has_due(SteadyTime time) const;
   template <class Peers>
   auto random_peer(Peers& peers) {
     return std::next(peers.begin(), below(static_cast<std::uint32_t>(peers.size())));
@@ -204,6 +233,7 @@ class Simulation final : public daemon::service::Program {
   /// Whether the lower half of the ranks is a partition.
   bool with_partition_;
   std::size_t journal_max_;
+  bool frees_expired_;
   Disk disk_;
   std::uint32_t generation_ = 0;
   /// The hosts of the configuration, and the inventory in force: these hosts, or a loaded R.
@@ -223,8 +253,9 @@ class Simulation final : public daemon::service::Program {
   std::map<std::uint64_t, Reload> reloads_;
   std::unique_ptr<SimLog> log_;
   SimTransport transport_;
-  /// Work for the loop, with the time at which it is due.
-  std::deque<std::pair<SteadyTime, std::function<void()>>> later_;
+  /// Work for the loop, and its timers.
+  std::deque<std::function<void()>> later_;
+  std::multimap<SteadyTime, std::function<void()>> timers_;
   const std::thread::id loop_ = std::this_thread::get_id();
   /// The file of an R to be loaded, the request that waits for it, and the result of the thread that reads
   /// it.
@@ -236,7 +267,19 @@ class Simulation final : public daemon::service::Program {
   std::unique_ptr<daemon::service::Service> service_;
   std::uint64_t notified_ = 0;
   double now_ = 1000;
+  /// The latest time that the clock has shown before it was last set.
+  double latest_ = 0;
   SteadyTime uptime_{};
+  /// For how long the daemon has stood still.
+  Seconds asleep_{0};
+  /// Nothing that has expired may be freed until then: a minute after a start or a jump of the clock.
+  SteadyTime distrusted_until_{};
+  /// The daemon looks at its clock once a minute, and waits for another one if it has jumped: by this time at
+  /// the latest it frees again what has expired.
+  static constexpr Seconds unsure{130};
+  SteadyTime unsure_until_{};
+  /// How many messages clients have received.
+  std::uint64_t received_ = 0;
   std::optional<SteadyTime> wake_;
   std::uint64_t last_client_ = 0;
   std::uint32_t last_matchtag_ = 0;
@@ -248,9 +291,10 @@ class Simulation final : public daemon::service::Program {
   Seconds keep_;
   std::map<std::string, Kept> kept_;
   std::uint32_t last_token_ = 0;
-  /// Requests of schedulers for the ledger, and the last event when each had been handled.
+  /// Requests of schedulers for the ledger, the last event when each had been handled, and its time.
   struct Change {
     std::uint64_t after = 0;
+    double asked = 0;
     nlohmann::json payload;
   };
   std::map<std::uint32_t, Change> ledger_asked_;
