@@ -303,7 +303,8 @@ TEST_SUITE("program") {
     SUBCASE("some targets, from some time on") {
       const auto outcome = run_with({"eventlog", "-i", "node[1-2]", "--since", "1.5"}, [&] {
         const auto request = receive_change();
-        CHECK(json::parse(request.payload()) == json{{"targets", "node[1-2]"}, {"since", 1.5}, {"own", true}});
+        CHECK(json::parse(request.payload()) ==
+              json{{"targets", "node[1-2]"}, {"since", 1.5}, {"own", true}});
         bus.fail(request, EINVAL, "unknown host: node1");
       });
       CHECK(outcome.err == "resourcectl: unknown host: node1\n");
