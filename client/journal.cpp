@@ -108,7 +108,7 @@ class Journal::Impl : public std::enable_shared_from_this<Journal::Impl> {
         return response.local();
       case ENODATA:
       case ECANCELED:
-        return !response.local() && (options_.follow_restart || connection_.has_places());
+        return !response.local() && options_.follow_restart;
       case EOVERFLOW:
       case EAGAIN:
         return !response.local();

@@ -79,7 +79,10 @@ void Ledger::resync() {
 }
 
 void Ledger::receive(std::uint64_t number, const Response& response) {
-  Change& change = changes_.at(number);
+  // Nobody has asked for a second response to a change.
+  const auto asked = changes_.find(number);
+  if (asked == changes_.end()) return;
+  Change& change = asked->second;
   const int errnum = response.ok() ? 0 : response.error().errnum();
   if (errnum == EAGAIN || errnum == EHOSTUNREACH) {
     change.request.reset();

@@ -283,10 +283,13 @@ void Simulation::advance(Seconds span) {
     now_ += std::max(Seconds(0), Seconds(time - uptime_)).count();
     uptime_ = std::max(uptime_, time);
   };
-  for (;;) {
+  constexpr std::size_t most_turns = 10000;
+  for (std::size_t turns = 0;; ++turns) {
     SteadyTime next = later_.empty() ? next_timer() : uptime_;
     if (wake_) next = std::min(next, *wake_);
     if (next > end) break;
+    if (next > uptime_) turns = 0;
+    demand(turns < most_turns, "the daemon wakes itself all the time");
     pass_until(next);
     if (wake_ && *wake_ <= uptime_) {
       wake_.reset();

@@ -354,7 +354,8 @@ TEST_CASE("a scheduler that hangs is evicted, the next one acquires, and the fir
   const std::string log = cluster.ctl.run({"eventlog", "--export"}).out;
   const auto name = log.find(R"("name":"evict")");
   REQUIRE(name != std::string::npos);
-  const std::string event = log.substr(name, log.find('\n', name) - name);
+  const auto begin = log.rfind('\n', name) + 1;
+  const std::string event = log.substr(begin, log.find('\n', name) - begin);
   CHECK(event.find(R"("idset":"3-5")") != std::string::npos);
   CHECK(event.find(R"("partition":"debug")") != std::string::npos);
   CHECK(event.find(R"("reason":"it hangs")") != std::string::npos);

@@ -126,7 +126,7 @@ TEST_SUITE("journal") {
     leader.fail(request, ENODATA, "the resource module was unloaded");
     wire::pump(connection, [&] { return recorder.calls.size() == 2; });
     CHECK(fmt::format("{}", fmt::join(recorder.calls, ", ")) ==
-          fmt::format("events 2 drain, lost {}", ENODATA));
+          fmt::format("events 2 drain, lost {}", ECONNRESET));
   }
 
   TEST_CASE_FIXTURE(JournalFixture, "a loss is the end where events have no numbers, and others are too") {

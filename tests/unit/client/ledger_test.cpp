@@ -284,6 +284,17 @@ TEST_SUITE("ledger") {
     }
   }
 
+  TEST_CASE_FIXTURE(LedgerFixture, "a second answer to a change is passed over") {
+    hold();
+    ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
+    const Frames twice = request();
+    bus.respond(twice, R"({"sequence":6})", true);
+    bus.respond(twice, R"({"sequence":7})", true);
+    tell({{"freed", json::array()}}, 8);
+    CHECK(answers == std::vector{0});
+    CHECK(list() == Texts{"/a 0 6"});
+  }
+
   TEST_CASE_FIXTURE(LedgerFixture, "an id is not used again before its change is answered") {
     hold();
     ledger.change({.allocations = {{"a", nodes("0")}}}, handler);

@@ -125,7 +125,8 @@ TEST_CASE_FIXTURE(HoldersStand,
     settle();
     auto events = nlohmann::json::array();
     while (!silent(admin)) {
-      for (const auto& event : receive_json(admin)["events"])
+      const nlohmann::json batch = receive_json(admin);
+      for (const auto& event : batch["events"])
         if (event["name"] == "evict") events.push_back(event["context"]);
     }
     return events;
