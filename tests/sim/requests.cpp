@@ -295,7 +295,8 @@ void Simulation::follow() {
   note("journal");
   Consumer consumer;
   consumer.client = connect();
-  consumer.matchtag = request(consumer.client, "resource.journal", {{"allocations", true}}, streaming);
+  consumer.matchtag =
+      request(consumer.client, "resource.journal", {{"allocations", true}, {"own", true}}, streaming);
   consumers_.emplace(consumer.client, consumer);
   deliver();
 }
