@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,17 +65,6 @@ void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
   throw Error(EINVAL, fmt::format("rank {} is {}, not {}", odd, inventory.host(odd), named[same]));
 }
 
-// Returns the first rank that both sets have. The cost follows the runs of `some`, not those of `all`.
-std::optional<IdSet::Id> first_shared(const IdSet& some, const IdSet& all) {
-  std::optional<IdSet::Id> first;
-  some.for_each_range([&](IdSet::Range run) {
-    if (first) return;
-    const auto found = all.at_or_after(run.first);
-    if (found && *found <= run.last) first = found;
-  });
-  return first;
-}
-
 void check_included(const ResourceGroup& wanted, const ResourceGroup& present, IdSet::Id rank,
                     const ResourceSet& inventory) {
   if (const IdSet cores = wanted.cores - present.cores; !cores.empty())
@@ -115,7 +103,7 @@ void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory)
   check_hosts(wanted, inventory);
   for (const ResourceGroup& group : wanted.groups()) {
     for (const ResourceGroup& present : inventory.groups()) {
-      if (const auto rank = first_shared(group.ranks, present.ranks))
+      if (const auto rank = group.ranks.first_shared(present.ranks))
         check_included(group, present, *rank, inventory);
     }
   }

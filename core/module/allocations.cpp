@@ -33,17 +33,9 @@ struct Ranks {
 
   // Returns the first of the ranks that is in the set, and not among the others.
   [[nodiscard]] std::optional<IdSet::Id> first_in(const IdSet& set, const IdSet& others = {}) const {
-    if (!few_ || !others.empty()) {
-      const IdSet both = (all_ & set) - others;
-      return both.empty() ? std::nullopt : std::optional(both.first());
-    }
-    std::optional<IdSet::Id> first;
-    all_.for_each_range([&](IdSet::Range run) {
-      if (first) return;
-      const auto found = set.at_or_after(run.first);
-      if (found && *found <= run.last) first = found;
-    });
-    return first;
+    if (few_ && others.empty()) return all_.first_shared(set);
+    const IdSet both = (all_ & set) - others;
+    return both.empty() ? std::nullopt : std::optional(both.first());
   }
   void add_to(IdSet& set) const {
     if (!few_) {

@@ -100,6 +100,16 @@ std::optional<IdSet::Id> IdSet::at_or_after(Id id) const noexcept {
   return part->base() + *part->block->at_or_after(offset(id));
 }
 
+std::optional<IdSet::Id> IdSet::first_shared(const IdSet& other) const {
+  std::optional<Id> first;
+  for_each_range([&](Range run) {
+    if (first) return;
+    const auto found = other.at_or_after(run.first);
+    if (found && *found <= run.last) first = found;
+  });
+  return first;
+}
+
 void IdSet::insert(Id id) { insert(id, id); }
 
 void IdSet::insert(Id first, Id last) {

@@ -69,6 +69,9 @@ class IdSet {
 
   [[nodiscard]] bool intersects(const IdSet& other) const noexcept;
   [[nodiscard]] bool includes(const IdSet& other) const noexcept;
+  /// Returns the first id that `other` has too; nothing if there is none. The cost follows the runs of this
+  /// set, not those of `other`.
+  [[nodiscard]] std::optional<Id> first_shared(const IdSet& other) const;
 
   /// Calls f(Range) for each maximal run of consecutive ids, in ascending order.
   template <class F>
