@@ -33,8 +33,8 @@ class JournalBatch {
   /// Throws Error EPROTO for a payload without events.
   [[gnu::visibility("hidden")]] explicit JournalBatch(std::shared_ptr<const nlohmann::json> payload);
 
-  /// Whether the batch is without events: it is the end of the history, or of what was missed while the
-  /// journal was lost.
+  /// Returns whether the batch has no events. Such a batch ends the history, or the events that the journal
+  /// missed while it was lost.
   [[nodiscard]] bool empty() const;
   /// Throws Error EINVAL that names the key of an event that is missing or wrong.
   [[nodiscard]] std::vector<JournalEvent> events() const;

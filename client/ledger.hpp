@@ -76,7 +76,7 @@ class Ledger {
   /// `connection` must outlive the ledger; changes without a partition are of this one.
   Ledger(Connection& connection, std::string partition);
 
-  /// What others have done up to an event: freed, then made or changed.
+  /// The changes that others have made up to an event: first they freed, then they made or changed.
   struct News {
     std::vector<Freed> freed;
     std::vector<Allocation> changed;

@@ -45,11 +45,11 @@ inline constexpr std::string_view evict_name = "evict";
 /// The consumers to which a journal shows an event.
 enum class Audience {
   everyone,
-  /// Those that ask for the records of the ledger.
+  /// The consumers that ask for the records of the ledger.
   ledger,
-  /// Those that ask for this project's own records.
+  /// The consumers that ask for this project's own records.
   own,
-  /// None: only schedulers and the present state show it. The log of an instance does not have it.
+  /// No consumer: only schedulers and the present state show the event. The log of an instance lacks it.
   nobody
 };
 /// Returns the audience of the events with this name.

@@ -190,7 +190,7 @@ struct EvictEvent {
   /// The scheduler, if it was known, and since when it held the targets.
   std::optional<Actor> holder = std::nullopt;
   WallTime since{};
-  /// What the scheduler was told; may be empty.
+  /// The reason that the scheduler was told; may be empty.
   std::string reason = {};
 };
 

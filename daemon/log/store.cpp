@@ -70,8 +70,7 @@ void Store::write_watched(WallTime now) const noexcept { writer_->lock().write_w
 std::optional<LoggedEvent> Store::last_event() {
   if (last_sequence_ == 0 || damage_) return std::nullopt;
   EventFilter all;
-  all.audiences = all_audiences;
-  all.audiences.hidden = false;
+  all.audiences = {.allocations = true, .own = true};
   try {
     const HistoryPage page = reader_->page(all, last_sequence_, last_sequence_, 1);
     if (page.has_gap) return std::nullopt;

@@ -202,7 +202,7 @@ class Simulation final : public daemon::service::Program {
   void check_scheduled(const Reference& state) const;
   /// Checks what the daemon has freed by the clock since an event.
   void check_freed(std::uint64_t before);
-  /// Checks that what has expired is free.
+  /// Checks that the daemon has freed every expired allocation.
   void check_expired(const Reference& state) const;
   /// Compares the state of the daemon with that to which the log leads, once all of it is on disk.
   void check_log() const;
@@ -272,10 +272,11 @@ class Simulation final : public daemon::service::Program {
   SteadyTime uptime_{};
   /// For how long the daemon has stood still.
   Seconds asleep_{0};
-  /// Nothing that has expired may be freed until then: a minute after a start or a jump of the clock.
+  /// The time before which the daemon must not free an expired allocation: a minute after a start or a jump
+  /// of the clock.
   SteadyTime distrusted_until_{};
   /// The daemon looks at its clock once a minute, and waits for another one if it has jumped: by this time at
-  /// the latest it frees again what has expired.
+  /// the latest it frees expired allocations again.
   static constexpr Seconds unsure{130};
   SteadyTime unsure_until_{};
   /// How many messages clients have received.

@@ -125,7 +125,8 @@ struct LedgerFixture {
 }  // namespace
 
 TEST_SUITE("ledger") {
-  TEST_CASE_FIXTURE(LedgerFixture, "the list has what is there at first, and follows what others do") {
+  TEST_CASE_FIXTURE(LedgerFixture,
+                    "the list has the present allocations at first, and follows the changes of others") {
     hold({listed("a", "0-1"), listed("b", "2", "night"), listed("c", "3")});
     CHECK(list() == Texts{"/a 0-1 5", "/c 3 5", "night/b 2 5"});
     tell(

@@ -235,7 +235,7 @@ struct SupersededStand : LedgerStand {
 };
 
 TEST_CASE_FIXTURE(SupersededStand,
-                  "what is undecided of a connection ends when another one resumes its acquisition") {
+                  "undecided requests of a connection end when another one resumes its acquisition") {
   send("resource.alloc", one_core(1).dump());
   REQUIRE(answer().errnum() == 0);
   send("resource.alloc", enlarged(one_core(0)));
