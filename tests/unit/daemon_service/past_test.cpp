@@ -79,15 +79,15 @@ void fill(History& history, int events, std::size_t size) {
   }
 }
 
-// The numbers of events between the snapshots of a store, and after the last one.
+// The numbers of events before the first snapshot of a store, between the snapshots, and after the last one.
 std::vector<std::int64_t> gaps(const std::string& path) {
   log::Database database(path);
   log::Statement rows(database,
                       "SELECT sequence FROM snapshot UNION SELECT max(sequence) FROM event ORDER BY 1");
   std::vector<std::int64_t> found;
-  std::optional<std::int64_t> before;
+  std::int64_t before = 0;
   while (rows.step()) {
-    if (before) found.push_back(rows.integer(0) - *before);
+    found.push_back(rows.integer(0) - before);
     before = rows.integer(0);
   }
   return found;
