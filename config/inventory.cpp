@@ -2,11 +2,9 @@
 
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "config/remarks.hpp"
 #include "core/json/reader.hpp"
@@ -20,14 +18,11 @@
 
 namespace resourced::config {
 
-using json_text::JsonFault;
 using rset::ResourceSet;
 using text::Hostlist;
 
 namespace {
 
-/// Maximum nesting of a scheduling key, which is itself one level of an R.
-constexpr std::size_t max_scheduling_depth = ResourceSet::max_depth - 1;
 /// Maximum size of a scheduling key: the graph of a large cluster has hundreds of bytes for each core.
 constexpr std::size_t max_scheduling_text = std::size_t{256} << 20;
 
@@ -129,21 +124,10 @@ ResourceSet enclosed(const Config& config, const ResourceSet& handed_down) {
 void add_scheduling(const Config& config, ResourceSet& resources) {
   const std::string& path = config.resource.scheduling;
   const std::string text = read_named(config, "resource.scheduling", path, max_scheduling_text);
-  const auto fail = [&](std::string_view what, int errnum) {
-    throw config.fault("resource.scheduling", fmt::format("{}: {}", path, what), errnum);
-  };
-  auto read = read_json(text, max_scheduling_depth, json_text::JsonManners::lenient);
-  if (const auto* fault = std::get_if<JsonFault>(&read)) {
-    if (fault->kind == JsonFault::Kind::number) fail("holds a number that is out of range", EINVAL);
-    if (fault->kind == JsonFault::Kind::depth)
-      fail(fmt::format("is nested deeper than {} levels", max_scheduling_depth), EINVAL);
-    const std::string_view wanted = fault->kind == JsonFault::Kind::utf8 ? "UTF-8" : "JSON";
-    fail(fmt::format("is not {} (at byte {})", wanted, fault->at + 1), EINVAL);
-  }
   try {
-    resources.set_scheduling(std::get<nlohmann::json>(std::move(read)));
+    resources.set_scheduling(text);
   } catch (const Error& error) {
-    fail(error.what(), error.errnum());
+    throw config.fault("resource.scheduling", fmt::format("{}: {}", path, error.what()), error.errnum());
   }
 }
 

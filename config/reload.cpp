@@ -62,9 +62,8 @@ void check_resources(const ResourceSet& now, const Config& next_config, const Re
   if (now.ranks() != next.ranks() || now.nodelist() != next.nodelist()) refuse(next_config, key, "hosts ");
   if (const auto rank = first_changed_rank(now, next))
     refuse(next_config, key, fmt::format("cores and gpus of {} ", text::quoted(next.host(*rank))));
-  const nlohmann::json* a = now.scheduling();
-  const nlohmann::json* b = next.scheduling();
-  if ((a && b) ? *a != *b : a != b) refuse(next_config, "resource.scheduling", "");
+  if (!rset::same_scheduling(now.scheduling(), next.scheduling()))
+    refuse(next_config, "resource.scheduling", "");
   if (now.starttime() != next.starttime() || now.expiration() != next.expiration())
     refuse(next_config, key, "starttime and expiration ");
 }

@@ -16,6 +16,9 @@
 
 namespace resourced::proto {
 
+/// The key of an R whose value is kept as the text in which it came.
+inline constexpr std::string_view opaque_key = "scheduling";
+
 /// Appends an allocation. If `now` is given, `expired` tells whether the expiration has passed by then.
 void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now);
 

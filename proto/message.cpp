@@ -310,13 +310,13 @@ Error response_error(const Message& response) {
   return {static_cast<int>(errnum), json_text::printable_line(response.text())};
 }
 
-nlohmann::json parse_object(const Message& message, std::size_t most_values) {
+nlohmann::json parse_object(const Message& message, std::size_t most_values, std::string_view opaque) {
   if (!message.has(flag::payload)) {
     throw Error(EPROTO, fmt::format("{}: no payload", message.topic));
   }
   const std::size_t values =
       message.type == MessageType::request ? most_values : std::numeric_limits<std::size_t>::max();
-  auto read = read_json(message.text(), max_json_depth, json_text::JsonManners::lenient, values);
+  auto read = read_json(message.text(), max_json_depth, json_text::JsonManners::lenient, values, opaque);
   if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
     return std::move(*object);
   }

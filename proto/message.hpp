@@ -177,9 +177,11 @@ inline constexpr std::size_t max_json_depth = 80;
 inline constexpr std::size_t max_request_values = 1024;
 
 /// Reads the payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
-/// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values.
+/// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values. The
+/// values of the key `opaque` are kept as text, as read_json() does.
 [[nodiscard]] nlohmann::json parse_object(const Message& message,
-                                          std::size_t most_values = max_request_values);
+                                          std::size_t most_values = max_request_values,
+                                          std::string_view opaque = {});
 /// Does the same for a topic that takes no arguments: returns an empty object if there is no payload.
 [[nodiscard]] nlohmann::json parse_optional_object(const Message& message,
                                                    std::size_t most_values = max_request_values);

@@ -12,12 +12,14 @@ namespace resourced::json_text {
 
 using nlohmann::json;
 
-JsonReader::JsonReader(std::string_view text, std::size_t depth, JsonManners manners, std::size_t values)
+JsonReader::JsonReader(std::string_view text, std::size_t depth, JsonManners manners, std::size_t values,
+                       std::string_view opaque)
     : text_(text.substr(0, find_invalid_utf8(text).value_or(text.size()))),
       is_cut_(text_.size() < text.size()),
       depth_left_(depth),
       values_left_(values),
-      manners_(manners) {}
+      manners_(manners),
+      opaque_(opaque) {}
 
 JsonFault JsonReader::fault() && {
   fault_.at = at_;
@@ -67,7 +69,8 @@ bool JsonReader::object_value(json& out) {
       fault_.kind = JsonFault::Kind::repeated_key;
       return add_step(place->first);
     }
-    return value(place->second) || add_step(place->first);
+    const bool is_opaque = !opaque_.empty() && place->first == opaque_;
+    return (is_opaque ? opaque_value(place->second) : value(place->second)) || add_step(place->first);
   });
 }
 
@@ -75,6 +78,34 @@ bool JsonReader::array_value(json& out) {
   out = json::value_t::array;
   auto& items = out.get_ref<json::array_t&>();
   return array([&] { return value(items.emplace_back()) || add_step(items.size() - 1); });
+}
+
+// The text is a binary value: no JSON text is read as one, so it is taken for nothing else.
+bool JsonReader::opaque_value(json& out) {
+  skip_blanks();
+  const std::size_t start = at_;
+  if (!skip()) return false;
+  const std::string_view text = text_.substr(start, at_ - start);
+  out = json::binary({text.begin(), text.end()});
+  return true;
+}
+
+bool JsonReader::skip() {
+  json scalar;
+  switch (next()) {
+    case '{':
+      return object([&](const std::string& key) { return skip() || add_step(key); });
+    case '[': {
+      std::size_t index = 0;
+      return array([&] {
+        if (!skip()) return add_step(index);
+        ++index;
+        return true;
+      });
+    }
+    default:
+      return value(scalar);
+  }
 }
 
 bool JsonReader::string_value(json& out) {
@@ -123,11 +154,36 @@ bool JsonReader::number_value(json& out) {
 }
 
 std::variant<json, JsonFault> read_json(std::string_view text, std::size_t depth, JsonManners manners,
-                                        std::size_t values) {
-  JsonReader reader(text, depth, manners, values);
+                                        std::size_t values, std::string_view opaque) {
+  JsonReader reader(text, depth, manners, values, opaque);
   json root;
   if (reader.value(root) && reader.at_end()) return root;
   return std::move(reader).fault();
+}
+
+std::optional<std::string_view> opaque_text(const json& value) {
+  if (!value.is_binary()) return std::nullopt;
+  const auto& bytes = value.get_binary();
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+json value_of(std::string_view checked) {
+  return std::get<json>(read_json(checked, std::numeric_limits<std::size_t>::max(), JsonManners::lenient));
+}
+
+std::string without_blanks(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (!in_string && (c == ' ' || c == '\n' || c == '\t' || c == '\r')) continue;
+    out += c;
+    if (c == '"') in_string = !in_string;
+    // The character after a backslash ends no string.
+    if (c == '\\' && ++at < text.size()) out += text[at];
+  }
+  return out;
 }
 
 }  // namespace resourced::json_text

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -45,10 +46,20 @@ struct JsonFault {
 
 /// Reads one value with nothing but blanks around it. Arrays and objects may be nested `depth` deep. The text
 /// may have at most `values` values, arrays and objects included, since a value of two bytes takes more time
-/// and memory than a string of a thousand.
+/// and memory than a string of a thousand. The values of the key `opaque`, wherever it stands, are checked
+/// and kept as the text they have (opaque_text()), unless it is empty.
 [[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(
     std::string_view text, std::size_t depth, JsonManners manners,
-    std::size_t values = std::numeric_limits<std::size_t>::max());
+    std::size_t values = std::numeric_limits<std::size_t>::max(), std::string_view opaque = {});
+
+/// Returns the text of a value that was kept as its text, a view into it; nothing for any other value.
+[[nodiscard]] std::optional<std::string_view> opaque_text(const nlohmann::json& value);
+
+/// Returns the value of a text that was checked before. Of a key that is there twice the later value counts.
+[[nodiscard]] nlohmann::json value_of(std::string_view checked);
+
+/// Returns JSON text without the white space between its tokens.
+[[nodiscard]] std::string without_blanks(std::string_view text);
 
 /// Reads JSON by recursive descent, for a caller that takes parts of the text without making values of them:
 /// it reads each value with the function for its kind. A function returns false if the text is refused; then
@@ -57,7 +68,7 @@ class JsonReader {
  public:
   /// Takes the arguments of read_json().
   JsonReader(std::string_view text, std::size_t depth, JsonManners manners,
-             std::size_t values = std::numeric_limits<std::size_t>::max());
+             std::size_t values = std::numeric_limits<std::size_t>::max(), std::string_view opaque = {});
 
   /// Returns the first byte of the next value, or 0 at the end of the text: `{`, `[` or `"` tell its kind.
   [[nodiscard]] char next() {
@@ -67,6 +78,10 @@ class JsonReader {
 
   /// Reads any value.
   [[nodiscard]] bool value(nlohmann::json& out);
+  /// Reads any value, and keeps it as its text.
+  [[nodiscard]] bool opaque_value(nlohmann::json& out);
+  /// Checks any value and passes over it. A key that an object has already is not found.
+  [[nodiscard]] bool skip();
   /// Reads a string, which replaces the content of `out`.
   [[nodiscard]] bool string(std::string& out) {
     skip_blanks();
@@ -164,6 +179,8 @@ class JsonReader {
   std::size_t depth_left_;
   std::size_t values_left_;
   JsonManners manners_;
+  /// The key whose values are kept as text; none if empty.
+  std::string_view opaque_;
   JsonFault fault_;
 };
 

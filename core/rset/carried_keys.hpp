@@ -3,19 +3,21 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
 namespace resourced::rset {
 
 struct CarriedKeys {
-  std::optional<nlohmann::json> scheduling;
+  /// The text of the object, without white space between its tokens.
+  std::optional<std::string> scheduling;
   std::optional<nlohmann::json> attributes;
   /// Unknown keys of the document, and of its `execution`.
   nlohmann::json::object_t document;
   nlohmann::json::object_t execution;
 
-  friend bool operator==(const CarriedKeys&, const CarriedKeys&) = default;
+  friend bool operator==(const CarriedKeys& a, const CarriedKeys& b);
 };
 
 }  // namespace resourced::rset

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/rset/carried_keys.hpp"
 #include "core/rset/graph.hpp"
 #include "core/rset/json_check.hpp"
@@ -34,16 +35,16 @@ json take(json& value) { return std::move(value); }
 
 /// Returns the carried keys of a document, copied or (if it is not const) moved.
 template <class Json>
-std::shared_ptr<const CarriedKeys> carried_keys(Json& document) {
+std::shared_ptr<const CarriedKeys> carried_keys(Json& document, std::optional<std::string> scheduling) {
   CarriedKeys carried;
-  bool any = false;
+  bool any = scheduling.has_value();
+  carried.scheduling = std::move(scheduling);
   const auto carry = [&](std::string_view path, Json& value) {
     limit_depth(value, path, ResourceSet::max_depth - 1);
     any = true;
     return take(value);
   };
   for (auto item = document.begin(); item != document.end(); ++item) {
-    if (item.key() == "scheduling") carried.scheduling = carry("scheduling", *item);
     if (item.key() == "attributes") carried.attributes = carry("attributes", *item);
     if (!is_document_key(item.key()))
       carried.document[item.key()] = carry(member_path("", item.key()), *item);
@@ -94,10 +95,29 @@ WallTime read_time(const json& execution, std::string_view key) {
 
 }  // namespace
 
-void check_scheduling(const json& scheduling) {
-  expect_object(scheduling, "scheduling");
-  if (const json* writer = member(scheduling, "writer")) expect_string(*writer, "scheduling.writer");
-  limit_depth(scheduling, "scheduling", ResourceSet::max_depth - 1);
+std::string read_scheduling(std::string_view text, std::string_view path) {
+  constexpr std::size_t depth = ResourceSet::max_depth - 1;
+  json_text::JsonReader reader(text, depth, json_text::JsonManners::lenient);
+  const bool is_object = reader.next() == '{';
+  bool is_read = true;
+  if (is_object) {
+    is_read = reader.object([&](const std::string& key) {
+      if (key == "writer" && reader.next() != '"') fail_at(member_path(path, key), "is not a string");
+      return reader.skip();
+    });
+  } else {
+    is_read = reader.skip();
+  }
+  if (is_read && reader.at_end()) {
+    if (!is_object) fail_at(path, "is not an object");
+    return json_text::without_blanks(text);
+  }
+  using Kind = json_text::JsonFault::Kind;
+  const json_text::JsonFault fault = std::move(reader).fault();
+  if (fault.kind == Kind::number) fail_at(path, "holds a number that is out of range");
+  if (fault.kind == Kind::depth) fail_at(path, fmt::format("is nested deeper than {} levels", depth));
+  fail_at(path,
+          fmt::format("is not {} (at byte {})", fault.kind == Kind::utf8 ? "UTF-8" : "JSON", fault.at + 1));
 }
 
 ResourceSet ResourceSet::from_json(const json& document) { return DocumentReader::read(document); }
@@ -112,32 +132,39 @@ ResourceSet ResourceSet::parse(std::string_view text) { return read_text(text); 
 ResourceSet DocumentReader::read(const json& document) {
   EntryCollector entries;
   DocumentReader reader(entries);
-  reader.document(document);
-  reader.set_.carried_ = carried_keys(document);
+  reader.set_.carried_ = carried_keys(document, reader.document(document));
   return std::move(reader.set_);
 }
 
 ResourceSet DocumentReader::read(json&& document, EntryCollector& entries) {
   DocumentReader reader(entries);
-  reader.document(document);
-  reader.set_.carried_ = carried_keys(document);
+  reader.set_.carried_ = carried_keys(document, reader.document(document));
   return std::move(reader.set_);
 }
 
-void DocumentReader::document(const json& document) {
+std::optional<std::string> DocumentReader::document(const json& document) {
   if (!document.is_object()) fail_at("", "R is not an object");
   const json& version = required(document, "", "version");
   if (!version.is_number_integer() || version != 1) fail_at("version", "is not the integer 1");
-  const json* scheduling = member(document, "scheduling");
-  if (scheduling != nullptr) check_scheduling(*scheduling);
+  std::optional<std::string> scheduling;
+  if (const json* value = member(document, "scheduling")) {
+    // Writing a value as text recurses as deep as it is nested.
+    limit_depth(*value, "scheduling", ResourceSet::max_depth - 1);
+    constexpr auto replace = json::error_handler_t::replace;
+    const auto text = json_text::opaque_text(*value);
+    scheduling =
+        read_scheduling(text ? std::string(*text) : value->dump(-1, ' ', false, replace), "scheduling");
+  }
   if (const json* attributes = member(document, "attributes")) check_attributes(*attributes);
   if (const json* value = member(document, "execution")) {
     execution(expect_object(*value, "execution"));
-  } else if (scheduling != nullptr && scheduling->contains("graph")) {
-    graph(scheduling->at("graph"));
   } else {
-    fail_at("execution", "is missing");
+    const json kept = json_text::value_of(scheduling.value_or("{}"));
+    const json* const found = member(kept, "graph");
+    if (found == nullptr) fail_at("execution", "is missing");
+    graph(*found);
   }
+  return scheduling;
 }
 
 void DocumentReader::graph(const json& graph) {

@@ -2,6 +2,8 @@
 // entries of R_lite out of the text, the document has an empty R_lite.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,8 +14,9 @@
 
 namespace resourced::rset {
 
-/// Requires an object that is suitable as the opaque `scheduling`; throws Error EINVAL otherwise.
-void check_scheduling(const nlohmann::json& scheduling);
+/// Reads the text of an opaque `scheduling`, and returns it without white space between its tokens. Throws
+/// Error EINVAL that begins with the path for anything but an object that is suitable for it.
+[[nodiscard]] std::string read_scheduling(std::string_view text, std::string_view path);
 
 class DocumentReader {
  public:
@@ -25,8 +28,9 @@ class DocumentReader {
  private:
   explicit DocumentReader(EntryCollector& entries) : entries_(entries) {}
 
-  void document(const nlohmann::json& document);
-  void graph(const nlohmann::json& scheduling);
+  /// Reads all but the carried keys, and returns `scheduling`.
+  std::optional<std::string> document(const nlohmann::json& document);
+  void graph(const nlohmann::json& graph);
   void execution(const nlohmann::json& execution);
   void properties(const nlohmann::json& properties);
   void times(const nlohmann::json& execution);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/rset/carried_keys.hpp"
 #include "core/rset/document_reader.hpp"
 #include "core/rset/group_table.hpp"
@@ -71,7 +72,7 @@ const IdSet& ResourceSet::ranks() const noexcept { return table().ranks(); }
 const std::vector<ResourceGroup>& ResourceSet::groups() const noexcept { return table().groups(); }
 const Hostlist& ResourceSet::nodelist() const noexcept { return table().hosts(); }
 
-const json* ResourceSet::scheduling() const noexcept {
+const std::string* ResourceSet::scheduling() const noexcept {
   return carried_ && carried_->scheduling ? &*carried_->scheduling : nullptr;
 }
 
@@ -209,8 +210,8 @@ void ResourceSet::set_nslots(std::optional<std::uint64_t> nslots) {
   nslots_ = nslots;
 }
 
-void ResourceSet::set_scheduling(json scheduling) {
-  check_scheduling(scheduling);
+void ResourceSet::set_scheduling(std::string_view text) {
+  std::string scheduling = read_scheduling(text, "");
   CarriedKeys carried = carried_ ? *carried_ : CarriedKeys{};
   carried.scheduling = std::move(scheduling);
   carried_ = std::make_shared<const CarriedKeys>(std::move(carried));
@@ -242,6 +243,16 @@ std::optional<std::string> ResourceSet::unlike_execution_key(const ResourceSet& 
     if (same == other.carried_->execution.end() || same->second != value) return key;
   }
   return std::nullopt;
+}
+
+bool operator==(const CarriedKeys& a, const CarriedKeys& b) {
+  return same_scheduling(a.scheduling ? &*a.scheduling : nullptr, b.scheduling ? &*b.scheduling : nullptr) &&
+         a.attributes == b.attributes && a.document == b.document && a.execution == b.execution;
+}
+
+bool same_scheduling(const std::string* a, const std::string* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return *a == *b || json_text::value_of(*a) == json_text::value_of(*b);
 }
 
 bool operator==(const ResourceSet& a, const ResourceSet& b) {

@@ -96,8 +96,9 @@ class ResourceSet {
   /// Returns the first key of `execution` that RFC 20 does not know and that the other set lacks or has with
   /// another value.
   [[nodiscard]] std::optional<std::string> unlike_execution_key(const ResourceSet& other) const;
-  /// The opaque `scheduling` object, or null.
-  [[nodiscard, gnu::visibility("hidden")]] const nlohmann::json* scheduling() const noexcept;
+  /// The text of the opaque `scheduling` object as it was read, without white space between its tokens; null
+  /// if there is none.
+  [[nodiscard]] const std::string* scheduling() const noexcept;
 
   [[nodiscard]] ResourceCounts counts() const;
   [[nodiscard]] ResourceCounts counts(const text::IdSet& ranks) const;
@@ -142,9 +143,9 @@ class ResourceSet {
   void set_expiration(WallTime time);
   /// Sets the number of slots. Throws Error EINVAL for 0.
   void set_nslots(std::optional<std::uint64_t> nslots);
-  /// Sets the `scheduling` object. Throws Error EINVAL for other values than an object that is suitable for
-  /// it.
-  [[gnu::visibility("hidden")]] void set_scheduling(nlohmann::json scheduling);
+  /// Sets the `scheduling` object from its text. Throws Error EINVAL for anything but an object that is
+  /// suitable for it.
+  void set_scheduling(std::string_view text);
 
   /// Takes from another set the members that belong to no rank and that this set lacks: scheduling,
   /// attributes, keys that RFC 20 does not know; and the times, when this set has none.
@@ -166,6 +167,10 @@ class ResourceSet {
   WallTime expiration_{};
   std::optional<std::uint64_t> nslots_;
 };
+
+/// Whether both are null, or have the same value: neither the order of keys nor the digits of a number
+/// matter.
+[[nodiscard]] bool same_scheduling(const std::string* a, const std::string* b);
 
 /// Whether both sets have the same ranks with the same hosts, cores and gpus; properties and times may
 /// differ.

@@ -54,6 +54,7 @@ class TextReader {
     out = json::object();
     return reader_.object([&](const std::string& key) {
       json& member = out[key];
+      if (key == "scheduling") return reader_.opaque_value(member);
       return key == "execution" ? read_execution(member) : reader_.value(member);
     });
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/rset/carried_keys.hpp"
 #include "core/rset/resource_set.hpp"
 
@@ -139,7 +140,7 @@ std::string ResourceSet::encode(bool with_scheduling) const {
   out.raw("}");
   if (carried_ && carried_->scheduling && with_scheduling) {
     out.key("scheduling");
-    out.value(*carried_->scheduling);
+    out.raw(*carried_->scheduling);
   }
   if (carried_ && carried_->attributes) {
     out.key("attributes");
@@ -164,7 +165,8 @@ json ResourceSet::to_json(bool with_scheduling) const {
   json document = carried_ ? json(carried_->document) : json::object();
   document["version"] = 1;
   document["execution"] = std::move(execution);
-  if (carried_ && carried_->scheduling && with_scheduling) document["scheduling"] = *carried_->scheduling;
+  if (carried_ && carried_->scheduling && with_scheduling)
+    document["scheduling"] = json_text::value_of(*carried_->scheduling);
   if (carried_ && carried_->attributes) document["attributes"] = *carried_->attributes;
   return document;
 }

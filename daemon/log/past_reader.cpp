@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
+#include "proto/allocation_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/message.hpp"
 #include "proto/state_json.hpp"
@@ -29,7 +31,8 @@ namespace {
 
 module::Event event_of(const LoggedEvent& logged, const proto::FindDocument& find) {
   if (!logged.rest) not_kept();
-  auto read = json_text::read_json(logged.text, proto::max_json_depth, json_text::JsonManners::lenient);
+  auto read = json_text::read_json(logged.text, proto::max_json_depth, json_text::JsonManners::lenient,
+                                   std::numeric_limits<std::size_t>::max(), proto::opaque_key);
   const auto* entry = std::get_if<nlohmann::json>(&read);
   if (entry == nullptr) throw Error(EINVAL, "is not JSON");
   return proto::decode_complete(*entry, *logged.rest, find);

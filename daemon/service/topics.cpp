@@ -10,6 +10,7 @@
 
 #include "daemon/service/groups.hpp"
 #include "os/log.hpp"
+#include "proto/allocation_json.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/allocations.hpp"
@@ -364,7 +365,7 @@ const Topic* Topics::find(std::string_view name) noexcept {
 
 Content Topic::content_of(const proto::Message& request) const {
   try {
-    return read(proto::parse_object(request, bound.values));
+    return read(proto::parse_object(request, bound.values, proto::opaque_key));
   } catch (const Error& error) {
     return error;
   }

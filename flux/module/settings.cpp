@@ -105,16 +105,6 @@ ResourceSet read_resources(const std::string& path) {
   }
 }
 
-json read_scheduling(const std::string& path) {
-  try {
-    auto read = read_json(os::read_file(path, most_scheduling), most_depth, json_text::JsonManners::lenient);
-    if (auto* document = std::get_if<json>(&read)) return std::move(*document);
-  } catch (const Error& error) {
-    refuse(fmt::format("error loading resource.scheduling: {}", error.what()));
-  }
-  refuse(fmt::format("error loading resource.scheduling: {}: is not JSON", path));
-}
-
 VerifyOptions read_verify(const json& value) {
   if (value.is_boolean())
     return VerifyOptions::all(value.get<bool>() ? VerifyMode::strict : VerifyMode::ignore);
@@ -185,7 +175,7 @@ Settings read_settings(const json& configuration, std::uint32_t rank, const text
   if (const std::string path = text_of(table, "scheduling"); !path.empty() && rank == 0) {
     if (!settings.resources) refuse("resource.scheduling requires resource.path or [resource.config]");
     try {
-      settings.resources->set_scheduling(read_scheduling(path));
+      settings.resources->set_scheduling(os::read_file(path, most_scheduling));
     } catch (const Error& error) {
       refuse(fmt::format("error loading resource.scheduling: {}", error.what()));
     }

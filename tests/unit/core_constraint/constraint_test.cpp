@@ -235,7 +235,7 @@ bool satisfies(const Json& object, const ResourceSet& set, IdSet::Id rank) {
 
 TEST_CASE("a copy by constraint has what matches and nothing of the rest") {
   ResourceSet set = inventory();
-  set.set_scheduling({{"graph", "opaque"}});
+  set.set_scheduling(R"({"graph":"opaque"})");
   const auto copy = [&](const char* text) {
     return set.copy_ranks(Constraint::from_json(Json::parse(text)).match(set));
   };

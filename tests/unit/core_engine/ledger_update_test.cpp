@@ -69,7 +69,7 @@ TEST_CASE("further cores and targets are added as those of an alloc are") {
     update(it, {"j", {}, {}, {}, ResourceSet()});
   }) == "allocation j: R has no targets");
   ResourceSet scheduled = part("2", "1", "node2");
-  scheduled.set_scheduling({{"x", 1}});
+  scheduled.set_scheduling(R"({"x":1})");
   CHECK(it.refusal(EINVAL, [&] {
     update(it, {"j", {}, {}, {}, scheduled});
   }) == "allocation j: add has scheduling");

@@ -340,5 +340,25 @@ TEST_CASE("anything but one value is no JSON") {
   }
 }
 
+TEST_CASE("the values of an opaque key are checked and kept as their text") {
+  const auto read = [](std::string_view text, std::size_t values = 100) {
+    return read_json(text, 4, JsonManners::lenient, values, "x");
+  };
+  const auto text_at = [](const json& value) { return std::string(opaque_text(value).value_or("none")); };
+  const json value =
+      std::get<json>(read(R"({"x" : {"b": 1.0, "a":"} x", "b":[]} , "y":[{"x":1e2}],"z":"1"})"));
+  CHECK(text_at(value["x"]) == R"({"b": 1.0, "a":"} x", "b":[]})");
+  CHECK(text_at(value["y"][0]["x"]) == "1e2");
+  CHECK(text_at(value["z"]) == "none");
+  CHECK(std::get<JsonFault>(read(R"({"x":{"b":1,}})")).kind == JsonFault::Kind::syntax);
+  CHECK(std::get<JsonFault>(read("{\"x\":\"\xff\"}")).kind == JsonFault::Kind::utf8);
+  CHECK(std::get<JsonFault>(read(R"({"x":[[[[]]]]})")).kind == JsonFault::Kind::depth);
+  CHECK(std::get<JsonFault>(read(R"({"x":[1,2,3]})", 4)).kind == JsonFault::Kind::values);
+  const JsonFault fault = std::get<JsonFault>(read(R"({"x":[0,{"k":1e999}]})"));
+  CHECK(fault.kind == JsonFault::Kind::number);
+  CHECK(fault.place == std::vector<JsonFault::Step>{"k", std::size_t{1}, "x"});
+  CHECK(without_blanks(" { \"a \\\" b\" :\n[ 1 ,\t\"\\\\\" , 2 ] }\r") == "{\"a \\\" b\":[1,\"\\\\\",2]}");
+}
+
 }  // namespace
 }  // namespace resourced::json_text

@@ -251,7 +251,7 @@ TEST_CASE("the numbers of a carried key are those of the JSON library") {
   for (const char* number :
        {"18446744073709551615", "18446744073709551616", "-9223372036854775809", "1e-999", "-0.0", "-1e-999",
         "4.9e-324", "1.7976931348623157e308", "123456789012345678901234567890.5"}) {
-    const std::string text = R"({"version":1,"execution":{"R_lite":[],"nodelist":[]},"scheduling":{"x":)" +
+    const std::string text = R"({"version":1,"execution":{"R_lite":[],"nodelist":[]},"attributes":{"x":)" +
                              std::string(number) + "}}";
     CAPTURE(text);
     CHECK(ResourceSet::parse(text).encode() == ResourceSet::from_json(json::parse(text)).encode());

@@ -131,9 +131,21 @@ TEST_CASE("times keep their order") {
 
 TEST_CASE("scheduling is an object") {
   ResourceSet set = sample();
-  set.set_scheduling({{"graph", {1, 2}}});
-  CHECK(*set.scheduling() == nlohmann::json({{"graph", {1, 2}}}));
-  CHECK_THROWS_AS(set.set_scheduling(nlohmann::json::array()), Error);
+  set.set_scheduling(" { \"x\" : 1e1, \"graph\": [1,\n2]} ");
+  CHECK(*set.scheduling() == R"({"x":1e1,"graph":[1,2]})");
+  CHECK(ResourceSet::parse(set.encode()) == set);
+  const auto refusal = [&](std::string_view text) {
+    try {
+      set.set_scheduling(text);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK(refusal("[]") == "is not an object");
+  CHECK(refusal(R"({"writer":1})") == "writer: is not a string");
+  CHECK(refusal(R"({"x":[1,]})") == "is not JSON (at byte 9)");
+  CHECK(refusal("{} 1") == "is not JSON (at byte 4)");
   CHECK(ResourceSet().scheduling() == nullptr);
 }
 
@@ -160,7 +172,7 @@ TEST_CASE("equality is about content") {
   other.set_expiration(wall_time(0));
   CHECK_FALSE(other == set);
   other = set;
-  other.set_scheduling({{"s", 2}});
+  other.set_scheduling(R"({"s":2})");
   CHECK_FALSE(other == set);
   CHECK_FALSE(same_resources(set.copy_ranks(IdSet{0}), set));
 }

@@ -1,4 +1,4 @@
-// resource.alloc-update: who may send it, and what it changes.
+// resource.alloc-update: who may send it, and what it changes; and what an allocation keeps as it came.
 #include <doctest/doctest.h>
 
 #include "service_stand.hpp"
@@ -32,6 +32,40 @@ TEST_CASE("an allocation is changed by its scheduler, or by an operator, who add
   const json listed = json::parse(stand.call(owner, "resource.allocations").text())["allocations"].at(0);
   CHECK(listed["note"] == "x");
   CHECK(listed["R"]["execution"]["nodelist"] == json{"n[2-3]"});
+}
+
+TEST_CASE("scheduling is kept as the text in which it came, also by a restart and in a large request") {
+  // No reader of numbers and no writer of objects would give this text again.
+  const std::string numbers = R"("z":1.50e3,"a":[12345678901234567890123,-0,1E2],"":"\u00e9 \"\\ x")";
+  const std::string sent = "\n {" + numbers + R"( , "z": {"scheduling": [ ]}} )";
+  const std::string kept = R"("scheduling":{)" + numbers + R"(,"z":{"scheduling":[]}})";
+  Stand stand;
+  const proto::ClientId owner = stand.connect();
+  stand.request(owner, "resource.acquire", nullptr, streaming);
+  CHECK(stand.receive(owner).errnum() == 0);
+  const auto alloc = [&](const std::string& rank, std::size_t blanks) {
+    const std::string payload = R"({"id":")" + rank + R"(","R":{"scheduling":)" + sent +
+                                R"(,"version":1,"execution":{"R_lite":[{"rank":")" + rank +
+                                R"(","children":{"core":"0"}}],"nodelist":["n)" + rank + R"("]}}})" +
+                                std::string(blanks, ' ');
+    stand.service->on_message(owner,
+                              proto::make_request("resource.alloc", 7, proto::make_payload(payload), 0));
+    // A thread reads a large request.
+    while (stand.silent(owner)) stand.step();
+    return stand.receive(owner);
+  };
+  CHECK(alloc("1", 0).errnum() == 0);
+  CHECK(alloc("2", std::size_t{1} << 17U).errnum() == 0);
+  const auto check_listed = [&] {
+    const proto::Message answer = stand.call(stand.connect(), "resource.allocations");
+    const std::string_view list = answer.text();
+    const std::size_t first = list.find(kept);
+    REQUIRE(first != std::string_view::npos);
+    CHECK(list.find(kept, first + 1) != std::string_view::npos);
+  };
+  check_listed();
+  stand.restart();
+  check_listed();
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST_CASE("resources from a file, and scheduling on the leader alone") {
   const auto on_leader = read_settings(configuration, 0, {}).resources;
   REQUIRE(on_leader);
   REQUIRE(on_leader->scheduling() != nullptr);
-  CHECK(*on_leader->scheduling() == json{{"graph", 1}});
+  CHECK(*on_leader->scheduling() == R"({"graph":1})");
   CHECK(read_settings(configuration, 1, {}).resources->scheduling() == nullptr);
   CHECK(fault(json{{"resource", {{"scheduling", scheduling}}}}) ==
         "resource.scheduling requires resource.path or [resource.config]");
