@@ -103,10 +103,13 @@ TEST_CASE_FIXTURE(Pair, "a hand-over lets the other daemon lead, with every chan
     CHECK(done.at("epoch") > before);
     MESSAGE("hand-over after ", done.at("seconds").get<double>(), " s");
     ctl.done({"drain", "-f", "2", fmt::format("by {}", next)});
+    // The former leader has to be a standby first.
+    (void)settled(ctl);
   }
   client::Connection connection(both(first, second));
   CHECK(reasons(connection) == std::vector<std::string>{"before", "by b", "by a", "by b"});
   CHECK(ctl.output({"cluster", "hand-over", "a"}).starts_with("a leads, epoch "));
+  (void)settled(ctl);
   // A client that knows only the old leader learns from it where the successor is.
   CHECK(Ctl(first.uri()).output({"cluster", "hand-over", "b"}).starts_with("b leads, epoch "));
 }
