@@ -51,20 +51,6 @@ IdSet::Id nth(const IdSet& ranks, std::size_t position) {
   return found;
 }
 
-void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
-  if (inventory.hosts(wanted.ranks()) == wanted.nodelist()) return;
-  std::vector<std::string> named;
-  wanted.nodelist().for_each([&](std::string_view host) { named.emplace_back(host); });
-  std::size_t same = 0;
-  std::size_t position = 0;
-  inventory.hosts(wanted.ranks()).for_each([&](std::string_view host) {
-    if (position == same && named[position] == host) ++same;
-    ++position;
-  });
-  const IdSet::Id odd = nth(wanted.ranks(), same);
-  throw Error(EINVAL, fmt::format("rank {} is {}, not {}", odd, inventory.host(odd), named[same]));
-}
-
 void check_included(const ResourceGroup& wanted, const ResourceGroup& present, IdSet::Id rank,
                     const ResourceSet& inventory) {
   if (const IdSet cores = wanted.cores - present.cores; !cores.empty())
@@ -97,6 +83,20 @@ void check_form(const AllocationRequest& wanted) {
 void check_ranks(const ResourceSet& wanted, const ResourceSet& inventory) {
   if (const IdSet unknown = wanted.ranks() - inventory.ranks(); !unknown.empty())
     throw Error(EINVAL, fmt::format("rank {} is not in the inventory", unknown.first()));
+}
+
+void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
+  if (inventory.hosts(wanted.ranks()) == wanted.nodelist()) return;
+  std::vector<std::string> named;
+  wanted.nodelist().for_each([&](std::string_view host) { named.emplace_back(host); });
+  std::size_t same = 0;
+  std::size_t position = 0;
+  inventory.hosts(wanted.ranks()).for_each([&](std::string_view host) {
+    if (position == same && named[position] == host) ++same;
+    ++position;
+  });
+  const IdSet::Id odd = nth(wanted.ranks(), same);
+  throw Error(EINVAL, fmt::format("rank {} is {}, not {}", odd, inventory.host(odd), named[same]));
 }
 
 void check_in_inventory(const ResourceSet& wanted, const ResourceSet& inventory) {

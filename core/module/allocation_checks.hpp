@@ -13,8 +13,10 @@ void check_terms(const AllocationRequest& wanted);
 void check_form(const AllocationRequest& wanted);
 /// Throws Error EINVAL for a rank that the inventory lacks.
 void check_ranks(const rset::ResourceSet& wanted, const rset::ResourceSet& inventory);
-/// Throws Error EINVAL for hosts that are not their rank's, and cores and gpus that the target lacks.
-/// Requires ranks of the inventory.
+/// Throws Error EINVAL for hosts that are not their rank's. Requires ranks of the inventory.
+void check_hosts(const rset::ResourceSet& wanted, const rset::ResourceSet& inventory);
+/// Throws Error EINVAL as check_hosts() does, and for cores and gpus that the target lacks. Requires ranks of
+/// the inventory.
 void check_in_inventory(const rset::ResourceSet& wanted, const rset::ResourceSet& inventory);
 /// Refuses the parts of an R, beside its resources, that differ from the inventory. Throws Error EINVAL for
 /// unknown keys and an expiration after that of the inventory, ESTALE for properties that a target does not

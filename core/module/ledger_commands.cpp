@@ -137,20 +137,20 @@ bool has_partition(const std::vector<Holding>& holdings, bool has_partitions, co
 // The scheduler of its partition frees an allocation, also where its targets have moved to another one, are
 // excluded or have left; where there are no partitions any more, the one scheduler frees those of all. The
 // scheduler that has a target now frees this target of it.
-void check_frees(const std::vector<Holding>& holdings, bool has_partitions, const Allocation& allocation,
+void check_frees(const std::vector<Holding>& holdings, bool has_partitions, const AllocationName& name,
                  const std::optional<IdSet>& ranks, const ResourceSet& configured) {
-  if (has_partition(holdings, has_partitions, allocation.name)) return;
+  if (has_partition(holdings, has_partitions, name)) return;
   if (!ranks) {
     throw Error(EPERM, fmt::format("allocation {} is of another scheduler: free the targets that you have by "
                                    "their ranks",
-                                   text_of(allocation.name)));
+                                   text_of(name)));
   }
   if (const IdSet others = *ranks - all_of(holdings); !others.empty()) {
     const IdSet::Id rank = others.first();
     if (!configured.ranks().contains(rank))
-      throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", rank, text_of(allocation.name)));
-    throw Error(EPERM, fmt::format("allocation {}: rank {} ({}) is not acquired", text_of(allocation.name),
-                                   rank, configured.host(rank)));
+      throw Error(EINVAL, fmt::format("rank {} is not in allocation {}", rank, text_of(name)));
+    throw Error(EPERM, fmt::format("allocation {}: rank {} ({}) is not acquired", text_of(name), rank,
+                                   configured.host(rank)));
   }
 }
 
@@ -203,14 +203,12 @@ class LedgerDecision {
       throw Error(EINVAL, fmt::format("allocation {}: ranks is empty", free.id));
     const std::optional<AllocationName> name = name_of(free, command_, ledger());
     const Allocation* const allocation = name ? ledger().find(*name) : nullptr;
-    if (allocation == nullptr) {
-      if (command_.repeat) return;
-      refuse_unknown(free, name, ledger());
-    }
-    if (!named_.insert(*name).second)
+    if (allocation == nullptr && !command_.repeat) refuse_unknown(free, name, ledger());
+    if (allocation != nullptr && !named_.insert(*name).second)
       throw Error(EINVAL, fmt::format("allocation {} is named twice", text_of(*name)));
-    if (command_.holdings)
-      check_frees(*command_.holdings, command_.has_partitions, *allocation, free.ranks, module_.configured());
+    if (command_.holdings && name)
+      check_frees(*command_.holdings, command_.has_partitions, *name, free.ranks, module_.configured());
+    if (allocation == nullptr) return;
     if (made_.contains(*name)) return;
     const IdSet& all = allocation->resources.ranks();
     const IdSet ranks = free.ranks ? *free.ranks & all : all;
@@ -290,9 +288,9 @@ class LedgerDecision {
     AllocUpdateEvent event{*name};
     if (wanted.add) event.added = addition(wanted, *allocation);
     check_terms({wanted.id, {}, wanted.expiration, wanted.note});
-    check_keys({wanted.id, event.added, wanted.expiration}, inventory());
     if (wanted.expiration && *wanted.expiration != allocation->expiration.value_or(WallTime{}))
       event.expiration = wanted.expiration;
+    check_keys({wanted.id, event.added, command_.repeat ? event.expiration : wanted.expiration}, inventory());
     if (wanted.note && *wanted.note != allocation->note.value_or("")) event.note = wanted.note;
     if (!event.expiration && !event.note && event.added.empty()) return;
     // This refuses keys of a target that differ from those that the allocation has for it.
@@ -340,9 +338,10 @@ class LedgerDecision {
     work_.add(Ledger::work_of(allocation.resources));
     check_ranks(request.resources, inventory());
     (void)holding_of(request, command_.holdings.value_or(std::vector<Holding>{}), inventory());
-    check_in_inventory(request.resources, inventory());
+    check_hosts(request.resources, inventory());
     if (command_.repeat) request.resources = rset::diff(request.resources, allocation.resources);
     if (request.resources.empty()) return {};
+    check_in_inventory(request.resources, inventory());
     check_usable(request.resources.ranks(), module_.drains().ranks(), module_.excluded(), inventory());
     check_free(request.resources, ledger(), {}, inventory());
     // This refuses gpus that are left of a repeated addition without the cores of their target, which no R

@@ -146,6 +146,14 @@ TEST_CASE("a repeated free of another scheduler's allocation is refused as the f
                    }) ==
         "allocation j1 of partition day is of another scheduler: free the targets that you have by their "
         "ranks");
+  // One that is gone is no matter of the other scheduler either.
+  CHECK(it.refusal(EPERM,
+                   [&] {
+                     it.change({{"j2", "day"}}, {}, true, {2});
+                   }) ==
+        "allocation j2 of partition day is of another scheduler: free the targets that you have by their "
+        "ranks");
+  CHECK(it.change({{"j2", "night"}}, {}, true, {2}).records.empty());
 }
 
 }  // namespace

@@ -90,6 +90,21 @@ ResourceSet one_more() {
   return one;
 }
 
+TEST_CASE("a repeated change that was made counts as made, whatever is refused by now") {
+  World it("node[0-3]");
+  it.alloc("j", part("1", "0", "node1"));
+  const UpdateRequest wanted{"j", {}, wall_time(90), {}, part("1-2", "1", "node[1-2]")};
+  update(it, wanted);
+  it.step(module::ExpirationCommand{wall_time(80)});
+  it.step(module::DrainCommand{{}, "node2", {}});
+  CHECK(update(it, wanted, true).records.empty());
+  CHECK(it.refusal(EHOSTDOWN, [&] { update(it, wanted); }) == "rank 2 (node2) is drained");
+  CHECK(it.refusal(EINVAL, [&] { update(it, {"j", {}, wall_time(91)}, true); }) != "done");
+  CHECK(it.refusal(EINVAL, [&] {
+    update(it, {"j", {}, {}, {}, part("1", "1", "node3")}, true);
+  }) == "rank 1 is node1, not node3");
+}
+
 TEST_CASE("gpus that are left of a repeated addition without their cores are refused") {
   World it("node[0-3]");
   it.alloc("j", part("1", "0", "node1"));
