@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <limits>
 #include <set>
 #include <span>
 #include <utility>
@@ -43,17 +44,6 @@ std::optional<module::Extensions> granted(std::optional<module::Extensions> want
 proto::topics::AcquireRequest request_of(const Call& call) {
   if (!call.request.has(proto::flag::payload)) return {};
   return proto::topics::parse_acquire(call.object());
-}
-
-// Takes the next allocations for one response from the front of a list, at least one if there is any.
-std::span<const module::SharedAllocation> take_page(std::span<const module::SharedAllocation>& list) {
-  std::size_t bytes = 0;
-  std::size_t size = 0;
-  while (size < list.size() && (size == 0 || bytes + list[size]->text->size() <= most_allocations))
-    bytes += list[size++]->text->size();
-  const auto page = list.first(size);
-  list = list.subspan(size);
-  return page;
 }
 
 // Compares two secrets of the same size, in the same time wherever they differ.
@@ -256,12 +246,12 @@ void AcquireTopics::respond(proto::RequestKey key, const streams::EarlyScheduler
       engine.allocations_of(acquired.resources, wanted.partition.value_or(""), extensions.ledger);
   const WallTime now = executor_.now().wall;
   std::span<const module::SharedAllocation> rest = allocations;
-  const auto first = extensions.ledger ? take_page(rest) : std::exchange(rest, {});
-  options.allocations = proto::topics::encode_allocation_list(first, now);
+  const std::size_t most = extensions.ledger ? most_allocations : std::numeric_limits<std::size_t>::max();
+  options.allocations = proto::topics::take_allocations(rest, now, most);
   options.more = !rest.empty();
   requests_.respond(key, answers_.acquired(acquired.resources, acquired.kept, std::move(options)));
   while (!rest.empty()) {
-    const std::string page = proto::topics::encode_allocation_list(take_page(rest), now);
+    const std::string page = proto::topics::take_allocations(rest, now, most);
     requests_.respond(key, proto::make_payload(proto::topics::encode_more_allocations(page, !rest.empty(),
                                                                                       engine.applied())));
   }

@@ -11,6 +11,7 @@
 
 #include "core/rset/targets.hpp"
 #include "daemon/streams/registry.hpp"
+#include "proto/allocation_json.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/allocations.hpp"
@@ -83,8 +84,9 @@ void AllocationTopics::list(const Call& call) {
   const module::Ledger& ledger = committed_.state().ledger;
   std::optional<text::IdSet> targets;
   if (wanted.targets) targets = rset::parse_targets(*wanted.targets, committed_.state().configured);
-  std::vector<module::SharedAllocation> found;
-  std::size_t bytes = 0;
+  const WallTime now = executor_.now().wall;
+  std::string list = "[";
+  std::size_t listed = 0;
   std::size_t looked_at = 0;
   std::optional<module::AllocationName> last;
   // If the named targets have few allocations, look at these only.
@@ -98,13 +100,13 @@ void AllocationTopics::list(const Call& call) {
       next = all.end();
       break;
     }
-    if (++looked_at > most_looked_at || found.size() >= most_listed || bytes >= most_listed_bytes) break;
+    if (++looked_at > most_looked_at || listed >= most_listed || list.size() >= most_listed_bytes) break;
     last = name;
     if (targets && (allocation->resources.ranks() & *targets).empty()) continue;
-    found.push_back(allocation);
-    bytes += allocation->text->size();
+    if (listed++ > 0) list += ',';
+    proto::append_allocation(list, *allocation, now);
   }
-  const std::string list = proto::topics::encode_allocation_list(found, executor_.now().wall);
+  list += ']';
   if (next == all.end()) last.reset();
   const auto sequence = has_ledger(call.client) ? std::optional(committed_.last()) : std::nullopt;
   requests_.respond(call, proto::make_payload(proto::topics::encode_allocations(list, last, sequence)));

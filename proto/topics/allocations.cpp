@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -179,20 +180,23 @@ AllocationsRequest parse_allocations_request(const json& payload) {
           optional_string(payload, "after").value_or("")};
 }
 
-std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations, WallTime now) {
-  constexpr std::size_t beside_text = 128;
-  std::size_t size = 2;
-  for (const module::SharedAllocation& allocation : allocations)
-    size += beside_text + allocation->text->size();
-  std::string list;
-  list.reserve(size);
-  list += '[';
-  for (const module::SharedAllocation& allocation : allocations) {
-    if (list.size() > 1) list += ',';
-    append_allocation(list, *allocation, now);
+std::string take_allocations(std::span<const module::SharedAllocation>& list, WallTime now,
+                             std::size_t most) {
+  std::string out = "[";
+  for (; !list.empty(); list = list.subspan(1)) {
+    const std::size_t before = out.size();
+    if (before > 1) out += ',';
+    append_allocation(out, *list.front(), now);
+    if (before == 1 || out.size() < most) continue;
+    out.resize(before);
+    break;
   }
-  list += ']';
-  return list;
+  out += ']';
+  return out;
+}
+
+std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations, WallTime now) {
+  return take_allocations(allocations, now, std::numeric_limits<std::size_t>::max());
 }
 
 std::string encode_allocations(std::string_view list, const std::optional<module::AllocationName>& last,

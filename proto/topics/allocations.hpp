@@ -56,6 +56,10 @@ struct AllocationsRequest {
 /// Returns the last allocation of the response that had this `next`. Throws Error EINVAL if none had it.
 [[nodiscard]] module::AllocationName parse_after(std::string_view after);
 
+/// Takes allocations off the front of a list, as many as `most` bytes hold but at least one, and returns them
+/// as encode_allocation_list() does.
+[[nodiscard]] std::string take_allocations(std::span<const module::SharedAllocation>& list, WallTime now,
+                                           std::size_t most);
 /// Returns `[...]`, with each allocation as append_allocation() writes it.
 [[nodiscard]] std::string encode_allocation_list(std::span<const module::SharedAllocation> allocations,
                                                  WallTime now);

@@ -15,6 +15,23 @@ namespace {
 
 using nlohmann::json;
 
+TEST_CASE("notes and ids count for the size of a response with allocations") {
+  module::Allocation allocation{{"", "j"}, {}, std::make_shared<const std::string>("{}")};
+  // A quotation mark takes two bytes.
+  allocation.note = std::string(1000, '"');
+  const std::vector<module::SharedAllocation> all(5, std::make_shared<const module::Allocation>(allocation));
+  std::span<const module::SharedAllocation> left = all;
+  const auto take = [&](std::size_t most) {
+    const std::string page = take_allocations(left, WallTime{}, most);
+    CHECK((page.size() <= most || json::parse(page).size() == 1));
+    return json::parse(page).size();
+  };
+  CHECK(take(5000) == 2);
+  CHECK(take(100) == 1);
+  CHECK(take(100000) == 2);
+  CHECK(take(100) == 0);
+}
+
 TEST_CASE("a free names the partition of its ids, or leaves it to the daemon") {
   module::LedgerCommand command{{{"1", "night", text::IdSet{3}}}};
   CHECK(encode_free(command) == json::parse(R"({"id":"1","ranks":"3","partition":"night"})"));
