@@ -26,8 +26,8 @@ struct Allocation {
   /// The targets by rank and host, with the cores and gpus that are allocated of each (RFC 20). The daemon
   /// keeps other keys, such as `scheduling`, as they are.
   rset::ResourceSet resources;
-  /// The time by which the allocation should be freed: afterwards the daemon reports it as expired, and does
-  /// not free it.
+  /// The time by which the allocation should be freed: afterwards the daemon reports it as expired, and frees
+  /// it if its setting `free-expired` says so.
   std::optional<WallTime> expiration = std::nullopt;
   /// A note for people, at most 1024 bytes.
   std::optional<std::string> note = std::nullopt;

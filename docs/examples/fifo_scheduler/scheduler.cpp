@@ -88,11 +88,8 @@ void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
   const int errnum = answer.error().errnum();
   const char* const why = answer.error().what();
   const bool was_old = is_of_targets(errnum) || (errnum == EBUSY && view != view_);
-  if (!was_old || ++job.refusals == most_refusals) {
-    // These are about the request or the ledger: the job could be satisfied.
-    const bool is_aside = errnum == EMSGSIZE || errnum == EDQUOT || errnum == EINVAL || errnum == ESTALE;
-    return is_aside ? say({{"id", id}, {"aside", why}}) : deny(id, why);
-  }
+  // No refusal by the ledger means that the job can never be satisfied, so it is put aside, and not denied.
+  if (!was_old || ++job.refusals == most_refusals) return say({{"id", id}, {"aside", why}});
   job.refused_view = view;
   requeue(std::move(job));
   say({{"id", id}, {"wait", why}});
