@@ -1,6 +1,10 @@
 // Schedulers that ask for more than RFC 28 has: extensions, a turn, and a lease.
 #include <cerrno>
+#include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -210,17 +214,77 @@ TEST_CASE_FIXTURE(AcquireStand, "no scheduler waits for itself, or with too many
   acquire(twice, {{"partition", "batch"}, {"wait", true}});
   CHECK(receive(twice).errnum() == EDEADLK);
   disconnect(twice);
-  constexpr int most = 64;
-  for (int i = 0; i < most; ++i) {
-    const auto client = connect();
+  // The bound is that of each user or key, whatever others have used up.
+  config::Access site;
+  site.rules = {{{1000}, {}, {config::Role::scheduler}}};
+  site.keys = {{"one", std::string(40, 'a'), {config::Role::scheduler}},
+               {"two", std::string(40, 'b'), {config::Role::scheduler}}};
+  service->set_access(peers::Access(site, 0));
+  const std::vector<std::pair<std::string, transport::Credentials>> all{
+      {"uid 0", {0, 0, {}, {}}},
+      {"uid 1000", {1000, 1000, {}, {}}},
+      {"key one", {proto::userid_unknown, proto::userid_unknown, std::string(40, 'a'), {}}},
+      {"key two", {proto::userid_unknown, proto::userid_unknown, std::string(40, 'b'), {}}}};
+  for (const auto& one : all) {
+    constexpr int most = 64;
+    for (int i = 0; i < most; ++i) {
+      const auto client = connect(one.second);
+      acquire(client, {{"partition", "batch"}, {"wait", true}});
+      CHECK(silent(client));
+    }
+    const auto client = connect(one.second);
     acquire(client, {{"partition", "batch"}, {"wait", true}});
-    CHECK(silent(client));
+    const proto::Message full = receive(client);
+    CHECK(full.errnum() == ENOBUFS);
+    CHECK(full.text() == "64 requests of " + one.first + " wait for resources already");
   }
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "a wait for a partition that another inventory removes ends with its name") {
+  // Nobody holds it, so that another R can be loaded: it is kept for the former holder.
+  former = {{"batch", module::ByUser{1000}}};
+  restart();
   const auto client = connect();
   acquire(client, {{"partition", "batch"}, {"wait", true}});
-  const proto::Message full = receive(client);
-  CHECK(full.errnum() == ENOBUFS);
-  CHECK(full.text() == "64 requests of uid 0 wait for resources already");
+  const auto rest = connect();
+  acquire(rest, {{"wait", true}});
+  CHECK(receive(rest).errnum() == 0);
+  disconnect(rest);
+  CHECK(silent(client));
+  const std::string path = dir.file("R");
+  std::ofstream(path) << service->engine().module().inventory().encode();
+  // This program divides a loaded R into no partitions.
+  CHECK(call(connect(), "resource.reload", {{"path", path}}).errnum() == 0);
+  settle();
+  const proto::Message end = receive(client);
+  CHECK(end.errnum() == ENOENT);
+  CHECK(end.text() == "unknown partition: batch");
+  CHECK(waiting().empty());
+}
+
+TEST_CASE_FIXTURE(AcquireStand,
+                  "a wait that began before the inventory was known ends with an unknown name") {
+  discovery = nodes::DiscoverySettings{.size = 3};
+  restart();
+  const auto client = connect();
+  acquire(client, {{"partition", "gone"}, {"wait", true}});
+  const auto other = connect();
+  acquire(other, {{"partition", "batch"}, {"wait", true}});
+  CHECK(silent(client));
+  CHECK(waiting().size() == 2);
+  module::StartCommand command;
+  const text::IdSet ranks = text::IdSet::range(0, 7);
+  command.inventory = std::make_shared<const rset::ResourceSet>(
+      rset::ResourceSet({{ranks, text::IdSet::range(0, 3), {}}}, text::Hostlist::parse("n[0-7]")));
+  command.online = ranks;
+  service->step(engine::Start{command, {}, partitions, Seconds(0), {}});
+  service->on_defined();
+  settle();
+  const proto::Message end = receive(client);
+  CHECK(end.errnum() == ENOENT);
+  CHECK(end.text() == "unknown partition: gone");
+  CHECK(receive_json(other)["up"] == "0-1");
+  CHECK(waiting().empty());
 }
 
 TEST_CASE_FIXTURE(AcquireStand, "a scheduler that is silent for its lease loses its resources") {
