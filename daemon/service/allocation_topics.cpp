@@ -18,6 +18,15 @@
 
 namespace resourced::daemon::service {
 
+namespace {
+
+bool names_partitions(const module::LedgerCommand& command) {
+  return (!command.update || command.update->partition) &&
+         std::ranges::all_of(command.frees, [](const auto& free) { return free.partition.has_value(); });
+}
+
+}  // namespace
+
 std::vector<engine::HolderId> AllocationTopics::holders_of(proto::ClientId client) const {
   std::vector<engine::HolderId> holders;
   requests_.registry().for_each(client, [&](const streams::Stream& stream) {
@@ -45,10 +54,13 @@ void AllocationTopics::alloc(const Call& call) {
 }
 
 void AllocationTopics::change(const Call& call) {
+  module::LedgerCommand command = call.command();
+  // What a request without a partition means has changed with what the connection holds.
+  if (!names_partitions(command)) requests_.check_not_superseded(call.client);
   try {
-    executor_.step(engine::ChangeLedger{holders_of(call.client), call.command()}, call.actor());
+    executor_.step(engine::ChangeLedger{holders_of(call.client), std::move(command)}, call.actor());
   } catch (const Error& error) {
-    if (error.errnum() == EPERM) requests_.check_not_superseded(call.client);
+    if (error.errnum() == EPERM || error.errnum() == ENOENT) requests_.check_not_superseded(call.client);
     throw;
   }
   respond(call);

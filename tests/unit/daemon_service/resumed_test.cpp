@@ -113,6 +113,35 @@ TEST_CASE_FIXTURE(ResumedStand, "a scheduler takes over its own stream, whose co
   CHECK(holders().size() == 1);
 }
 
+TEST_CASE_FIXTURE(ResumedStand,
+                  "what is left to a connection is not meant by requests for what it has lost") {
+  const auto former = connect();
+  acquire(former);
+  request(former, "resource.acquire", nullptr, streaming);
+  settle();
+  receive(former);
+  receive(former);
+  const auto alloc = [&](const char* partition, const std::string& rank) {
+    return call(former, "resource.alloc",
+                {{"id", "j"},
+                 {"partition", partition},
+                 {"R",
+                  {{"version", 1},
+                   {"execution",
+                    {{"R_lite", {{{"rank", rank}, {"children", {{"core", "0"}}}}}},
+                     {"nodelist", {"n" + rank}}}}}}})
+        .errnum();
+  };
+  CHECK(alloc("batch", "0") == 0);
+  CHECK(alloc("", "2") == 0);
+  const auto again = connect();
+  acquire(again);
+  CHECK(receive(former).errnum() == ECONNABORTED);
+  CHECK(call(former, "resource.free", {{"id", "j"}}).text() == "resumed by another connection");
+  CHECK(call(former, "resource.free", {{"id", "k"}, {"partition", "batch"}}).errnum() == ECONNABORTED);
+  CHECK(call(former, "resource.free", {{"id", "j"}, {"partition", ""}}).errnum() == 0);
+}
+
 TEST_CASE_FIXTURE(ResumedStand, "nobody else takes it over, not even with the token") {
   lost();
   service->set_access_rules({{{1000}, {}, {config::Role::scheduler}}}, {});
