@@ -63,6 +63,103 @@ TEST_CASE_FIXTURE(World, "another member leads after a second if the named one d
   CHECK_FALSE(etcd.keys().contains("successor"));
 }
 
+TEST_CASE_FIXTURE(World, "the next leader reads the last holders that the former one has put") {
+  Seat first = leader();
+  CHECK(first.member.holders().empty());
+  first.take(first.member.keep_holders("one", now));
+  first.run(now, Seconds(0));
+  first.take(first.member.keep_holders("two", now));
+  first.take(first.member.keep_holders("three", now));
+  first.run(now, Seconds(0));
+  CHECK(etcd.keys().at("holders").value == "three");
+  // The member has read the holders of the previous leader, and does not read its own.
+  CHECK(first.member.holders().empty());
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(4));
+  REQUIRE(second.member.leads());
+  CHECK(second.member.holders() == "three");
+  second.take(second.member.keep_holders("four", now));
+  second.run(now, Seconds(0));
+  CHECK(etcd.keys().at("holders").value == "four");
+}
+
+TEST_CASE_FIXTURE(World, "a leader that was replaced puts no holders") {
+  Seat first = leader();
+  // Another member leads, and has put its holders.
+  (void)etcd.carry_out(Transaction{{}, {Delete{"leader", "leader0"}, Put{"holders", "of the next"}}, {}},
+                       now);
+  first.take(first.member.keep_holders("late", now));
+  first.run(now, Seconds(0));
+  CHECK(etcd.keys().at("holders").value == "of the next");
+  first.run(now, Seconds(2));
+  CHECK(first.ended == "another member leads");
+}
+
+TEST_CASE_FIXTURE(
+    World,
+    "holders whose put has no outcome are put again, and an earlier put that comes late changes nothing") {
+  Seat first = leader();
+  Effects effects = first.member.keep_holders("one", now);
+  REQUIRE(effects.requests.size() == 1);
+  const auto [id, late] = effects.requests.front();
+  first.take(first.member.keep_holders("two", now));
+  first.take(first.member.answer(id, Unknown{"gone"}, now));
+  first.run(now, Seconds(0.2));
+  CHECK(etcd.keys().at("holders").value == "two");
+  (void)etcd.carry_out(late, now);
+  CHECK(etcd.keys().at("holders").value == "two");
+  // A put that was carried out without an answer has changed the revision of the key.
+  effects = first.member.keep_holders("three", now);
+  (void)etcd.carry_out(effects.requests.front().second, now);
+  first.take(first.member.keep_holders("four", now));
+  first.take(first.member.answer(effects.requests.front().first, Unknown{"gone"}, now));
+  first.run(now, Seconds(0.2));
+  CHECK(etcd.keys().at("holders").value == "four");
+}
+
+TEST_CASE_FIXTURE(World, "a commit does not wait for a put of holders") {
+  Seat first = leader();
+  const Effects effects = first.member.keep_holders("one", now);
+  REQUIRE(effects.requests.size() == 1);
+  first.take(first.member.commit({1, 1, "event\n"}, now));
+  first.run(now, Seconds(0));
+  CHECK(first.committed == 1);
+}
+
+TEST_CASE_FIXTURE(World,
+                  "a resignation waits for a put of holders as long as the lease, without a busy loop") {
+  Seat first = leader();
+  Effects effects = first.member.keep_holders("last", now);
+  REQUIRE(effects.requests.size() == 1);
+  first.take(first.member.resign(now));
+  const auto next = first.member.next_deadline();
+  REQUIRE(next);
+  CHECK(*next > now);
+  first.take(first.member.answer(effects.requests.front().first,
+                                 etcd.carry_out(effects.requests.front().second, now), now));
+  first.run(now, Seconds(0));
+  CHECK(first.ended == "resigned");
+  CHECK(etcd.keys().at("holders").value == "last");
+  Seat second(etcd, settings_of("b"));
+  second.run(now, Seconds(1));
+  REQUIRE(second.member.leads());
+  effects = second.member.keep_holders("never", now);
+  second.take(second.member.resign(now));
+  second.run(now, Seconds(3), false);
+  CHECK(second.ended);
+}
+
+TEST_CASE_FIXTURE(World, "holders that etcd refuses are put again with the next change") {
+  Seat first = leader();
+  Effects effects = first.member.keep_holders("one", now);
+  first.take(first.member.answer(effects.requests.front().first, Refused{"no right"}, now));
+  first.run(now, Seconds(1));
+  CHECK_FALSE(etcd.keys().contains("holders"));
+  first.take(first.member.keep_holders("two", now));
+  first.run(now, Seconds(0.1));
+  CHECK(etcd.keys().at("holders").value == "two");
+}
+
 TEST_CASE_FIXTURE(World, "a leader that has lost its lease names no successor") {
   Seat first = leader();
   put("successor", "b");

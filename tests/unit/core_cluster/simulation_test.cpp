@@ -259,14 +259,6 @@ class Cluster {
     if (sequence != batch.last + 1) fault("a batch that is not whole");
   }
 
-  // Each text of the holders is a higher number than those before.
-  void check_holders() {
-    const auto found = etcd.keys().find("holders");
-    if (found == etcd.keys().end()) return;
-    const std::uint64_t before = std::exchange(holders_, std::stoull(found->second.value));
-    if (holders_ < before) fault("earlier holders replace later ones");
-  }
-
   void note_commit() {
     const auto head = etcd.keys().find("head");
     if (head == etcd.keys().end()) return;
@@ -342,7 +334,6 @@ class Cluster {
       if (now_ < blocked_until_) return;
       const Outcome outcome = etcd.carry_out(request, now_);
       note_commit();
-      check_holders();
       if (const auto* watch = std::get_if<Watch>(&request); watch != nullptr && nodes_[index].life == life) {
         if (std::holds_alternative<Changed>(outcome))
           nodes_[index].watch = Watching{id, *watch, watch->from - 1};
@@ -373,10 +364,7 @@ class Cluster {
       }
       batch.last = batch.first + words.size() - 1;
       node.waiting.emplace(batch.last, words);
-      if (chance(3)) batch.holders = fmt::format("{}", ++last_holders_);
       carry_out(index, node.member->commit(std::move(batch), local(node)));
-      if (node.member->leads() && chance(3))
-        carry_out(index, node.member->keep_holders(fmt::format("{}", ++last_holders_), local(node)));
     }
   }
 
@@ -475,7 +463,6 @@ class Cluster {
     const auto head = etcd.keys().find("head");
     if (head != etcd.keys().end() && head->second.value != fmt::format("{}", longest->replica.size()))
       fault("the replicas do not have the whole log");
-    if (holders_ != last_holders_) fault("the last holders are not in etcd");
     if (keep_ < keeps_all) check_log();
     std::set<std::string> folders;
     for (const auto& [key, value] : etcd.keys()) {
@@ -499,9 +486,6 @@ class Cluster {
   Sequence last_answered_ = 0;
   Revision last_epoch_ = 0;
   std::uint64_t last_word_ = 0;
-  /// The holders in etcd, and the last ones that a leader was given.
-  std::uint64_t holders_ = 0;
-  std::uint64_t last_holders_ = 0;
   std::size_t takeovers_ = 0;
   std::size_t lost_answers_ = 0;
   std::size_t told_changes_ = 0;
