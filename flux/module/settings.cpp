@@ -105,6 +105,20 @@ ResourceSet read_resources(const std::string& path) {
   }
 }
 
+void set_scheduling(ResourceSet& resources, const std::string& path) {
+  std::string text;
+  try {
+    text = os::read_file(path, most_scheduling);
+  } catch (const Error& error) {
+    refuse(fmt::format("error loading resource.scheduling: {}", error.what()));
+  }
+  try {
+    resources.set_scheduling(text);
+  } catch (const Error& error) {
+    refuse(fmt::format("error loading resource.scheduling: {}: {}", path, error.what()));
+  }
+}
+
 VerifyOptions read_verify(const json& value) {
   if (value.is_boolean())
     return VerifyOptions::all(value.get<bool>() ? VerifyMode::strict : VerifyMode::ignore);
@@ -174,11 +188,7 @@ Settings read_settings(const json& configuration, std::uint32_t rank, const text
   }
   if (const std::string path = text_of(table, "scheduling"); !path.empty() && rank == 0) {
     if (!settings.resources) refuse("resource.scheduling requires resource.path or [resource.config]");
-    try {
-      settings.resources->set_scheduling(os::read_file(path, most_scheduling));
-    } catch (const Error& error) {
-      refuse(fmt::format("error loading resource.scheduling: {}", error.what()));
-    }
+    set_scheduling(*settings.resources, path);
   }
   if (settings.resources && configuration.contains("bootstrap")) {
     try {

@@ -111,7 +111,7 @@ TEST_CASE("resources from a file, and scheduling on the leader alone") {
   for (const char* text : {"graph", "{\"graph\":\"\xff\"}"}) {
     const std::string file = dir.write("text", text);
     CHECK(fault(json{{"resource", {{"path", path}, {"scheduling", file}}}})
-              .starts_with("error loading resource.scheduling: "));
+              .starts_with("error loading resource.scheduling: " + file + ": is not "));
   }
 }
 
