@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "proto/json_text.hpp"
 
 namespace resourced::proto {
@@ -51,9 +52,11 @@ json encode_allocation(const module::AllocationRequest& allocation) {
 }
 
 rset::ResourceSet read_resources(const json& resources, std::string_view key, const std::string& id) {
-  if (!resources.is_object()) throw Error(EPROTO, fmt::format("{} must be an object", key));
+  const auto text = json_text::opaque_text(resources);
+  if (text ? !text->starts_with('{') : !resources.is_object())
+    throw Error(EPROTO, fmt::format("{} must be an object", key));
   try {
-    return rset::ResourceSet::from_json(resources);
+    return text ? rset::ResourceSet::parse(*text) : rset::ResourceSet::from_json(resources);
   } catch (const Error& error) {
     throw Error(EINVAL, fmt::format("{} of allocation {}: {}", key, id, error.what()));
   }

@@ -1,4 +1,4 @@
-// resource.alloc-update: who may send it, and what it changes; and what an allocation keeps as it came.
+// resource.alloc-update: who may send it, and what it changes. An allocation keeps the text of `scheduling`.
 #include <doctest/doctest.h>
 
 #include "service_stand.hpp"
@@ -39,6 +39,8 @@ TEST_CASE("scheduling is kept as the text in which it came, also by a restart an
   const std::string numbers = R"("z":1.50e3,"a":[12345678901234567890123,-0,1E2],"":"\u00e9 \"\\ x")";
   const std::string sent = "\n {" + numbers + R"( , "z": {"scheduling": [ ]}} )";
   const std::string kept = R"("scheduling":{)" + numbers + R"(,"z":{"scheduling":[]}})";
+  // Members of other keys that are called the same are values as any other.
+  const std::string others = R"("attributes":{"system":{"scheduling":{"a":1}}},"y":{"scheduling":[1]})";
   Stand stand;
   const proto::ClientId owner = stand.connect();
   stand.request(owner, "resource.acquire", nullptr, streaming);
@@ -46,8 +48,8 @@ TEST_CASE("scheduling is kept as the text in which it came, also by a restart an
   const auto alloc = [&](const std::string& rank, std::size_t blanks) {
     const std::string payload = R"({"id":")" + rank + R"(","R":{"scheduling":)" + sent +
                                 R"(,"version":1,"execution":{"R_lite":[{"rank":")" + rank +
-                                R"(","children":{"core":"0"}}],"nodelist":["n)" + rank + R"("]}}})" +
-                                std::string(blanks, ' ');
+                                R"(","children":{"core":"0"}}],"nodelist":["n)" + rank + R"("]},)" + others +
+                                "}}" + std::string(blanks, ' ');
     stand.service->on_message(owner,
                               proto::make_request("resource.alloc", 7, proto::make_payload(payload), 0));
     // A thread reads a large request.
@@ -62,6 +64,7 @@ TEST_CASE("scheduling is kept as the text in which it came, also by a restart an
     const std::size_t first = list.find(kept);
     REQUIRE(first != std::string_view::npos);
     CHECK(list.find(kept, first + 1) != std::string_view::npos);
+    CHECK(list.find(others) != std::string_view::npos);
   };
   check_listed();
   stand.restart();
