@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "config/remarks.hpp"
-#include "core/json/reader.hpp"
 #include "core/nodes/parent.hpp"
 #include "core/rset/builder.hpp"
 #include "core/rset/targets.hpp"

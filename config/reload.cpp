@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "config/setting.hpp"
 #include "core/rset/operations.hpp"
