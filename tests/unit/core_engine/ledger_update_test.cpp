@@ -90,7 +90,7 @@ ResourceSet one_more() {
   return one;
 }
 
-TEST_CASE("a repeated change that was made counts as made, whatever is refused by now") {
+TEST_CASE("a repeated change that was made counts as made, although it would be refused by now") {
   World it("node[0-3]");
   it.alloc("j", part("1", "0", "node1"));
   const UpdateRequest wanted{"j", {}, wall_time(90), {}, part("1-2", "1", "node[1-2]")};

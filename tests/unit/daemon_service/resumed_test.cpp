@@ -114,7 +114,7 @@ TEST_CASE_FIXTURE(ResumedStand, "a scheduler takes over its own stream, whose co
 }
 
 TEST_CASE_FIXTURE(ResumedStand,
-                  "what is left to a connection is not meant by requests for what it has lost") {
+                  "a request without a partition never means the acquisition that is left to a connection") {
   const auto former = connect();
   acquire(former);
   request(former, "resource.acquire", nullptr, streaming);
