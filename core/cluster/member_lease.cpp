@@ -56,10 +56,11 @@ void Member::drop_lease() {
 
 bool Member::is_void(const KeyValue& key) const { return key.lease == 0 || gone_leases_.contains(key.lease); }
 
-// Asks now and then for the leases of the leader and of another process with this member's name.
+// Asks now and then for the leases of the leader and of another process with this member's name. The answer
+// to a question is about the last suspect, so there is no further one until it has come.
 void Member::suspect_leases(const std::vector<KeyValue>& leader, const std::vector<KeyValue>& own,
                             BootTime now) {
-  if (now < suspect_due_) return;
+  if (now < suspect_due_ || suspect_pending_) return;
   for (const auto* found : {&leader, &own}) {
     if (found->empty() || is_void((*found)[0]) || (*found)[0].lease == (lease_ ? lease_->id : 0)) continue;
     suspects_.push_back((*found)[0].lease);

@@ -1,6 +1,11 @@
 // Members of an etcd that was restored from an older backup, or whose keys were copied without their leases.
+#include <algorithm>
 #include <cerrno>
+#include <deque>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -67,6 +72,56 @@ TEST_CASE_FIXTURE(Restored, "only the copied key of a leader is deleted, and no 
   CHECK(first.member.leads() != second.member.leads());
   CHECK_FALSE(first.ended);
   CHECK_FALSE(second.ended);
+}
+
+TEST_CASE_FIXTURE(Restored, "a late answer that a lease is gone is not taken for one about a later lease") {
+  put("id", "this");
+  put("leader", of_copy);
+  etcd.forget_leases();
+  Member standby(settings_of("b"), {});
+  std::deque<std::pair<RequestId, Request>> requests;
+  std::optional<std::pair<RequestId, Request>> question;
+  const auto take = [&](Effects effects) {
+    for (auto& request : effects.requests) requests.push_back(std::move(request));
+  };
+  // Runs the standby, and leaves its first question for a lease without an answer.
+  const auto run = [&](Seconds time) {
+    const BootTime end = now + time;
+    take(standby.tick(now));
+    while (true) {
+      while (!requests.empty()) {
+        auto request = std::move(requests.front());
+        requests.pop_front();
+        if (!question && std::holds_alternative<FindLease>(request.second))
+          question = std::move(request);
+        else
+          take(standby.answer(request.first, etcd.carry_out(request.second, now), now));
+      }
+      const auto next = standby.next_deadline();
+      if (!next || *next > end) break;
+      now = std::max(now, *next);
+      take(standby.tick(now));
+    }
+    now = end;
+  };
+  run(Seconds(0.5));
+  REQUIRE(question);
+  (void)etcd.carry_out(Transaction{{}, {Delete{"leader", std::string("leader") + '\0'}}, {}}, now);
+  Seat leader(etcd, settings_of("a"));
+  const auto run_both = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      leader.run(now, Seconds(0.25));
+      run(Seconds(0.25));
+    }
+  };
+  leader.run(now, Seconds(1));
+  REQUIRE(leader.member.leads());
+  run_both(40);
+  take(standby.answer(question->first, etcd.carry_out(question->second, now), now));
+  run_both(8);
+  CHECK(leader.member.leads());
+  CHECK_FALSE(leader.ended);
+  CHECK_FALSE(standby.leads());
 }
 
 TEST_CASE_FIXTURE(Restored, "while the store of a member has more events than the log, no member leads") {
