@@ -54,6 +54,7 @@ Effects Member::answer(RequestId id, const Outcome& outcome, BootTime now) {
 Effects Member::commit(Batch batch, BootTime now) {
   RESOURCED_INVARIANT(leads() && !resigns_);
   RESOURCED_INVARIANT(batch.first == (queue_.empty() ? applied_ : queue_.back().last) + 1);
+  if (batch.holders) next_holders_.reset();
   queue_.push_back(std::move(batch));
   return tick(now);
 }
@@ -93,7 +94,7 @@ std::optional<BootTime> Member::next_deadline() const {
   const auto at = [&next](BootTime time) { next = next ? std::min(*next, time) : time; };
   if (!lease_pending_) at(lease_due_);
   if (leads()) at(fence());
-  if (next_holders_ && !holders_pending_) at(holders_due_);
+  if (may_put_holders()) at(holders_due_);
   if (!pending_ && !waits_for_holders()) {
     if (!leads()) {
       if (!is_busy_ || resigns_) at(due_);

@@ -36,6 +36,9 @@ struct Batch {
   Sequence first = 0;
   Sequence last = 0;
   std::string text;
+  /// Same as the text of Member::keep_holders(), for holders that change with these events: etcd gets both or
+  /// neither. Empty where nothing is changed.
+  std::optional<std::string> holders = std::nullopt;
 };
 
 struct Settings {
@@ -155,7 +158,8 @@ class Member {
   void tell_files(FileDigests files) { files_ = std::move(files); }
   /// Keeps a text in etcd for the member that leads next: the holders of resources, which it reads as
   /// holders(). It is put beside the commits, which do not wait for it, and if possible before a resignation;
-  /// a crash may lose it. Ignored unless this member leads.
+  /// a crash may lose it. It follows the holders of batches that wait, and those of a later batch replace it.
+  /// Ignored unless this member leads.
   [[nodiscard]] Effects keep_holders(std::string text, BootTime now);
   /// None of the requests so far will get its outcome, nor Effects::wants_snapshot its answer.
   void disconnect(BootTime now);
@@ -260,6 +264,9 @@ class Member {
   [[nodiscard]] bool is_void(const KeyValue& key) const;
   void report_ahead(const std::vector<KeyValue>& head, const std::vector<KeyValue>& ahead, BootTime now,
                     Effects& effects);
+  /// Whether there are holders to put, and no earlier ones are under way, which could come later and replace
+  /// them.
+  [[nodiscard]] bool may_put_holders() const;
   void tend_holders(BootTime now, Effects& effects);
   void on_holders(const Outcome& outcome, BootTime now);
   void on_step(Step step, const Outcome& outcome, BootTime now, Effects& effects);
@@ -329,7 +336,7 @@ class Member {
   BootTime lease_due_{};
 
   std::string holders_;
-  /// To be put; nothing once it is there.
+  /// To be put beside the commits; nothing once it is there.
   std::optional<std::string> next_holders_;
   /// What is being put.
   std::string put_holders_;

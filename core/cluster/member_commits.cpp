@@ -41,6 +41,7 @@ Transaction Member::commit() const {
   if (parts == 0) value += batch.text;
   Transaction commit = guarded({Put{log_key(batch.last), std::move(value)},
                                 Put{std::string(head_key), fmt::format("{}", batch.last)}});
+  if (batch.holders) commit.then.emplace_back(Put{std::string(holders_key), *batch.holders});
   commit.guards.push_back({std::string(head_key), Guard::Field::modified, head_revision_});
   commit.guards.push_back({std::string(ahead_key), Guard::Field::created, 0});
   commit.otherwise = {Read{std::string(leader_key)}, Read{std::string(head_key)},
@@ -92,6 +93,7 @@ void Member::on_check(const TransactionDone& done, BootTime now, Effects& effect
 
 void Member::finish_batch(Revision head, Effects& effects) {
   head_revision_ = head;
+  if (queue_.front().holders) holders_revision_ = head;
   applied_ = queue_.front().last;
   sizes_.add(applied_, queue_.front().text.size());
   effects.committed = applied_;

@@ -1,4 +1,6 @@
-// How a leader tells its successor which schedulers hold resources: beside the commits, one put at a time.
+// How a leader tells its successor which schedulers hold resources: in the commit of the events by which that
+// changes, otherwise beside the commits, one put at a time.
+#include <algorithm>
 #include <utility>
 
 #include "core/cluster/keys.hpp"
@@ -12,9 +14,14 @@ Effects Member::keep_holders(std::string text, BootTime now) {
   return tick(now);
 }
 
+bool Member::may_put_holders() const {
+  return next_holders_ && !holders_pending_ &&
+         std::ranges::none_of(queue_, [](const Batch& batch) { return batch.holders.has_value(); });
+}
+
 // Guarded by the revision of the key as well, so that an earlier put that comes late changes nothing.
 void Member::tend_holders(BootTime now, Effects& effects) {
-  if (!next_holders_ || holders_pending_ || now < holders_due_) return;
+  if (now < holders_due_ || !may_put_holders()) return;
   put_holders_ = *next_holders_;
   Transaction put = guarded({Put{std::string(holders_key), put_holders_}});
   put.guards.push_back({std::string(holders_key), Guard::Field::modified, holders_revision_});

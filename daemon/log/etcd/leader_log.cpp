@@ -125,6 +125,7 @@ void LeaderLog::commit() {
     under_way_load_.add({step.records.size(), step.bytes - step.text.size()});
     batch.text += step.text;
     batch.last = step.records.back().sequence;
+    if (step.holders) batch.holders = std::move(step.holders);
     std::move(step.records.begin(), step.records.end(), std::back_inserter(under_way_));
   }
   batch.text = pack(std::move(batch.text));
@@ -203,7 +204,9 @@ std::vector<module::PartitionHolder> LeaderLog::former_holders() const {
 }
 
 void LeaderLog::keep_holders(const std::vector<module::PartitionHolder>& holders) {
-  coordinator_.keep_holders(encode_holders(holders));
+  std::string text = encode_holders(holders);
+  if (queue_.empty()) return coordinator_.keep_holders(std::move(text));
+  queue_.back().holders = std::move(text);
 }
 
 bool LeaderLog::may_serve() const { return coordinator_.member().may_serve(coordinator_.now()); }

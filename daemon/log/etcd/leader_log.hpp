@@ -62,7 +62,8 @@ class LeaderLog final : public log::EventLog {
   /// The holders that the previous leader kept in etcd. None, with a line of the daemon's log, if etcd has a
   /// text that cannot be read.
   [[nodiscard]] std::vector<module::PartitionHolder> former_holders() const;
-  /// Keeps the holders for the next leader (Member::keep_holders).
+  /// Keeps the holders for the next leader (Member::keep_holders), in the commit of the last event if it
+  /// waits for one: a step that changes the holders by an event is followed by this call.
   void keep_holders(const std::vector<module::PartitionHolder>& holders);
   /// Uses these credentials for etcd from the next request on.
   void set_credentials(const Credentials& credentials) {
@@ -109,6 +110,8 @@ class LeaderLog final : public log::EventLog {
     /// The records as lines for etcd.
     std::string text{};
     std::size_t bytes = 0;
+    /// Same as cluster::Batch::holders.
+    std::optional<std::string> holders{};
   };
   /// Number and bytes of events that wait.
   struct Load {

@@ -171,7 +171,8 @@ class Follower final : public Client {
  private:
   void go_on(bool rests) override {
     if (!std::exchange(follows_, true)) {
-      request("resource.journal", {{"allocations", true}, {"after", last_}}, proto::flag::streaming);
+      request("resource.journal", {{"allocations", true}, {"own", true}, {"after", last_}},
+              proto::flag::streaming);
       return;
     }
     if (is_stalled() ? rests || world().chance(0.3) : !rests && world().chance(0.02))
@@ -211,10 +212,48 @@ class Administrator final : public Client {
   bool waits_ = false;
 };
 
+class Evictor final : public Client {
+ public:
+  using Client::Client;
+
+  void receive(Node& node, const proto::Message& message) override {
+    waits_ = false;
+    const auto errnum = message.errnum();
+    demand(errnum == 0 || errnum == EHOSTUNREACH || errnum == EAGAIN || errnum == ENOENT || errnum == ESTALE,
+           fmt::format("{} ends with {}: {}", message.topic, errnum, message.text()));
+    if (errnum == EHOSTUNREACH) return leave();
+    if (errnum != 0 || message.topic != "resource.peers") return;
+    demand(node.leads(), "the peers of a daemon that does not lead");
+    const json holders = json::parse(message.text()).at("holders");
+    if (holders.empty()) return;
+    const json& holder = holders[world().below(holders.size())];
+    chosen_ = {{"since", holder.at("since")}};
+    if (holder.contains("partition")) chosen_["partition"] = holder["partition"];
+  }
+  void judge() const override { demand(!waits_, "an eviction has no answer"); }
+
+ private:
+  void go_on(bool rests) override {
+    if (rests || waits_ || !world().chance(0.1)) return;
+    waits_ = true;
+    const json chosen = std::exchange(chosen_, nullptr);
+    request(chosen.is_null() ? "resource.peers" : "resource.evict", chosen);
+  }
+  void lose() override {
+    waits_ = false;
+    chosen_ = nullptr;
+  }
+
+  bool waits_ = false;
+  /// The scheduler to evict next; null for none.
+  json chosen_;
+};
+
 }  // namespace
 
 std::unique_ptr<Client> make_reader(Site& site) { return std::make_unique<Reader>(site); }
 std::unique_ptr<Client> make_follower(Site& site) { return std::make_unique<Follower>(site); }
 std::unique_ptr<Client> make_administrator(Site& site) { return std::make_unique<Administrator>(site); }
+std::unique_ptr<Client> make_evictor(Site& site) { return std::make_unique<Evictor>(site); }
 
 }  // namespace resourced::sim

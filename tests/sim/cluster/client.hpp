@@ -97,5 +97,7 @@ class Client {
 [[nodiscard]] std::unique_ptr<Client> make_follower(Site& site);
 /// A client that makes other nodes lead.
 [[nodiscard]] std::unique_ptr<Client> make_administrator(Site& site);
+/// A client that takes the resources from schedulers.
+[[nodiscard]] std::unique_ptr<Client> make_evictor(Site& site);
 
 }  // namespace resourced::sim

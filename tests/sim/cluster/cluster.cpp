@@ -61,6 +61,7 @@ ClusterSimulation::ClusterSimulation(std::uint32_t seed)
     clients_.push_back(make_follower(site_));
   }
   clients_.push_back(make_administrator(site_));
+  clients_.push_back(make_evictor(site_));
 }
 
 void ClusterSimulation::take_turn(std::size_t client) {

@@ -7,6 +7,7 @@
 //    extends the log, in the order of epochs and times (etcd.hpp).
 //  - No message tells of an event that etcd does not have, no answer shows an older state than earlier ones,
 //    and two daemons never serve at the same time.
+//  - The holders of resources that etcd keeps change with the eviction of one of them.
 //  - A deposed daemon sends no message after the first one of its successor.
 //  - The status of a standby is the state after the event that it names, journals are the log, and the
 //    picture of a scheduler is a state of the log, at the end the last one.

@@ -44,6 +44,7 @@ void Etcd::take_commit(std::uint64_t last) {
     json event = json::parse(record.text);
     demand(log_.empty() || log_.back().record.timestamp <= record.timestamp,
            "an event that is earlier than the one before: " + record.text);
+    if (record.name == "evict") check_evicted();
     const json& context = event.at("context");
     if (record.name == "drain" && context.contains("reason"))
       demand(marks_.emplace(context.at("reason"), record.sequence).second,
@@ -55,6 +56,13 @@ void Etcd::take_commit(std::uint64_t last) {
     }
     log_.push_back({std::move(record), std::move(event), epoch});
   }
+}
+
+// Another scheduler may have acquired in the same commit.
+void Etcd::check_evicted() const {
+  const auto holders = etcd_.keys().find(std::string(cluster::holders_key));
+  demand(holders != etcd_.keys().end() && holders->second.modified == head_revision_,
+         "a scheduler is evicted, and the holders in etcd do not change with that");
 }
 
 std::uint64_t Etcd::find(const std::string& mark) const {

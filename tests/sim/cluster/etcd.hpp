@@ -49,6 +49,8 @@ class Etcd {
 
  private:
   void take_commit(std::uint64_t last);
+  /// Checks the holders in a commit that evicts one of them.
+  void check_evicted() const;
 
   cluster::test::SimulatedEtcd etcd_;
   cluster::Revision head_revision_ = 0;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/cluster/member.hpp"
 #include "daemon/log/current_log.hpp"
@@ -121,6 +122,9 @@ class Node final : public daemon::service::Program {
     [[nodiscard]] bool may_serve() const override { return node.leader_->may_serve(); }
     void ask_roster(TakeRoster take) override { node.leader_->ask_roster(std::move(take)); }
     void hand_over(const std::string& successor) override;
+    void keep_holders(const std::vector<module::PartitionHolder>& holders) override {
+      node.leader_->keep_holders(holders);
+    }
     [[nodiscard]] std::optional<std::string> stalled() const override { return node.leader_->stalled(); }
     Node& node;
   };

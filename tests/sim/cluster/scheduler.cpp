@@ -23,7 +23,7 @@ class SchedulerOfCluster final : public Client {
     if (message.matchtag != acquire_) return receive_change(message);
     const auto errnum = message.errnum();
     if (errnum != 0) {
-      demand(errnum == EHOSTUNREACH || errnum == ECANCELED || errnum == EBUSY,
+      demand(errnum == EHOSTUNREACH || errnum == ECANCELED || errnum == EBUSY || errnum == ECONNABORTED,
              fmt::format("an acquire ends with {}: {}", errnum, message.text()));
       return leave();
     }

@@ -1,5 +1,5 @@
-// The log of a leader whose own store is slow, with the real etcd: the store must not lag behind without
-// limit.
+// The log of a leader, with the real etcd: its own store must not lag behind without limit, and the holders
+// of resources change with the events before them.
 #include "daemon/log/etcd/leader_log.hpp"
 
 #include <atomic>
@@ -85,6 +85,15 @@ class Stand {
     record.text = std::string(bytes, 'x');
     log->append(std::move(record));
   }
+  [[nodiscard]] std::string text_of(const std::string& key) const {
+    return etcd_.control({"get", "/resourced/" + key, "--print-value-only"});
+  }
+  /// The line about the revision that last modified a key.
+  [[nodiscard]] std::string revision_of(const std::string& key) const {
+    const std::string fields = etcd_.control({"get", "/resourced/" + key, "--write-out", "fields"});
+    const std::size_t at = fields.find("\"ModRevision\"");
+    return fields.substr(at, fields.find('\n', at) - at);
+  }
   /// Runs the loop until the condition holds.
   void until(const std::function<bool()>& condition) {
     const e2e::Deadline deadline(std::chrono::seconds(60));
@@ -150,6 +159,21 @@ TEST_CASE("a leader bounds what waits for its store and for etcd") {
   REQUIRE(stand.log->stalled());
   CHECK(*stand.log->stalled() == "2 changes wait for etcd: try again later");
   stand.until([&] { return !stand.log->stalled(); });
+}
+
+TEST_CASE("the holders change in the commit of the event before them, otherwise at once") {
+  Stand stand({});
+  // This event fills a commit of its own.
+  stand.append(200000);
+  stand.append();
+  stand.log->keep_holders({{"batch", module::ByUser{1}}});
+  stand.log->keep_holders({{"batch", module::ByUser{2}}});
+  stand.until([&] { return stand.committed == 2; });
+  CHECK(stand.revision_of("holders") == stand.revision_of("head"));
+  CHECK(stand.text_of("holders").find(R"("userid":2)") != std::string::npos);
+  stand.log->keep_holders({});
+  stand.until([&] { return stand.text_of("holders").find("userid") == std::string::npos; });
+  CHECK(stand.revision_of("holders") != stand.revision_of("head"));
 }
 
 TEST_CASE("a leader that was paused for too long does not tell what its store has found since" *

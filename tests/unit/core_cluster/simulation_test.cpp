@@ -259,14 +259,22 @@ class Cluster {
     if (sequence != batch.last + 1) fault("a batch that is not whole");
   }
 
+  // Each text of the holders is a higher number than those before.
+  void check_holders() {
+    const auto found = etcd.keys().find("holders");
+    if (found == etcd.keys().end()) return;
+    const std::uint64_t before = std::exchange(holders_, std::stoull(found->second.value));
+    if (holders_ < before) fault("earlier holders replace later ones");
+  }
+
   void note_commit() {
     const auto head = etcd.keys().find("head");
     if (head == etcd.keys().end()) return;
     commits_.try_emplace(sequence_of(head->second), now_);
   }
 
-  // Checks that a follower learns of a commit by its watch, well before its next regular look; reading the
-  // parts of a text takes longer.
+  // Checks that a follower learns of a commit by its watch, well before its next regular look. Each request
+  // for a part of the text takes time as well, also that for the last one, which may be short.
   void check_delay(Node& node, const Batch& batch) {
     const auto commit = commits_.find(batch.last);
     if (!settled_ || now_ < *settled_ || commit == commits_.end() || commit->second < *settled_) return;
@@ -275,7 +283,7 @@ class Cluster {
       return;
     ++noticed_;
     constexpr std::size_t bytes_of_page = 32;
-    const Seconds reading = Seconds(0.03) * static_cast<double>(batch.text.size() / bytes_of_page);
+    const Seconds reading = Seconds(0.03) * static_cast<double>(1 + batch.text.size() / bytes_of_page);
     if (now_ - commit->second > Seconds(0.1) + reading) fault("a follower has noticed a commit late");
   }
 
@@ -334,6 +342,7 @@ class Cluster {
       if (now_ < blocked_until_) return;
       const Outcome outcome = etcd.carry_out(request, now_);
       note_commit();
+      check_holders();
       if (const auto* watch = std::get_if<Watch>(&request); watch != nullptr && nodes_[index].life == life) {
         if (std::holds_alternative<Changed>(outcome))
           nodes_[index].watch = Watching{id, *watch, watch->from - 1};
@@ -364,7 +373,10 @@ class Cluster {
       }
       batch.last = batch.first + words.size() - 1;
       node.waiting.emplace(batch.last, words);
+      if (chance(3)) batch.holders = fmt::format("{}", ++last_holders_);
       carry_out(index, node.member->commit(std::move(batch), local(node)));
+      if (node.member->leads() && chance(3))
+        carry_out(index, node.member->keep_holders(fmt::format("{}", ++last_holders_), local(node)));
     }
   }
 
@@ -463,6 +475,7 @@ class Cluster {
     const auto head = etcd.keys().find("head");
     if (head != etcd.keys().end() && head->second.value != fmt::format("{}", longest->replica.size()))
       fault("the replicas do not have the whole log");
+    if (holders_ != last_holders_) fault("the last holders are not in etcd");
     if (keep_ < keeps_all) check_log();
     std::set<std::string> folders;
     for (const auto& [key, value] : etcd.keys()) {
@@ -486,6 +499,9 @@ class Cluster {
   Sequence last_answered_ = 0;
   Revision last_epoch_ = 0;
   std::uint64_t last_word_ = 0;
+  /// The holders in etcd, and the last ones that a leader was given.
+  std::uint64_t holders_ = 0;
+  std::uint64_t last_holders_ = 0;
   std::size_t takeovers_ = 0;
   std::size_t lost_answers_ = 0;
   std::size_t told_changes_ = 0;
