@@ -37,8 +37,8 @@ class Cluster {
 
   // Runs for a time with faults, then without faults until a member with all events leads.
   void run(Seconds time) {
-    const BootTime calm = now_ + time;
-    while (now_ < calm && faults_.empty()) {
+    calm_ = now_ + time;
+    while (now_ < calm_ && faults_.empty()) {
       if (chance(20)) break_something();
       if (chance(10)) write();
       next();
@@ -392,8 +392,8 @@ class Cluster {
         node.member.reset();
         // The disk lags behind etcd by a few events, and may end within a batch.
         node.replica.resize(node.replica.size() - std::min<std::size_t>(node.replica.size(), random_() % 10));
-        // The node is sometimes away for long, or returns with an empty disk.
-        const BootTime back = now_ + any(chance(4) ? 30 : 5);
+        // The node is sometimes away for long, or returns with an empty disk. At the end all are there.
+        const BootTime back = std::min(now_ + any(chance(4) ? 30 : 5), calm_ + Seconds(1));
         if (chance(8)) {
           node.replica.clear();
           node.cluster.reset();
@@ -508,6 +508,8 @@ class Cluster {
   std::size_t refused_watches_ = 0;
   /// The time of the commit of each head.
   std::map<Sequence, BootTime> commits_;
+  /// When faults end.
+  BootTime calm_{};
   /// The time from which the faults have no effect any more.
   std::optional<BootTime> settled_;
   std::size_t noticed_ = 0;
