@@ -22,8 +22,8 @@ inline constexpr std::string_view opaque_key = "R";
 /// Appends an allocation. If `now` is given, `expired` tells whether the expiration has passed by then.
 void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now);
 
-/// Reads an R of an allocation, a value or its text. Throws Error EPROTO `KEY must be an object`, EINVAL `KEY of allocation ID:
-/// ...`.
+/// Reads an R of an allocation, a value or its text. Throws Error EPROTO `KEY must be an object`, EINVAL
+/// `KEY of allocation ID: ...`.
 [[nodiscard]] rset::ResourceSet read_resources(const nlohmann::json& resources, std::string_view key,
                                                const std::string& id);
 /// Returns the time at the key `expiration`; nothing if it is missing or null. Throws Error EPROTO for
