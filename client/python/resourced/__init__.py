@@ -9,15 +9,15 @@
                     case resourced.Lost(): ...
 """
 
-from resourced.acquisition import Acquired, Acquisition, AcquisitionEvent, Lost, Update
+from resourced.acquisition import Acquired, Acquisition, AcquisitionEvent, DownCause, Lost, ScheduledDrain, Update
 from resourced.allocations import Allocation, Freed
-from resourced.connection import Connection, Drain, SchedStatus, Status, connect
+from resourced.connection import Connection, Drain, DrainMode, Peer, Peers, SchedStatus, Status, WaitCondition, connect
 from resourced.errors import ResourcedError
 from resourced.hostlist import Hostlist
 from resourced.idset import IDset
 from resourced.journal import Event, Journal, JournalBatch
 from resourced.ledger import Entry, Ledger
-from resourced.report import Cause, Report, Use
+from resourced.report import Cause, Report, ReportGroups, Use
 from resourced.resource_set import ResourceSet
 from resourced.stream import Stream
 
@@ -28,7 +28,9 @@ __all__ = [
     "Allocation",
     "Cause",
     "Connection",
+    "DownCause",
     "Drain",
+    "DrainMode",
     "Entry",
     "Event",
     "Freed",
@@ -38,13 +40,18 @@ __all__ = [
     "JournalBatch",
     "Ledger",
     "Lost",
+    "Peer",
+    "Peers",
     "Report",
+    "ReportGroups",
     "ResourceSet",
     "ResourcedError",
     "SchedStatus",
+    "ScheduledDrain",
     "Status",
     "Stream",
     "Update",
     "Use",
+    "WaitCondition",
     "connect",
 ]

@@ -64,3 +64,9 @@ def member(payload: Any, key: str, kind: type[Any]) -> Any:
     if not isinstance(value, kind):
         raise ValueError(f"{key}: is missing or has the wrong type")
     return value
+
+
+def entries(payload: Mapping[str, Any], key: str) -> list[Any]:
+    """Returns an array that is left out where it is empty. Raises ValueError if it has another type."""
+    found: list[Any] = member(payload, key, list) if key in payload else []
+    return found

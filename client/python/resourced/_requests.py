@@ -123,6 +123,11 @@ class Reader(Generic[T_co]):
         except StopAsyncIteration:
             return None
 
+    @property
+    def _has_news(self) -> bool:
+        """Whether __anext__() has something to do before it waits for a message: to return, to raise, or to begin."""
+        raise NotImplementedError
+
     async def close(self) -> None:
         """Closes the object; the iteration stops."""
 

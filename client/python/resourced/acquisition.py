@@ -12,13 +12,13 @@ import weakref
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, get_args
 
-from resourced._json import member
+from resourced._json import entries, member
 from resourced._message import STREAMING, Response, encode_payload
 from resourced._places import UNLOADED
 from resourced._requests import Reader, Request, awaited
-from resourced.allocations import Allocation, Freed
+from resourced.allocations import Allocation, Freed, merged_news
 from resourced.errors import ResourcedError
 from resourced.idset import IDset
 from resourced.ledger import Ledger, read_sequence
@@ -31,6 +31,19 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _MOST_UNREAD = 64
 #: How often a lease is renewed in its time.
 _RENEWALS = 3
+#: Why targets went down; a target may have several causes.
+DownCause: TypeAlias = Literal["drained", "offline", "torpid", "excluded"]
+_CAUSES: tuple[DownCause, ...] = get_args(DownCause)
+
+
+@dataclass(frozen=True)
+class ScheduledDrain:
+    """A drain that begins later."""
+
+    ranks: IDset
+    begin: float
+    until: float | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,8 @@ class Acquired:
     #: The present allocations, if the acquisition requests them or has a ledger. Some may be on targets that are not
     #: in `resources`.
     allocations: list[Allocation] = field(default_factory=list)
+    #: The drains that begin later, by their times, if the acquisition asks for them and the daemon has them.
+    scheduled: list[ScheduledDrain] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,10 @@ class Update:
     changed: list[Allocation] = field(default_factory=list)
     #: With a ledger: partition and id of each allocation whose expiration has passed. It stays until it is freed.
     expired: list[tuple[str, str]] = field(default_factory=list)
+    #: With `scheduled`: all drains that begin later, where that has changed.
+    scheduled: list[ScheduledDrain] | None = None
+    #: With `cause`: why the targets of `down` went down.
+    cause: dict[DownCause, IDset] = field(default_factory=dict)
 
     def then(self, later: Update) -> Update:
         """One update with the effect of both, one after the other."""
@@ -74,24 +93,7 @@ class Update:
             every = {name: first.get(name, IDset()) - undone.get(name, "") | second.get(name, "") for name in names}
             return {name: ranks for name, ranks in every.items() if ranks}
 
-        changed = {(one.partition, one.id): one for one in self.changed}
-        expired = set(self.expired)
-        # At most two for each name: its end, and then a part of the next allocation with this name.
-        freed: dict[tuple[str, str, bool], Freed] = {}
-        for one in (*self.freed, *later.freed):
-            key = one.partition or "", one.id, one.ranks is not None
-            before = freed.get(key)
-            ranks = IDset(one.ranks or "") | IDset(before.ranks or "" if before else "") if key[2] else None
-            freed[key] = Freed(one.id, ranks, one.partition)
-        for one in later.freed:
-            name = one.partition or "", one.id
-            if one.ranks is None:
-                expired.discard(name)
-            if (allocation := changed.pop(name, None)) and one.ranks is not None:
-                changed[name] = allocation.without(IDset(one.ranks))
-        for allocation in later.changed:
-            changed[allocation.partition, allocation.id] = allocation
-            expired.discard((allocation.partition, allocation.id))
+        why = {name: ranks - later.up - later.down for name, ranks in self.cause.items()}
         return Update(
             self.up - later.down | later.up,
             self.down - later.up | later.down,
@@ -99,9 +101,9 @@ class Update:
             merged(self.property_add, later.property_remove, later.property_add),
             merged(self.property_remove, later.property_add, later.property_remove),
             self.expiration if later.expiration is None else later.expiration,
-            sorted(freed.values(), key=lambda one: one.ranks is not None),
-            list(changed.values()),
-            sorted(expired | set(later.expired)),
+            *merged_news((self.freed, self.changed, self.expired), (later.freed, later.changed, later.expired)),
+            self.scheduled if later.scheduled is None else later.scheduled,
+            {name: ranks for name in _CAUSES if (ranks := why.get(name, IDset()) | later.cause.get(name, ""))},
         )
 
 
@@ -130,29 +132,27 @@ class Acquisition(Reader[AcquisitionEvent]):
         *,
         partition: str | None,
         allocations: bool,
-        ledger: bool,
         wait: bool,
         lease: float | None,
         follow_restart: bool,
         wait_for_daemon: bool,
         busy_retry: float,
         answer_timeout: float,
+        extensions: Mapping[str, bool],
     ) -> None:
         self._connection = connection
-        self._ledger = Ledger(self, connection, partition or "") if ledger else None
-        self._payload: dict[str, Any] = {}
-        if partition:
-            self._payload["partition"] = partition
-        if allocations or ledger:  # a daemon without a ledger refuses allocations, and would leave out the extension
-            self._payload["allocations"] = True
-        if ledger:
-            self._payload["extensions"] = ["ledger"]
-        if wait:
-            self._payload["wait"] = True
-        if lease is not None:
-            self._payload["lease"] = lease
-        # With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed it.
-        self._payload["holder"] = secrets.token_hex(16)
+        self._ledger = Ledger(self, connection, partition or "") if extensions["ledger"] else None
+        given = {
+            "partition": partition or None,
+            # A daemon without a ledger refuses allocations, and would leave out the extension.
+            "allocations": allocations or extensions["ledger"] or None,
+            "extensions": [name for name, is_wanted in extensions.items() if is_wanted] or None,
+            "wait": wait or None,
+            "lease": lease,
+            # With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed it.
+            "holder": secrets.token_hex(16),
+        }
+        self._payload = {key: value for key, value in given.items() if value is not None}
         encode_payload(self._payload)  # raises ValueError for a name that JSON does not have
         # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places
@@ -198,6 +198,10 @@ class Acquisition(Reader[AcquisitionEvent]):
     async def __aenter__(self) -> Self:
         self._start()
         return self
+
+    @property
+    def _has_news(self) -> bool:
+        return bool(self._closed or self._unread or self._end or not self._started)
 
     async def __anext__(self) -> AcquisitionEvent:
         if self._closed:
@@ -369,8 +373,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             self._finish(error)
 
     def _busy_may_pass(self) -> bool:
-        """Whether EBUSY may still pass: the daemon may need a moment to notice that the connection which held the
-        resources is lost."""
+        """Whether EBUSY may still pass: the daemon may not have noticed yet that the former connection is lost."""
         now = asyncio.get_running_loop().time()
         if self._busy_until is None:
             self._busy_until = now + self._busy_retry
@@ -380,23 +383,16 @@ class Acquisition(Reader[AcquisitionEvent]):
         resources = ResourceSet(member(payload, "resources", dict))
         up = IDset(member(payload, "up", str))
         self._known, self._starttime = resources.ranks, resources.starttime
-        self._check("up", up)
-        return Acquired(resources, up, self._read_allocations(payload))
+        return Acquired(resources, self._check("up", up), self._read_allocations(payload), _read_scheduled(payload))
 
     @staticmethod
     def _read_allocations(payload: Mapping[str, Any]) -> list[Allocation]:
-        return [Allocation.read(one) for one in _entries(payload, "allocations")]
+        return [Allocation.read(one) for one in entries(payload, "allocations")]
 
     def _read_update(self, payload: Mapping[str, Any]) -> Update:
         sets = [IDset(member(payload, key, str)) if key in payload else IDset() for key in ("up", "down", "shrink")]
         up, down, shrink = (self._check(key, ranks) for key, ranks in zip(("up", "down", "shrink"), sets))
-        properties: list[dict[str, IDset]] = []
-        for key in ("property-add", "property-remove"):
-            texts = member(payload, key, dict) if key in payload else {}
-            if not all(isinstance(text, str) for text in texts.values()):
-                raise ValueError(f"{key}: a value is not a string")
-            properties.append({name: self._check(key, IDset(text)) for name, text in texts.items()})
-        add, remove = properties
+        add, remove, why = (self._read_sets(payload, key) for key in ("property-add", "property-remove", "cause"))
         for name in add:
             ResourceSet().set_property(name)  # checks the name
         expiration = payload.get("expiration")
@@ -406,10 +402,17 @@ class Acquisition(Reader[AcquisitionEvent]):
             times.expiration = expiration  # checks the time
             expiration = times.expiration
         self._known.subtract(shrink)
-        freed = [Freed.read(one) for one in _entries(payload, "freed")]
-        changed = self._read_allocations(payload)
-        expired = [(member(one, "partition", str), member(one, "id", str)) for one in _entries(payload, "expired")]
-        return Update(up, down | shrink, shrink, add, remove, expiration, freed, changed, expired)
+        freed, changed = [Freed.read(one) for one in entries(payload, "freed")], self._read_allocations(payload)
+        expired = [(member(one, "partition", str), member(one, "id", str)) for one in entries(payload, "expired")]
+        cause = {name: why[name] for name in _CAUSES if name in why}
+        later = _read_scheduled(payload)
+        return Update(up, down | shrink, shrink, add, remove, expiration, freed, changed, expired, later, cause)
+
+    def _read_sets(self, payload: Mapping[str, Any], key: str) -> dict[str, IDset]:
+        texts = member(payload, key, dict) if key in payload else {}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise ValueError(f"{key}: a value is not a string")
+        return {name: self._check(key, IDset(text)) for name, text in texts.items()}
 
     def _check(self, key: str, ranks: IDset) -> IDset:
         if not self._known.includes(ranks):
@@ -417,9 +420,13 @@ class Acquisition(Reader[AcquisitionEvent]):
         return ranks
 
 
-def _entries(payload: Mapping[str, Any], key: str) -> list[Any]:
-    entries: list[Any] = member(payload, key, list) if key in payload else []
-    return entries
+def _read_scheduled(payload: Mapping[str, Any]) -> list[ScheduledDrain] | None:
+    def read(one: Any) -> ScheduledDrain:
+        ranks, begin = IDset(member(one, "idset", str)), member(one, "from", float)
+        until = member(one, "until", float) if "until" in one else None
+        return ScheduledDrain(ranks, begin, until, member(one, "reason", str) if "reason" in one else None)
+
+    return [read(one) for one in entries(payload, "scheduled")] if "scheduled" in payload else None
 
 
 def _renew_lease(of: weakref.ref[Acquisition]) -> None:

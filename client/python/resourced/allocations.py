@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from resourced._json import member
 from resourced.idset import IDset
@@ -77,3 +77,31 @@ class Allocation:
         note, partition, absent = texts
         expired = value.get("expired", False) is True
         return cls(value["id"], ResourceSet(value.get("R", {})), expiration, note, partition or "", absent or "", expired)
+
+
+#: What others have done with allocations: freed, changed after that, and expired, by partition and id.
+News: TypeAlias = tuple[list[Freed], list[Allocation], list[tuple[str, str]]]
+
+
+def merged_news(first: News, later: News) -> News:
+    """Returns the news with the effect of both, one after the other."""
+    changed = {(one.partition, one.id): one for one in first[1]}
+    expired = set(first[2])
+    # At most two for each name: its end, and then a part of the next allocation with this name.
+    freed: dict[tuple[str, str, bool], Freed] = {}
+    for one in (*first[0], *later[0]):
+        key = one.partition or "", one.id, one.ranks is not None
+        before = freed.get(key)
+        ranks = IDset(one.ranks or "") | IDset(before.ranks or "" if before else "") if key[2] else None
+        freed[key] = Freed(one.id, ranks, one.partition)
+    for one in later[0]:
+        name = one.partition or "", one.id
+        if one.ranks is None:
+            expired.discard(name)
+        if (allocation := changed.pop(name, None)) and one.ranks is not None:
+            changed[name] = allocation.without(IDset(one.ranks))
+    for allocation in later[1]:
+        changed[allocation.partition, allocation.id] = allocation
+        expired.discard((allocation.partition, allocation.id))
+    in_order = sorted(freed.values(), key=lambda one: one.ranks is not None)
+    return in_order, list(changed.values()), sorted(expired | set(later[2]))

@@ -5,21 +5,28 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
-from resourced._json import member
+from resourced._json import entries, member
 from resourced.acquisition import Acquisition
 from resourced.allocations import Allocation, Freed
 from resourced.errors import ResourcedError
 from resourced.hostlist import Hostlist
 from resourced.idset import IDset
 from resourced.journal import Journal
-from resourced.report import Report, read_report
+from resourced.report import Report, ReportGroups, read_report
 from resourced.resource_set import ResourceSet, ResourcesLike
 from resourced.rpc import RpcConnection
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+
+#: The effect of a drain on targets that are drained with a reason already: they keep it, they get the new reason, or the
+#: new reason and time. In undrain() all three skip targets that are not drained.
+DrainMode: TypeAlias = Literal["update", "overwrite", "force-overwrite"]
+#: What wait() waits for: no target has an allocation; all are online and healthy; all have a scheduler that reports its
+#: allocations.
+WaitCondition: TypeAlias = Literal["idle", "ready", "reported"]
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,32 @@ class SchedStatus:
         return self.up - self.allocated
 
 
+@dataclass(frozen=True)
+class Peer:
+    """A scheduler that has resources, or waits for them."""
+
+    #: "" for the targets in no partition.
+    partition: str
+    since: float
+    #: Its user, key or address, such as "uid 1000"; None if it is not known.
+    by: str | None
+    #: The targets that it has; empty for one that waits.
+    targets: IDset = field(default_factory=IDset)
+    #: Whether it keeps the ledger.
+    allocations: bool = False
+    #: The time up to which they are kept for it, if its connection is lost.
+    kept_until: float | None = None
+
+
+@dataclass(frozen=True)
+class Peers:
+    holders: list[Peer]
+    #: The schedulers that wait for resources, the next one first.
+    waiting: list[Peer]
+    #: The targets whose node agents are connected.
+    agents: IDset
+
+
 class Connection(RpcConnection):
     __doc__ = RpcConnection.__doc__
 
@@ -85,16 +118,18 @@ class Connection(RpcConnection):
         wait_for_daemon: bool = False,
         busy_retry: float = 30.0,
         answer_timeout: float = 300.0,
+        scheduled: bool = False,
+        cause: bool = False,
     ) -> Acquisition:
         """Acquires the resources of the partition, or all that are in no partition, as a scheduler.
 
         With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `ledger` it learns
         as well how others change them (Update.freed, changed, expired). With `wait` it waits for its turn while
-        another scheduler has the resources. The daemon frees the resources when nothing has come from this connection
-        for the time of its `lease`, of 5 to 3600 seconds (ETIMEDOUT). The acquisition renews it as long as the event
-        loop runs; that of a synchronous connection runs within its calls only: make one in each third of the time, or
-        ask for a longer lease. With None there is no lease: a program that hangs keeps its resources until an operator
-        evicts it. After a clean shutdown of the daemon the acquisition waits for the next one, but without
+        another scheduler has the resources. With `scheduled` it learns which drains begin later, and with `cause` why
+        targets went down. The daemon frees the resources when nothing has come from this connection for the time of its
+        `lease`, of 5 to 3600 seconds (ETIMEDOUT). The acquisition renews it as long as the event loop runs; that of a
+        synchronous connection runs within its calls only: make one in each third of the time, or ask for a longer
+        lease. With None there is no lease: a program that hangs keeps its resources until an operator evicts it. After a clean shutdown of the daemon the acquisition waits for the next one, but without
         `follow_restart` it ends, except in a cluster. With `wait_for_daemon` it waits for a daemon that is not
         running yet. Without it the first connection has to succeed; after a lost connection, also before the first
         Acquired, the next daemon is always waited for. After a reconnection the request is repeated for `busy_retry`
@@ -107,13 +142,13 @@ class Connection(RpcConnection):
             self,
             partition=partition,
             allocations=allocations,
-            ledger=ledger,
             wait=wait,
             lease=lease,
             follow_restart=follow_restart,
             wait_for_daemon=wait_for_daemon,
             busy_retry=busy_retry,
             answer_timeout=answer_timeout,
+            extensions={"ledger": ledger, "scheduled": scheduled, "cause": cause},
         )
 
     async def alloc(
@@ -200,19 +235,18 @@ class Connection(RpcConnection):
         targets: str | IDset | Hostlist,
         reason: str | None = None,
         *,
-        mode: str | None = None,
+        mode: DrainMode | None = None,
         begin: float | None = None,
         until: float | None = None,
         ticket: str | None = None,
     ) -> None:
         """Takes targets out of service, now or from `begin` on, for good or `until` a time. `ticket` is the site's
-        ticket for this work. `mode` is "update", "overwrite" or "force-overwrite"; without it EEXIST refuses targets
-        that are drained with a reason already."""
+        ticket for this work. Without a `mode` EEXIST refuses targets that are drained with a reason already."""
         optional = {"reason": reason, "mode": mode, "from": begin, "until": until, "ticket": ticket}
         given = {key: value for key, value in optional.items() if value is not None}
         await self.call("resource.drain", {"targets": str(targets), **given})
 
-    async def undrain(self, targets: str | IDset | Hostlist, *, mode: str | None = None) -> None:
+    async def undrain(self, targets: str | IDset | Hostlist, *, mode: DrainMode | None = None) -> None:
         """Returns targets to service; with a mode, targets that are not drained are ignored."""
         await self.call("resource.undrain", {"targets": str(targets)} | ({"mode": mode} if mode else {}))
 
@@ -222,10 +256,11 @@ class Connection(RpcConnection):
         given = {} if begin is None else {"from": begin}
         await self.call("resource.drain-cancel", {"targets": str(targets), **given})
 
-    async def wait(self, targets: str | IDset | Hostlist, condition: str = "idle", *, assume_idle: bool = False) -> None:
-        """Waits until all targets are "idle" (no allocations) or "ready" (online and healthy), also over restarts of
-        the daemon. EHOSTUNREACH: no scheduler reports the allocations of a target; with `assume_idle` it counts as
-        idle."""
+    async def wait(
+        self, targets: str | IDset | Hostlist, condition: WaitCondition = "idle", *, assume_idle: bool = False
+    ) -> None:
+        """Waits until all targets are in this condition, also over restarts of the daemon. EHOSTUNREACH: no scheduler
+        reports the allocations of a target; with `assume_idle` it counts as idle."""
         payload = {"targets": str(targets), "for": condition}
         if assume_idle:
             payload["unreported"] = "idle"
@@ -242,7 +277,34 @@ class Connection(RpcConnection):
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
+    async def add_property(self, name: str, targets: str | IDset | Hostlist) -> None:
+        await self._change_property("add", name, targets)
+
+    async def remove_property(self, name: str, targets: str | IDset | Hostlist) -> None:
+        """Removes a property. ENOENT: no target has it."""
+        await self._change_property("remove", name, targets)
+
+    async def _change_property(self, op: Literal["add", "remove"], name: str, targets: str | IDset | Hostlist) -> None:
+        await self.call("resource.property", {"op": op, "name": name, "targets": str(targets)})
+
+    async def evict(self, holder: Peer, reason: str | None = None) -> None:
+        """Ends the hold of this scheduler, one of the `holders` of peers(). It is told the reason. ESTALE: another one has
+        the resources by now, or the same one again; ENOENT: none has."""
+        given = {"partition": holder.partition or None, "since": holder.since, "reason": reason}
+        await self.call("resource.evict", {key: value for key, value in given.items() if value is not None})
+
     # Everybody
+
+    async def peers(self) -> Peers:
+        """The schedulers that have resources, in the order in which they acquired them, and those that wait."""
+        topic = "resource.peers"
+        payload = await self.call(topic)
+        try:
+            holders = [_read_peer(one) for one in member(payload, "holders", list)]
+            waiting = [_read_peer(one) for one in entries(payload, "waiting")]
+            return Peers(holders, waiting, IDset(member(payload, "agents", str)))
+        except ValueError as error:
+            raise _malformed(topic, error) from None
 
     async def status(self) -> Status:
         topic = "resource.status"
@@ -274,10 +336,10 @@ class Connection(RpcConnection):
         return SchedStatus(every, down, allocated, reported)
 
     async def report(
-        self, since: float, until: float | None = None, *, by: str | None = None, limit: int | None = None
+        self, since: float, until: float | None = None, *, by: ReportGroups | None = None, limit: int | None = None
     ) -> Report:
         """Returns how long targets were in each state from `since` to `until` (default: now), in total and for each
-        "host", "reason", "property" or "month". ENODATA: nothing is known of that time."""
+        group. ENODATA: nothing is known of that time."""
         optional = {"until": until, "by": by, "limit": limit}
         given = {key: value for key, value in optional.items() if value is not None}
         payload = await self.call("resource.report", {"since": since, **given})
@@ -305,6 +367,21 @@ class Connection(RpcConnection):
 
 #: Makes a connection for `async with`, which connects and closes it.
 connect = Connection
+
+
+def _read_peer(one: Any) -> Peer:
+    since, by = member(one, "since", float), None
+    if "by" in one:
+        [(kind, name)] = member(one, "by", dict).items()
+        by = f"{'uid' if kind == 'userid' else kind} {name}"
+    return Peer(
+        member(one, "partition", str) if "partition" in one else "",
+        since,
+        by,
+        IDset(member(one, "targets", str)) if "targets" in one else IDset(),
+        one.get("allocations") is True,
+        member(one, "kept-until", float) if "kept-until" in one else None,
+    )
 
 
 def _malformed(topic: str, error: ValueError) -> ResourcedError:

@@ -57,6 +57,10 @@ class Journal(Reader[JournalBatch]):
         self._stream: Stream | None = None
         self._interrupted = self._caught_up = self._any = self._closed = False
 
+    @property
+    def _has_news(self) -> bool:
+        return self._closed or not self._stream or self._stream._has_news
+
     async def __anext__(self) -> JournalBatch:
         while not self._closed:
             if not self._stream:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from resourced._json import member
+from resourced._json import entries, member
+
+#: What a report has groups for.
+ReportGroups: TypeAlias = Literal["host", "reason", "property", "month"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,11 @@ class Report:
 
 def read_report(payload: Mapping[str, Any]) -> Report:
     """Reads a report. Raises ValueError for an invalid one."""
-    groups = member(payload, "groups", list) if "groups" in payload else []
     return Report(
         member(payload, "since", float),
         member(payload, "until", float),
         _read_use(payload.get("total")),
-        [_read_use(group) for group in groups],
+        [_read_use(group) for group in entries(payload, "groups")],
         _count(payload, "left-out") if "left-out" in payload else 0,
         member(payload, "missing", float) if "missing" in payload else 0.0,
     )

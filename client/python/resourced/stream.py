@@ -52,6 +52,10 @@ class Stream(Reader[dict[str, Any]], Request):
         self._end = error
         self._news.set()
 
+    @property
+    def _has_news(self) -> bool:
+        return bool(self._closed or self._unread or self._end)
+
     async def __anext__(self) -> dict[str, Any]:
         while not self._unread:
             if self._closed or (self._end and self._end.errno == errno.ENODATA and not self._end.local):

@@ -1,8 +1,8 @@
 """The functions of `resourced` for programs without asyncio: each function waits for its result.
 
 A connection has an event loop of its own, which runs inside these functions, in the thread of the caller. Between calls
-nothing is read; messages that the daemon sends meanwhile are read by the next call. Inside a running event loop use
-`resourced`.
+nothing is read; messages that the daemon sends meanwhile are read by the next call. A program with other things to wait
+for as well gives a connection to select or poll, as it has a fileno(). Inside a running event loop use `resourced`.
 
 While a function waits in the main thread, handlers of signals run between two turns of its loop. If a handler raises,
 as that of Ctrl-C does, the wait ends, and no message is lost. A connection belongs to its process: a forked child can
@@ -12,16 +12,21 @@ only close it, without effect on the parent.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import errno
 import functools
 import inspect
 import os
+import select
 import selectors
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+import time
+import weakref
+from collections.abc import Callable, Coroutine
 from types import FrameType, TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from resourced import acquisition as _acquisition
 from resourced import connection as _connection
@@ -37,29 +42,133 @@ P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 _Names = list[_ledger.Name]
+#: Maximum number of turns of the loop in a call that does not wait: a flood of messages does not keep it.
+_MOST_TURNS = 1000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Selector(selectors.PollSelector):
+    """Waits with poll instead of epoll, which a forked child would share with its parent. There is an epoll only for
+    programs that ask for a descriptor: it has the same files, and a timer."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        super().__init__()
+        self._stop = stop
+        self.process = os.getpid()
+        self._epoll: select.epoll | None = None
+        #: The number of turns that the loop may make without waiting; 0 if it waits as usual.
+        self.turns = 0
+        #: The time until the loop has something to do by itself after such turns; None for ever.
+        self.pause: float | None = None
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if not self.turns:
+            return super().select(timeout)
+        self.turns -= 1
+        found = super().select(0)
+        if (idle := not found and timeout != 0) or not self.turns:
+            self.pause = timeout if idle else 0.0
+            self._stop()
+        return found
+
+    def descriptor(self) -> int:
+        if not self._epoll:
+            epoll = select.epoll()
+            self._timer = int(_libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC))
+            if self._timer < 0:
+                raise OSError(number := ctypes.get_errno(), os.strerror(number))
+            epoll.register(self._timer, select.EPOLLIN)
+            self._epoll = epoll
+            self.show(0)
+            for key in self.get_map().values():
+                self._mirror(key.fd, key.events)
+        return self._epoll.fileno()
+
+    def show(self, pause: float | None) -> None:
+        """Makes the descriptor readable after this time, for None not by itself."""
+        if self._epoll:
+            seconds, nanoseconds = divmod(0 if pause is None else max(int(pause * 1e9), 1), 10**9)
+            _libc.timerfd_settime(self._timer, 0, (ctypes.c_long * 4)(0, 0, seconds, nanoseconds), None)
+
+    def _mirror(self, file: int, events: int) -> None:
+        if self._epoll and os.getpid() == self.process:
+            with contextlib.suppress(OSError):  # it is not there, or closed
+                self._epoll.unregister(file)
+            bits = {selectors.EVENT_READ: select.EPOLLIN, selectors.EVENT_WRITE: select.EPOLLOUT}
+            if events:
+                self._epoll.register(file, sum(bits[one] for one in bits if events & one))
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = super().register(fileobj, events, data)
+        self._mirror(key.fd, events)
+        return key
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        self.unregister(fileobj)
+        return self.register(fileobj, events, data)
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        key = super().unregister(fileobj)
+        self._mirror(key.fd, 0)
+        return key
+
+    def close(self) -> None:
+        super().close()
+        if self._epoll:
+            self._epoll.close()
+            os.close(self._timer)
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        weak: _Loop = weakref.proxy(self)
+        self.selector = _Selector(lambda: weak.stop())
+        super().__init__(self.selector)
+        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def run(self) -> None:
+        """Runs until it is stopped, or a signal has arrived."""
+        signals = _Signals(self)
+        try:
+            self.run_forever()
+        finally:
+            signals.restore()
+        signals.deliver()
+
+    def process(self) -> None:
+        """Does what there is to do without waiting."""
+        self.selector.show(0)  # also if a handler raises
+        self.selector.turns, self.selector.pause = _MOST_TURNS, 0.0
+        try:
+            self.run()
+        finally:
+            self.selector.turns = 0
+        if not any(reader._has_news for reader in self.readers):
+            self.selector.show(self.selector.pause)
 
 
 class _Twin:
     """An object whose asynchronous twin does the work."""
 
-    def __init__(self, twin: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, twin: Any, loop: _Loop) -> None:
         self._twin = twin
         self._loop = loop
-        self._process = os.getpid()
 
     @property
     def _usable(self) -> bool:
-        return not self._loop.is_closed() and os.getpid() == self._process
+        return not self._loop.is_closed() and os.getpid() == self._loop.selector.process
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _check(self) -> None:
         if not self._usable:
-            work.close()
             why = "is closed" if self._loop.is_closed() else "belongs to the process that made it"
             raise ResourcedError(errno.ENOTCONN, f"the connection {why}", local=True)
         if self._loop.is_running() or asyncio._get_running_loop():
-            work.close()
             raise RuntimeError("resourced.sync is used inside an event loop, or by two threads")
-        task = self._loop.create_task(work)
+
+    def _run(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
+        self._check()
+        self._loop.selector.show(0)  # the end of the work may leave something to do
+        task = self._loop.create_task(function(*args))
         try:
             self._wait(task)
         except BaseException:  # of a handler
@@ -76,12 +185,7 @@ class _Twin:
         task.add_done_callback(stop)
         try:
             while not task.done():
-                signals = _Signals(self._loop)
-                try:
-                    self._loop.run_forever()
-                finally:
-                    signals.restore()
-                signals.deliver()
+                self._loop.run()
         finally:
             task.remove_done_callback(stop)
 
@@ -126,82 +230,60 @@ class _Signals:
             self._handlers[number](number, frame)
 
 
-def _like_method(method: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Does the same as functools.wraps for a bound function."""
+class _Method(Generic[P, T]):
+    """A method that does what the one of the twin does, inside the loop. `finish` makes its result of the twin's."""
 
-    def named(function: Callable[P, T]) -> Callable[P, T]:
-        functools.update_wrapper(function, method)
-        signature = inspect.signature(method)
-        setattr(function, "__signature__", signature.replace(parameters=list(signature.parameters.values())[1:]))
-        del function.__wrapped__  # type: ignore[attr-defined]
-        return function
-
-    return named
-
-
-class _Waits(Generic[P, T]):
-    """A method that waits for the coroutine of its twin."""
-
-    def __init__(self, method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
-        self._method = method
+    def __init__(self, method: Callable[Concatenate[Any, P], Any], finish: Callable[[Any, _Loop], T]) -> None:
+        self._method, self._finish = method, finish
         self.__doc__ = method.__doc__
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: _Twin, owner: type) -> Callable[P, T]: ...
-    def __get__(self, instance: _Twin | None, owner: type) -> Self | Callable[P, T]:
+    def __get__(self, instance: Any, owner: type) -> Callable[P, T]:
         if instance is None:
-            return self
-        one = instance
+            return cast(Callable[P, T], self)
+        method = getattr(instance._twin, self._method.__name__)
 
-        @_like_method(self._method)
-        def wait(*args: P.args, **kwargs: P.kwargs) -> T:
-            work: Coroutine[Any, Any, T] = getattr(one._twin, self._method.__name__)(*args, **kwargs)
-            return one._run(work)
-
-        return wait
-
-
-class _Makes(Generic[P, T]):
-    """A method that returns the twin of what its own twin returns."""
-
-    def __init__(self, kind: type[T], method: Callable[Concatenate[Any, P], Any]) -> None:
-        self._kind: Callable[[Any, asyncio.AbstractEventLoop], T] = kind
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: _Twin, owner: type) -> Callable[P, T]: ...
-    def __get__(self, instance: _Twin | None, owner: type) -> Self | Callable[P, T]:
-        if instance is None:
-            return self
-        one = instance
-
-        @_like_method(self._method)
-        def make(*args: P.args, **kwargs: P.kwargs) -> T:
+        def do(*args: P.args, **kwargs: P.kwargs) -> T:
             async def in_loop() -> Any:
-                return getattr(one._twin, self._method.__name__)(*args, **kwargs)
+                found = method(*args, **kwargs)
+                return await found if inspect.iscoroutine(found) else found
 
-            return self._kind(one._run(in_loop()), one._loop)
+            return self._finish(instance._run(in_loop), instance._loop)
 
-        return make
+        functools.update_wrapper(do, method)
+        return do
+
+
+def _waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> _Method[P, T]:
+    return _Method(method, lambda result, loop: cast(T, result))
+
+
+def _makes(kind: Callable[[Any, _Loop], T], method: Callable[Concatenate[Any, P], Any]) -> _Method[P, T]:
+    """A method that returns the twin of what its own twin returns."""
+    return _Method(method, kind)
 
 
 class Reader(_Twin, Generic[R]):
     """A base class of objects to iterate over, with an end. Leaving its `with` closes it."""
 
+    def __init__(self, twin: Any, loop: _Loop) -> None:
+        super().__init__(twin, loop)
+        loop.readers.add(twin)
+
     def close(self) -> None:
         """Closes the object; the iteration stops."""
+        self._loop.readers.discard(self._twin)
         if self._usable:
-            self._run(self._twin.close())
+            self._run(self._twin.close)
 
     def next(self, timeout: float | None = None) -> R | None:
         """Returns the next item, or None at the end. Raises TimeoutError after `timeout` seconds without one, which
-        loses no item."""
-        item: R | None = self._run(self._twin.next(timeout))
+        loses no item. With 0 it reads what has come, and does not wait."""
+        if timeout is not None and timeout <= 0:
+            self._check()
+            self._loop.process()
+            if not self._twin._has_news:
+                raise TimeoutError
+        item: R | None = self._run(self._twin.next, timeout)
         return item
 
     def __iter__(self) -> Self:
@@ -209,13 +291,13 @@ class Reader(_Twin, Generic[R]):
 
     def __next__(self) -> R:
         try:
-            item: R = self._run(self._twin.__anext__())
+            item: R = self._run(self._twin.__anext__)
         except StopAsyncIteration:
             raise StopIteration from None
         return item
 
     def __enter__(self) -> Self:
-        self._run(self._twin.__aenter__())
+        self._run(self._twin.__aenter__)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
@@ -229,8 +311,8 @@ class Stream(Reader[dict[str, Any]]):
 class Ledger(_Twin):
     __doc__ = _ledger.Ledger.__doc__
 
-    change = _Waits(_ledger.Ledger.change)
-    update = _Waits(_ledger.Ledger.update)
+    change = _waits(_ledger.Ledger.change)
+    update = _waits(_ledger.Ledger.update)
 
     def list(self) -> dict[_ledger.Name, _ledger.Entry]:
         """The allocations by partition and id, as of the last call that has read messages."""
@@ -283,41 +365,49 @@ class Connection(_Twin):
 
     @_signature_of(_rpc.RpcConnection.__init__)
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Use poll instead of epoll, which a forked child would share with its parent.
-        loop = asyncio.SelectorEventLoop(selectors.PollSelector())
+        loop = _Loop()
         try:
             super().__init__(_connection.Connection(*args, **kwargs), loop)
         except BaseException:
             loop.close()
             raise
 
-    connect = _Waits(_connection.Connection.connect)
-    call = _Waits(_connection.Connection.call)
-    stream = _Makes(Stream, _connection.Connection.stream)
-    acquire = _Makes(Acquisition, _connection.Connection.acquire)
-    alloc = _Waits(_connection.Connection.alloc)
-    alloc_all = _Waits(_connection.Connection.alloc_all)
-    free = _Waits(_connection.Connection.free)
-    free_all = _Waits(_connection.Connection.free_all)
-    force_free = _Waits(_connection.Connection.force_free)
-    alloc_update = _Waits(_connection.Connection.alloc_update)
-    allocations = _Waits(_connection.Connection.allocations)
-    drain = _Waits(_connection.Connection.drain)
-    undrain = _Waits(_connection.Connection.undrain)
-    cancel_drain = _Waits(_connection.Connection.cancel_drain)
-    wait = _Waits(_connection.Connection.wait)
-    status = _Waits(_connection.Connection.status)
-    sched_status = _Waits(_connection.Connection.sched_status)
-    report = _Waits(_connection.Connection.report)
-    journal = _Makes(Journal, _connection.Connection.journal)
+    connect = _waits(_connection.Connection.connect)
+    call = _waits(_connection.Connection.call)
+    stream = _makes(Stream, _connection.Connection.stream)
+    acquire = _makes(Acquisition, _connection.Connection.acquire)
+    alloc = _waits(_connection.Connection.alloc)
+    alloc_all = _waits(_connection.Connection.alloc_all)
+    free = _waits(_connection.Connection.free)
+    free_all = _waits(_connection.Connection.free_all)
+    force_free = _waits(_connection.Connection.force_free)
+    alloc_update = _waits(_connection.Connection.alloc_update)
+    allocations = _waits(_connection.Connection.allocations)
+    drain = _waits(_connection.Connection.drain)
+    undrain = _waits(_connection.Connection.undrain)
+    cancel_drain = _waits(_connection.Connection.cancel_drain)
+    wait = _waits(_connection.Connection.wait)
+    add_property = _waits(_connection.Connection.add_property)
+    remove_property = _waits(_connection.Connection.remove_property)
+    evict = _waits(_connection.Connection.evict)
+    peers = _waits(_connection.Connection.peers)
+    status = _waits(_connection.Connection.status)
+    sched_status = _waits(_connection.Connection.sched_status)
+    report = _waits(_connection.Connection.report)
+    journal = _makes(Journal, _connection.Connection.journal)
+    notify = _Method(_connection.Connection.notify, lambda result, loop: None)
 
-    def notify(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:
-        """Sends a message that gets no response; it is dropped if there is no connection."""
+    def fileno(self) -> int:
+        """A descriptor for select, poll and other loops, which stays the same until close(). It is readable whenever
+        process() has something to do, or next(0) of an acquisition, a journal or a stream would not raise TimeoutError;
+        a program takes all of these items. Only wait for it; after another function it may be readable in vain, once."""
+        self._check()
+        return self._loop.selector.descriptor()
 
-        async def in_loop() -> None:
-            self._twin.notify(topic, payload)
-
-        self._run(in_loop())
+    def process(self) -> None:
+        """Handles what has come and timers that are due, such as that of a lease, without waiting; next(0) does so, too."""
+        self._check()
+        self._loop.process()
 
     @property
     def uri(self) -> str:
@@ -336,12 +426,12 @@ class Connection(_Twin):
         if not self._usable:
             return
         try:
-            self._run(self._twin.close())
+            self._run(self._twin.close)
         except BaseException:  # raised by a handler: messages still have the linger time to leave
-            self._run(self._twin.close())
+            self._run(self._twin.close)
             raise
         finally:
-            self._run(self._loop.shutdown_default_executor())
+            self._run(self._loop.shutdown_default_executor)
             self._loop.close()
 
     def __enter__(self) -> Self:
