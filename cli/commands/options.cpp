@@ -10,10 +10,10 @@
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/queue_targets.hpp"
+#include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
 #include "core/error.hpp"
 #include "core/rset/targets.hpp"
-#include "core/text/duration.hpp"
 #include "os/user_name.hpp"
 #include "proto/topics/status.hpp"
 
@@ -96,7 +96,7 @@ std::optional<client::Milliseconds> parse_timeout(const std::string& text) {
   if (text.empty()) return std::nullopt;
   Seconds time{};
   try {
-    time = text::parse_duration(text);
+    time = parse_span(text);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }

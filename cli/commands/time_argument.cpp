@@ -1,5 +1,6 @@
 #include "cli/commands/time_argument.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -21,10 +22,10 @@ using views::UsageError;
 namespace {
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw UsageError(
-      fmt::format("bad time \"{}\": expected seconds since the epoch, a date such as "
-                  "2026-11-22T18:30, or a duration such as 2h or +2h",
-                  text));
+  throw UsageError(fmt::format(
+      "bad time \"{}\": expected seconds since the epoch, a date such as 2026-11-22T18:30, a time "
+      "such as 18:30, or a duration such as 2h, +1h30m or now+2h",
+      text));
 }
 
 std::optional<double> read_number(std::string_view text) {
@@ -90,6 +91,22 @@ bool is_day(const std::tm& date) {
   return date.tm_mday <= most;
 }
 
+/// Reads hours, minutes, and seconds if they are there.
+bool read_clock(Digits& digits, std::tm& date, double& fraction) {
+  const auto hour = digits.take(2, 0, 23);
+  if (!hour || !digits.skip(":")) return false;
+  const auto minute = digits.take(2, 0, 59);
+  if (!minute) return false;
+  date.tm_hour = *hour;
+  date.tm_min = *minute;
+  if (!digits.skip(":")) return true;
+  const auto second = digits.take(2, 0, 59);
+  if (!second) return false;
+  date.tm_sec = *second;
+  fraction = digits.fraction();
+  return true;
+}
+
 std::optional<double> read_date(std::string_view text) {
   Digits digits(text);
   const auto year = digits.take(4, 1970, 9999);
@@ -105,29 +122,98 @@ std::optional<double> read_date(std::string_view text) {
   date.tm_isdst = -1;
   if (!is_day(date)) return std::nullopt;
   double fraction = 0;
-  if (digits.skip("T ")) {
-    const auto hour = digits.take(2, 0, 23);
-    if (!hour || !digits.skip(":")) return std::nullopt;
-    const auto minute = digits.take(2, 0, 59);
-    if (!minute) return std::nullopt;
-    date.tm_hour = *hour;
-    date.tm_min = *minute;
-    if (digits.skip(":")) {
-      const auto second = digits.take(2, 0, 59);
-      if (!second) return std::nullopt;
-      date.tm_sec = *second;
-      fraction = digits.fraction();
-    }
-  }
+  if (digits.skip("T ") && !read_clock(digits, date, fraction)) return std::nullopt;
   if (digits.rest().empty()) return static_cast<double>(std::mktime(&date)) + fraction;
   const auto zone = read_zone(digits);
   if (!zone) return std::nullopt;
   return static_cast<double>(::timegm(&date)) - *zone + fraction;
 }
 
+/// Reads `18:30` or `18:30:05` in local time, which is the next or the last such time, or a word of Slurm for
+/// one.
+std::optional<double> read_time_of_day(std::string_view text, double now, bool is_back) {
+  const auto begun = static_cast<std::time_t>(std::floor(now));
+  std::tm date{};
+  ::localtime_r(&begun, &date);
+  date.tm_hour = date.tm_min = date.tm_sec = 0;
+  date.tm_isdst = -1;
+  const auto on_day = [&](int days) {
+    std::tm other = date;
+    other.tm_mday += days;
+    return static_cast<double>(std::mktime(&other));
+  };
+  if (text == "today") return on_day(0);
+  if (text == "tomorrow") return on_day(1);
+  double fraction = 0;
+  const std::string padded = text.find(':') == 1 ? fmt::format("0{}", text) : std::string(text);
+  Digits digits(padded);
+  if (text == "noon") {
+    date.tm_hour = 12;
+  } else if (text != "midnight" && (!read_clock(digits, date, fraction) || !digits.rest().empty())) {
+    return std::nullopt;
+  }
+  const double time = on_day(0) + fraction;
+  if (is_back) return time > now ? on_day(-1) + fraction : time;
+  return time < now ? on_day(1) + fraction : time;
+}
+
+/// The seconds of a unit; nothing for another word.
+std::optional<double> seconds_of(std::string_view unit) {
+  struct Unit {
+    std::string_view letter;
+    std::string_view word;
+    double seconds;
+  };
+  constexpr std::array<Unit, 5> units{{{"s", "second", 1},
+                                       {"m", "minute", 60},
+                                       {"h", "hour", 3600},
+                                       {"d", "day", 86400},
+                                       {"w", "week", 604800}}};
+  for (const auto& [letter, word, seconds] : units) {
+    if (unit == letter || unit == word || (unit.starts_with(word) && unit.substr(word.size()) == "s"))
+      return seconds;
+  }
+  return std::nullopt;
+}
+
+/// Reads `1h30m`, `1w` or `2hours`: each number has a unit.
+std::optional<double> read_units(std::string_view text) {
+  double sum = 0;
+  do {
+    const std::size_t letters = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::size_t next = std::min(text.find_first_of("0123456789", letters), text.size());
+    const auto number = read_number(text.substr(0, letters));
+    const auto seconds = seconds_of(text.substr(letters, next - letters));
+    if (!number || !seconds) return std::nullopt;
+    sum += *number * *seconds;
+    text.remove_prefix(next);
+  } while (!text.empty());
+  return sum;
+}
+
+/// Reads the days and hours of Slurm, `1-12`, `1-12:30` or `1-12:30:05`.
+std::optional<double> read_days(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  if (dash == 0 || dash > 3) return std::nullopt;
+  Digits digits(text);
+  const auto days = digits.take(dash, 0, 999);
+  if (!days || !digits.skip("-")) return std::nullopt;
+  const auto hours = digits.take(2, 0, 23);
+  if (!hours) return std::nullopt;
+  double sum = *days * 86400.0 + *hours * 3600.0;
+  for (const double unit : {60.0, 1.0}) {
+    if (!digits.skip(":")) break;
+    const auto number = digits.take(2, 0, 59);
+    if (!number) return std::nullopt;
+    sum += *number * unit;
+  }
+  if (!digits.rest().empty()) return std::nullopt;
+  return sum;
+}
+
 std::optional<double> read_duration(std::string_view text) {
   try {
-    const Seconds duration = text::parse_duration(text);
+    const Seconds duration = parse_span(text);
     if (duration < forever) return to_number(duration);
   } catch (const Error&) {
     return std::nullopt;
@@ -135,23 +221,44 @@ std::optional<double> read_duration(std::string_view text) {
   return std::nullopt;
 }
 
+/// Reads `now`, or `now+2hours`, where a number without a unit is in seconds.
+std::optional<double> read_from_now(std::string_view text, double now) {
+  if (!text.starts_with("now")) return std::nullopt;
+  text.remove_prefix(3);
+  if (text.empty()) return now;
+  if (text.front() != '+' && text.front() != '-') return std::nullopt;
+  const auto duration = read_duration(text.substr(1));
+  if (!duration) return std::nullopt;
+  return text.front() == '-' ? now - *duration : now + *duration;
+}
+
 }  // namespace
 
+Seconds parse_span(std::string_view text) {
+  try {
+    return text::parse_duration(text);
+  } catch (const Error&) {
+    const auto seconds = text.find('-') == std::string_view::npos ? read_units(text) : read_days(text);
+    if (!seconds || !std::isfinite(*seconds)) throw;
+    return Seconds(*seconds);
+  }
+}
+
 WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
+  const double from = to_number(now);
   std::optional<double> time;
   const bool is_signed = text.starts_with('+') || text.starts_with('-');
+  const bool is_back = is_signed ? text.front() == '-' : direction == Unsigned::back;
   // Refuse 0x10: a number without a sign or unit is a time, and only durations may be hexadecimal.
   const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-  const auto duration =
-      !is_signed && is_hexadecimal ? std::nullopt : read_duration(is_signed ? text.substr(1) : text);
-  if (const auto number = is_signed ? std::nullopt : read_number(text)) {
-    time = number;
-  } else if (duration) {
-    const bool is_back = is_signed ? text.front() == '-' : direction == Unsigned::back;
-    time = to_number(now) + (is_back ? -*duration : *duration);
-  } else {
-    time = read_date(text);
+  if (!is_signed) time = read_number(text);
+  if (!time && (is_signed || !is_hexadecimal)) {
+    const auto duration = read_duration(is_signed ? text.substr(1) : text);
+    if (duration) time = from + (is_back ? -*duration : *duration);
   }
+  if (!time) time = read_from_now(text, from);
+  if (!time) time = read_time_of_day(text, from, is_back);
+  if (!time) time = read_date(text);
   if (!time || !std::isfinite(*time) || *time < 0 || *time > to_number(last_time)) refuse(text);
   return wall_time(*time);
 }

@@ -1,4 +1,5 @@
-// Reads a time of a command line: seconds since the epoch, ISO 8601, or a duration from now.
+// Reads a time of a command line: seconds since the epoch, ISO 8601, a duration from now, or as Slurm takes
+// it.
 #pragma once
 
 #include <string_view>
@@ -10,10 +11,16 @@ namespace resourced::cli::commands {
 /// The direction of a duration without a sign.
 enum class Unsigned { ahead, back };
 
+/// Reads a duration: as RFC 23 has it, with several units (`1h30m`), with weeks (`1w`), with the name of a
+/// unit
+/// (`2hours`), or as days and hours of Slurm (`1-12:30:00`). Throws what text::parse_duration() does.
+[[nodiscard]] Seconds parse_span(std::string_view text);
+
 /// Reads `1700000000.5` (seconds since the epoch), `2026-11-22`, `2026-11-22T18:30`, `2026-11-22T18:30:05.5`
 /// (ISO 8601; with `Z` or `+01:00` of that zone, else in local time; a blank may stand for the T), `+2h`,
-/// `-2h`, or `2h` (RFC 23 with a unit). Throws UsageError that shows the text, also for a time before the
-/// epoch.
+/// `-2h`, or `2h` (parse_span() with a unit). Of Slurm's forms it reads `now`, `now+2hours`, `today` and
+/// `tomorrow` (0 o'clock), and the next, or looking back the last, `18:30`, `18:30:05`, `noon` and
+/// `midnight`. Throws UsageError that shows the text, also for a time before the epoch.
 [[nodiscard]] WallTime parse_time(std::string_view text, WallTime now, Unsigned direction);
 
 /// Whether a text is a date to the second without a fraction, as times are shown.

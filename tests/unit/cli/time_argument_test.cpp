@@ -6,11 +6,14 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "cli/views/listing.hpp"
+#include "core/error.hpp"
 #include "core/time.hpp"
 
 namespace resourced::cli::commands {
@@ -25,9 +28,9 @@ double read(std::string_view text, Unsigned direction = Unsigned::ahead) {
   return to_number(parse_time(text, wall_time(now), direction));
 }
 
-/// The seconds since the epoch that date(1) prints for this text.
-double by_date(const std::string& text) {
-  const std::string command = fmt::format("date -d '{}' +%s", text);
+/// The seconds since the epoch that date(1) prints for a text, which the shell expands.
+double by_date(const std::string& text, const std::string& more = {}) {
+  const std::string command = fmt::format("date -d \"{}{}\" +%s", text, more);
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
   long long seconds = 0;
   REQUIRE(std::fscanf(pipe.get(), "%lld", &seconds) == 1);
@@ -67,6 +70,49 @@ TEST_CASE("seconds since the epoch, and durations from now in the direction that
   CHECK(read("2h", Unsigned::back) == now - 7200);
   CHECK(read("+1.5m", Unsigned::back) == now + 90);
   CHECK(read("-1d", Unsigned::ahead) == now - 86400);
+}
+
+TEST_CASE("a duration may have several units, weeks, names of units, or days and hours of Slurm") {
+  const std::vector<std::pair<const char*, double>> rows{
+      {"1h30m", 5400},        {"2d12h", 216000},         {"1w", 604800},      {"1.5w", 907200},
+      {"1hour", 3600},        {"2hours30minutes", 9000}, {"90seconds", 90},   {"1-12", 129600},
+      {"1-12:00:00", 129600}, {"0-00:01:05", 65},        {"1-12:30", 131400}, {"10days", 864000}};
+  for (const auto& [text, seconds] : rows) {
+    CAPTURE(text);
+    CHECK(to_number(parse_span(text)) == seconds);
+    CHECK(read(text) == now + seconds);
+    CHECK(read(text, Unsigned::back) == now - seconds);
+    CHECK(read(fmt::format("+{}", text), Unsigned::back) == now + seconds);
+    CHECK(read(fmt::format("now-{}", text)) == now - seconds);
+  }
+  for (const char* text :
+       {"1h30", "h", "1y", "1hs", "1h-30m", "-1-12", "1-24", "1-12:60", "1000-00", "1-1:00", "1-12:00:00:00"})
+    CHECK_THROWS_AS((void)parse_span(text), Error);
+}
+
+TEST_CASE("times as Slurm takes them are local, and a time of day is the next or the last one") {
+  CHECK(read("now") == now);
+  CHECK(read("now+60") == now + 60);
+  CHECK(read("now+1hour") == now + 3600);
+  CHECK(read("now-2weeks") == now - 1209600);
+  for (const char* zone : {"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"}) {
+    CAPTURE(zone);
+    const Zone local(zone);
+    const std::string midnight = fmt::format("$(date -d @{} +%F)", static_cast<long long>(now));
+    CHECK(read("today") == by_date(midnight, ""));
+    CHECK(read("tomorrow") == by_date(midnight, " 1 day"));
+    for (const std::string time : {"00:00", "12:00", "18:30", "23:59:59", "04:13:20"}) {
+      CAPTURE(time);
+      const double same_day = by_date(midnight, " " + time);
+      const double ahead = same_day < now ? by_date(midnight, " " + time + " 1 day") : same_day;
+      const double back = same_day > now ? by_date(midnight, " " + time + " 1 day ago") : same_day;
+      CHECK(read(time) == ahead);
+      CHECK(read(time, Unsigned::back) == back);
+    }
+    CHECK(read("8:30") == read("08:30"));
+    CHECK(read("noon") == read("12:00"));
+    CHECK(read("midnight", Unsigned::back) == read("00:00", Unsigned::back));
+  }
 }
 
 TEST_CASE("dates mean what date(1) says, in local time or in their zone") {
@@ -120,6 +166,14 @@ TEST_CASE("what is no time is refused, and shown") {
                            "2026-1-1",
                            "2026-11-22T18:30+01:00 ",
                            "2026-11-22Z0",
+                           "24:00",
+                           "18:60",
+                           "8:0",
+                           "18:30x",
+                           "now+",
+                           "now+inf",
+                           "nowhere",
+                           "yesterday",
                            "1969-12-31",
                            "0x10",
                            "2026-11-22T18:30:05.Z"}) {
