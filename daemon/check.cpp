@@ -1,4 +1,4 @@
-// The commands --check, --import and --recover-to, which exit without serving clients.
+// The commands --check, --export, --import and --recover-to, which exit without serving clients.
 
 #include <algorithm>
 #include <cerrno>
@@ -27,6 +27,7 @@
 #include "daemon/commands.hpp"
 #include "daemon/instance/parent_link.hpp"
 #include "daemon/inventory.hpp"
+#include "daemon/log/complete_log.hpp"
 #include "daemon/log/etcd/etcd_client.hpp"
 #include "daemon/log/import.hpp"
 #include "daemon/log/store.hpp"
@@ -153,6 +154,17 @@ void recover(const Options& options) {
   const log::Recovered recovered = log::recover_store(state_directory(options, config), last);
   for (const std::string& line : recovered.lost) fmt::print("given up: {}\n", line);
   fmt::print("the store ends with event {}; {} is the file as it was\n", last, recovered.kept);
+}
+
+void export_log(const Options& options) {
+  const std::string directory = checked_directory(options, load_configuration(options));
+  const auto check_written = [](bool is_written) {
+    if (!is_written) throw Error(errno, fmt::format("standard output: {}", std::strerror(errno)));
+  };
+  log::export_complete(directory, [&](const std::string& lines) {
+    check_written(std::fwrite(lines.data(), 1, lines.size(), stdout) == lines.size());
+  });
+  check_written(std::fflush(stdout) == 0);
 }
 
 void import_log(const Options& options) {

@@ -1,4 +1,4 @@
-// The commands of the program (serving, --check, --import and --recover-to), and its command line.
+// The commands of the program (serving, --check, --export, --import and --recover-to), and its command line.
 #pragma once
 
 #include <optional>
@@ -21,6 +21,8 @@ struct Options {
   bool verbose = false;
   /// Serve as the resource module of a Flux instance, for the keeper that started this program.
   bool instance = false;
+  /// Write the complete log of the store, instead of serving.
+  bool export_complete = false;
   /// An event log to import into a new store, instead of serving.
   std::string import;
   /// Give up the events of the store after this one, instead of serving; 0 to serve.
@@ -54,6 +56,9 @@ void check(const Options& options);
 
 /// Gives up the last events of the store (Options::recover_to), and prints them.
 void recover(const Options& options);
+
+/// Writes the complete log of the store to standard output.
+void export_log(const Options& options);
 
 /// Imports an event log into a new store and prints a summary. Throws Error that names the line.
 void import_log(const Options& options);

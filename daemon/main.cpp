@@ -20,6 +20,10 @@ int main(int argc, char** argv) {
       resourced::daemon::check(options);
       return 0;
     }
+    if (options.export_complete) {
+      resourced::daemon::export_log(options);
+      return 0;
+    }
     if (!options.import.empty()) {
       resourced::daemon::import_log(options);
       return 0;

@@ -36,9 +36,17 @@ ParsedOptions parse_options(int argc, char** argv) {
   auto* const instance =
       app.add_flag("--instance", options.instance,
                    "Serve as the resource module of a Flux instance; used by resourced-keeper");
-  auto* const import = app.add_option("--import", options.import,
-                                      "Import a complete event log (RFC 18) into a new store, and exit")
-                           ->type_name("FILE");
+  auto* const writes = app.add_flag("--export", options.export_complete,
+                                    "Write the log of the store to standard output, and exit");
+  auto* const complete =
+      app.add_flag("--complete", options.export_complete,
+                   "With --export, and required there: write all that the state follows from, so that "
+                   "--import of the output makes a copy of the store that loses nothing");
+  auto* const import =
+      app.add_option("--import", options.import,
+                     "Import an event log (RFC 18) that has its beginning, or the output of --export "
+                     "--complete, into a new store, and exit")
+          ->type_name("FILE");
   auto* const recover = app.add_option("--recover-to", options.recover_to,
                                        "Give up the events of a damaged store that come after the event with "
                                        "this number, list them, and exit")
@@ -48,11 +56,14 @@ ParsedOptions parse_options(int argc, char** argv) {
       app.add_flag("--cluster-init", options.cluster_init,
                    "Begin the cluster that the configuration names, with the events of the store, and exit");
   // An instance gets its configuration from the broker, so these options do not apply.
-  for (cli::usage::Option* other : {check, import, recover, config, listen, state, cluster_init})
+  for (cli::usage::Option* other : {check, writes, import, recover, config, listen, state, cluster_init})
     instance->excludes(other);
-  for (cli::usage::Option* other : {check, import, recover}) cluster_init->excludes(other);
-  for (cli::usage::Option* other : {check, import}) recover->excludes(other);
+  for (cli::usage::Option* other : {check, writes, import, recover}) cluster_init->excludes(other);
+  for (cli::usage::Option* other : {check, writes, import}) recover->excludes(other);
+  for (cli::usage::Option* other : {check, import}) writes->excludes(other);
   verbose->needs(check);
+  writes->needs(complete);
+  complete->needs(writes);
   app.add_option("--log-level", level,
                  "The least severe level to log: trace, debug, info, warning, error, critical or off")
       ->type_name("LEVEL");

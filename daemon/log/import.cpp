@@ -17,6 +17,7 @@
 #include "core/module/module.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/quote.hpp"
+#include "daemon/log/complete_log.hpp"
 #include "daemon/log/imported_state.hpp"
 #include "daemon/log/records.hpp"
 #include "daemon/log/store.hpp"
@@ -30,30 +31,36 @@ namespace {
 // The depth that a line may have: a journal response nests its events in an array in an object.
 constexpr std::size_t max_depth = proto::max_json_depth - 2;
 
+// The longest line of a complete log, which may have a snapshot: SQLite stores no longer text.
+constexpr std::size_t max_complete_line = 1'000'000'000;
+
 // Reads lines, and keeps at most max_line bytes of each.
 class Lines {
  public:
-  Lines(std::istream& input, std::size_t max_line) : input_(input), buffer_(max_line + 2, '\0') {}
+  Lines(std::istream& input, std::size_t max_line) : input_(input), max_line_(max_line) {}
+
+  void allow(std::size_t max_line) noexcept { max_line_ = max_line; }
 
   // Returns the next line; nothing at the end of the input.
   std::optional<std::string_view> next() {
     ++number_;
-    input_.getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-    const auto count = static_cast<std::size_t>(input_.gcount());
+    line_.clear();
+    char byte = 0;
+    while (input_.get(byte) && byte != '\n') {
+      if (line_.size() == max_line_) throw Error(EFBIG, fmt::format("longer than {} bytes", max_line_));
+      line_ += byte;
+    }
     if (input_.bad()) throw Error(EIO, "cannot be read");
-    if (count == 0) return std::nullopt;
-    // The count includes the newline, which only the last line may lack.
-    const std::size_t length = input_.good() ? count - 1 : count;
-    const std::size_t max_line = buffer_.size() - 2;
-    if (length > max_line) throw Error(EFBIG, fmt::format("longer than {} bytes", max_line));
-    return std::string_view(buffer_).substr(0, length);
+    if (!input_ && line_.empty()) return std::nullopt;
+    return line_;
   }
 
   [[nodiscard]] std::size_t number() const noexcept { return number_; }
 
  private:
   std::istream& input_;
-  std::string buffer_;
+  std::size_t max_line_;
+  std::string line_;
   std::size_t number_ = 0;
 };
 
@@ -154,26 +161,38 @@ Imported import_events(std::istream& input, const std::string& name, const std::
   const Text resources =
       options.inventory ? std::make_shared<const std::string>(options.inventory->encode()) : nullptr;
   Lines lines(input, options.max_line);
+  std::optional<CompleteReader> complete;
   WallTime last;
   std::size_t ahead = 0;
   try {
     while (const auto line = lines.next()) {
       if (line->empty()) continue;
-      records.push_back(read_line(*line, records.size() + 1, last, options.now, state, resources));
-      last = records.back().timestamp;
-      if (last == options.now) ++ahead;
+      if (complete) {
+        if (auto record = complete->read(*line)) records.push_back(*std::move(record));
+      } else if (records.empty() && is_complete(*line)) {
+        complete.emplace(*line);
+        lines.allow(max_complete_line);
+      } else {
+        records.push_back(read_line(*line, records.size() + 1, last, options.now, state, resources));
+        last = records.back().timestamp;
+        if (last == options.now) ++ahead;
+      }
     }
+    if (complete) complete->end();
   } catch (const Error& error) {
     throw Error(error.errnum(), fmt::format("{}:{}: {}", name, lines.number(), error.what()));
   }
-  if (records.empty()) throw Error(EINVAL, fmt::format("{}: holds no events", name));
-  const auto end = std::make_shared<const module::State>(state.finish());
-  records.back().snapshot = end;
-  if (options.inventory) {
-    try {
-      check_start(*end, state, options);
-    } catch (const Error& error) {
-      throw Error(error.errnum(), fmt::format("{}: {}", name, error.what()));
+  const StoreBase base = complete ? complete->base() : StoreBase{};
+  if (records.empty() && !base.state) throw Error(EINVAL, fmt::format("{}: holds no events", name));
+  if (!complete) {
+    const auto end = std::make_shared<const module::State>(state.finish());
+    records.back().snapshot = end;
+    if (options.inventory) {
+      try {
+        check_start(*end, state, options);
+      } catch (const Error& error) {
+        throw Error(error.errnum(), fmt::format("{}: {}", name, error.what()));
+      }
     }
   }
 
@@ -182,8 +201,10 @@ Imported import_events(std::istream& input, const std::string& name, const std::
     throw Error(EEXIST,
                 fmt::format("{}: holds events already; import into a new state directory", directory));
   }
-  writer.commit(records);
-  return {records.size(), state.drained(), state.assumed(), ahead};
+  writer.commit(records, base);
+  if (!complete) return {records.size(), state.drained(), state.assumed(), ahead};
+  const module::State& present = complete->state();
+  return {records.size(), present.targets.drains.ranks().count() + present.absent.drains.size()};
 }
 
 }  // namespace resourced::daemon::log

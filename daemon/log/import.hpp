@@ -1,6 +1,6 @@
 // Imports an event log (RFC 18 lines of RFC 44 events) of another store or of a Flux instance
 // (resource.eventlog): its drains, changes and removed targets become the state of the store, and its history
-// is readable.
+// is readable. A complete log (complete_log.hpp) gives the State itself, and all events their numbers.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,8 @@ struct ImportOptions {
 
 /// Reads a log into the store of a state directory, which must hold no events yet. `name` is the name of the
 /// input in errors. A log whose beginning was dropped (`truncate`) is refused, as it does not give the
-/// present state. Throws Error that names the line, and then leaves the store empty.
+/// present state. Of the options, a complete log is read with none. Throws Error that names the line, and
+/// then leaves the store empty.
 Imported import_events(std::istream& input, const std::string& name, const std::string& directory,
                        const ImportOptions& options);
 

@@ -59,6 +59,15 @@ struct Record {
   std::shared_ptr<const module::State> snapshot = nullptr;
 };
 
+/// The beginning of a log that lacks its first events.
+struct StoreBase {
+  /// The last event that it lacks, 0 for none, with its time.
+  Sequence sequence = 0;
+  WallTime timestamp{};
+  /// The state after that event; null for none.
+  std::shared_ptr<const module::State> state = nullptr;
+};
+
 /// An event of the engine as the store keeps it.
 [[nodiscard]] Record make_record(const engine::Record& record);
 

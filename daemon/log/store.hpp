@@ -204,15 +204,18 @@ class Store final : public EventLog {
   std::thread reading_thread_;
 };
 
+/// Calls `read` with a copy of the store, so that nothing in the state directory changes, whatever its
+/// version and condition. Beside a running daemon the copy is as of one of its commits. Returns false if
+/// there is no store. Throws Error that names the file, as Store does, and EBUSY if it cannot be read while a
+/// daemon runs.
+[[nodiscard]] bool read_copy(const std::string& directory, const std::function<void(StoreWriter&)>& read);
+
 struct PeekedStore {
   module::State state;
   /// The time of the last event; the epoch for none.
   WallTime last{};
 };
-/// Reads a copy of the store, so that nothing in the state directory changes, whatever its version and
-/// condition. Beside a running daemon the copy is as of one of its commits. Returns nothing if there is no
-/// store. Throws Error that names the file, as Store does, and EBUSY if it cannot be read while a daemon
-/// runs.
+/// Reads the state of a copy of the store (read_copy()). Returns nothing if there is no store.
 [[nodiscard]] std::optional<PeekedStore> peek_store(const std::string& directory);
 
 }  // namespace resourced::daemon::log

@@ -1,4 +1,4 @@
-// Reads the recorded state without a daemon, for `resourced --check`.
+// Reads a store without a daemon, for `resourced --check` and `--export`.
 
 #include <cerrno>
 #include <cstdlib>
@@ -81,14 +81,14 @@ void copy_running(const std::string& path, const std::string& copied) {
 
 }  // namespace
 
-std::optional<PeekedStore> peek_store(const std::string& directory) {
+bool read_copy(const std::string& directory, const std::function<void(StoreWriter&)>& read) {
   const std::string path = (fs::path(directory) / store_file).string();
   check_store_files(path);
   std::error_code error;
   const bool is_there = fs::exists(path, error);
   if (error) os::fail(path, error.value());
   check_not_lost(path);
-  if (!is_there) return std::nullopt;
+  if (!is_there) return false;
   const std::string lock_path = (fs::path(directory) / lock_file).string();
   const SharedLock lock(lock_path);
   const PrivateDirectory copy;
@@ -104,9 +104,8 @@ std::optional<PeekedStore> peek_store(const std::string& directory) {
   }
   try {
     StoreWriter writer(copied);
-    StoreReader reader(writer.database(), writer.hosts());
-    return PeekedStore{PastReader(writer.database(), reader).last_states(),
-                       reader.last_timestamp().timestamp};
+    read(writer);
+    return true;
   } catch (const Error& defect) {
     // Operators know the files by their own names, and not by those of the copy.
     std::string text = defect.what();
@@ -114,6 +113,16 @@ std::optional<PeekedStore> peek_store(const std::string& directory) {
       text.replace(at, copy.path().size(), directory);
     throw Error(defect.errnum(), text);
   }
+}
+
+std::optional<PeekedStore> peek_store(const std::string& directory) {
+  std::optional<PeekedStore> peeked;
+  (void)read_copy(directory, [&](StoreWriter& store) {
+    StoreReader reader(store.database(), store.hosts());
+    peeked =
+        PeekedStore{PastReader(store.database(), reader).last_states(), reader.last_timestamp().timestamp};
+  });
+  return peeked;
 }
 
 }  // namespace resourced::daemon::log

@@ -218,9 +218,13 @@ Sequence StoreWriter::last_sequence() {
   return last;
 }
 
-void StoreWriter::commit(const std::vector<Record>& records) {
-  const Sequence last = records.back().sequence;
+void StoreWriter::commit(const std::vector<Record>& records, const StoreBase& base) {
+  const Sequence last = records.empty() ? base.sequence : records.back().sequence;
   transaction([&] {
+    if (base.state) {
+      put_trimmed(base.sequence, base.timestamp);
+      snapshots_.write(SnapshotRow(base.sequence, *base.state));
+    }
     for (const Record& record : records) write(record);
   });
   last_ = last;
@@ -292,12 +296,16 @@ std::size_t StoreWriter::trim(WallTime before, std::size_t most, Sequence last) 
     trim_events_.bind(1, sequence).run();
     trim_blocks_.bind(1, (sequence + 1) / static_cast<std::int64_t>(block_size)).run();
     snapshots_.trim(static_cast<Sequence>(sequence));
-    put_trimmed_.bind(1, sequence)
-        .bind(2, timestamp)
-        .bind(3, trimmed_sum(static_cast<Sequence>(sequence), timestamp))
-        .run();
+    put_trimmed(static_cast<Sequence>(sequence), timestamp);
   });
   return count;
+}
+
+void StoreWriter::put_trimmed(Sequence sequence, WallTime timestamp) {
+  put_trimmed_.bind(1, static_cast<std::int64_t>(sequence))
+      .bind(2, timestamp)
+      .bind(3, trimmed_sum(sequence, timestamp))
+      .run();
 }
 
 void StoreWriter::write(const Record& record) {

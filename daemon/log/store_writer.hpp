@@ -42,7 +42,8 @@ class StoreWriter {
   /// Writes records as one transaction, which is on disk when this returns. Waits for a lock of another
   /// program as for a slow disk, until end_soon(), and logs which program has it. After an Error the object
   /// must not be used any more. Throws Error ESTALE if the files were removed or replaced.
-  void commit(const std::vector<Record>& records);
+  /// `base` is the beginning of an empty store that lacks the events before.
+  void commit(const std::vector<Record>& records, const StoreBase& base = {});
 
   /// Writes a snapshot of a state that the log leads to and, unless it is null, an extension of the roll-ups,
   /// in one transaction. The object stays usable after an Error ENOSPC.
@@ -110,6 +111,7 @@ class StoreWriter {
   template <class Work>
   void transaction(Work work);
   void write(const Record& record);
+  void put_trimmed(Sequence sequence, WallTime timestamp);
 
   void wait_for_others();
   void watch_log(std::size_t pages);

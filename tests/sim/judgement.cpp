@@ -177,7 +177,7 @@ void Simulation::receive_change(Scheduler& scheduler, const proto::Message& mess
 
 void Simulation::check_log() const {
   if (log_->unsynced() > 0) return;
-  const std::string difference = test::state_difference(service_->engine().module().state(), disk_.state);
+  const std::string difference = test::state_difference(service_->engine().module().state(), disk_.state());
   demand(difference.empty(), "the log leads to a state with another " + difference);
 }
 

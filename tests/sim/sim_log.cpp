@@ -2,39 +2,54 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 #include <utility>
 
-#include "daemon/log/past_reader.hpp"
-#include "os/sha256.hpp"
-#include "proto/documents.hpp"
-#include "proto/event_json.hpp"
-#include "proto/state_json.hpp"
+#include "daemon/log/store_writer.hpp"
 #include "state_difference.hpp"
 
 namespace resourced::sim {
 
-namespace {
+void Export::begin(const daemon::log::StoreBase& base) {
+  writer_ = {};
+  reader_.reset();
+  (void)read(writer_.begin(base, daemon::log::StoreWriter::all_events));
+}
 
-module::Event event_of(const daemon::log::Record& record) {
+std::optional<daemon::log::Record> Export::read(std::string_view lines) {
+  std::optional<daemon::log::Record> record;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(line.size() + 1);
+    if (reader_) {
+      record = reader_->read(line);
+    } else {
+      reader_.emplace(line);
+    }
+  }
+  return record;
+}
+
+void Export::add(const daemon::log::Record& record) {
   const auto find = [&](const std::string& name) { return record.documents.at(name); };
-  return daemon::log::event_of(
-      {record.sequence, record.timestamp, record.text, false, nullptr, record.audience, record.rest}, find);
+  const auto read_back = read(writer_.add(
+      {record.sequence, record.timestamp, record.text, false, nullptr, record.audience, record.rest}, find));
+  const auto stored = [](const daemon::log::Record& row) {
+    return std::tuple(row.sequence, row.timestamp, row.name, row.text, row.hosts.encode(), row.rest,
+                      row.audience, row.by);
+  };
+  if (!read_back || stored(*read_back) != stored(record))
+    throw std::logic_error("an export leads to another event than " + record.text);
+  constexpr daemon::log::Sequence events_per_snapshot = 8;
+  if (record.sequence % events_per_snapshot != 0) return;
+  const auto before = std::make_shared<const module::State>(state());
+  begin({record.sequence, record.timestamp, before});
+  const std::string difference = test::state_difference(*before, state());
+  if (!difference.empty()) throw std::logic_error("a snapshot has another " + difference);
 }
-
-/// The state as a snapshot on disk has it.
-module::State reread(const module::State& state) {
-  proto::Documents documents(os::sha256);
-  const std::string text = proto::encode_state(state, documents);
-  module::State read =
-      proto::parse_state(text, [&](const std::string& name) { return documents.texts().at(name); });
-  const std::string difference = test::state_difference(state, read);
-  if (!difference.empty()) throw std::logic_error("a snapshot has another " + difference + ": " + text);
-  return read;
-}
-
-}  // namespace
 
 void SimLog::append(daemon::log::Record record) {
   std::vector<daemon::log::Record> records;
@@ -52,14 +67,12 @@ void SimLog::append_all(std::vector<daemon::log::Record> records) {
 }
 
 void SimLog::sync(std::size_t count) {
-  constexpr daemon::log::Sequence events_per_snapshot = 8;
   const daemon::log::Sequence least = disk_.last() + count;
   while (disk_.last() < least) {
     const daemon::log::Sequence end = ends_.front();
     ends_.pop_front();
     while (disk_.last() < end) {
-      (void)module::apply(disk_.state, event_of(queue_.front()));
-      if (queue_.front().sequence % events_per_snapshot == 0) disk_.state = reread(disk_.state);
+      disk_.exported.add(queue_.front());
       disk_.records.push_back(std::move(queue_.front()));
       queue_.pop_front();
     }
@@ -111,7 +124,7 @@ void SimLog::read_past(PastQuestion /*question*/, Render render, std::function<v
     Past past;
     if (!disk_.records.empty()) {
       past.sequence = disk_.last();
-      past.text = render(disk_.state, past.sequence);
+      past.text = render(disk_.state(), past.sequence);
     } else {
       past.failure = Error(ENODATA, "the log has no states");
     }

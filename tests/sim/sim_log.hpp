@@ -7,19 +7,38 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/module/state.hpp"
+#include "daemon/log/complete_log.hpp"
 #include "daemon/log/event_log.hpp"
 
 namespace resourced::sim {
 
+/// A complete export of the log (daemon/log/complete_log.hpp), and the state that is folded from its lines.
+/// Now and then it begins anew with a snapshot, as that of a trimmed log.
+class Export {
+ public:
+  Export() { begin({}); }
+  void add(const daemon::log::Record& record);
+  [[nodiscard]] const module::State& state() const { return reader_->state(); }
+
+ private:
+  void begin(const daemon::log::StoreBase& base);
+  std::optional<daemon::log::Record> read(std::string_view lines);
+
+  daemon::log::CompleteWriter writer_;
+  std::optional<daemon::log::CompleteReader> reader_;
+};
+
 /// The state that a crash keeps.
 struct Disk {
   std::vector<daemon::log::Record> records;
-  /// That the records lead to.
-  module::State state = {};
+  Export exported = {};
 
+  /// That the records lead to.
+  [[nodiscard]] const module::State& state() const { return exported.state(); }
   [[nodiscard]] daemon::log::Sequence last() const { return records.size(); }
 };
 

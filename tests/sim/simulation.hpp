@@ -18,8 +18,9 @@
 //    allocations, never ends a drain of others, and returns a node only after it was online and its check has
 //    passed;
 //  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows;
-//  - the events on disk are complete: they lead to the state of the daemon, member by member, also from a
-//    snapshot.
+//  - the events on disk are complete: a complete export of them, also one that begins with a snapshot, leads
+//  to
+//    the state of the daemon, member by member.
 #pragma once
 
 #include <condition_variable>

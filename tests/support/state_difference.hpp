@@ -6,6 +6,8 @@
 #include <string>
 #include <tuple>
 
+#include <nlohmann/json.hpp>
+
 #include "core/module/state.hpp"
 
 namespace resourced::test {

@@ -59,7 +59,7 @@ void Node::follow() {
   member_ = std::make_unique<cluster::Member>(member_settings(), std::move(replica));
   Service::Settings settings = service_settings();
   settings.following = &follows_;
-  settings.state = disk_.state;
+  settings.state = disk_.state();
   service_ = std::make_unique<Service>(*current_, *this, std::move(settings));
   coordinator_ = std::make_unique<daemon::log::etcd::Coordinator>(runtime(), *member_);
   daemon::log::etcd::Coordinator::Callbacks callbacks;
@@ -87,9 +87,7 @@ void Node::follow() {
 void Node::lead() {
   log_->sync(log_->unsynced());
   service_->on_committed(disk_.last());
-  const std::string difference = test::state_difference(service_->committed().state(), disk_.state);
-  demand(difference.empty(),
-         fmt::format("{} has followed to another state than its disk: {}", name(), difference));
+  check_state();
   coordinator_.reset();
   leader_ = std::make_unique<daemon::log::etcd::LeaderLog>(runtime(), *member_, *log_);
   world_.note(fmt::format("{} leads in epoch {} after event {}", name(), epoch(), disk_.last()));
@@ -249,11 +247,18 @@ void Node::write_disk() {
   if (const std::size_t count = log_->unsynced(); count > 0) {
     log_->sync(1 + world_.below(count));
     leader_ ? leader_->on_stored(disk_.last()) : service_->on_committed(disk_.last());
+    check_state();
   }
   if (log_->has_questions()) {
     log_->answer();
     service_->on_answered();
   }
+}
+
+void Node::check_state() const {
+  if (service_->committed().last() != disk_.last()) return;
+  const std::string difference = test::state_difference(service_->committed().state(), disk_.state());
+  demand(difference.empty(), fmt::format("{} has another state than its disk: {}", name(), difference));
 }
 
 void Node::go_on() {

@@ -143,6 +143,9 @@ class Node final : public daemon::service::Program {
   void transmit();
   void use_disk();
   void write_disk();
+  /// Compares the state after the last committed event with that to which the disk leads, if both have come
+  /// to the same event.
+  void check_state() const;
   void go_on();
 
   Leads leads_{*this};

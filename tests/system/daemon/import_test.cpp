@@ -54,6 +54,54 @@ TEST_CASE("what was changed at run time is so after export and import") {
   for (std::size_t i = 0; i < of_host.size(); ++i) CHECK(of_host_there[i] == of_host[i]);
 }
 
+/// Runs `resourced --export --complete` on the state directory in `dir`.
+Outcome export_complete(const TempDir& dir) {
+  return Process(resourced_command({"--config", dir.write("resourced.toml", std::string(eight_nodes)),
+                                    "--state", dir / "state", "--export", "--complete"}))
+      .finish();
+}
+
+TEST_CASE("a complete export of a running daemon becomes a store that has lost nothing") {
+  Cluster cluster;
+  const json whole = cluster.status()["R"];
+  cluster.drain("1-2", "disk");
+  cluster.ctl.done({"drain", "--from", "2100-01-01T00:00", "5", "later"});
+  cluster.ctl.done({"shrink", "3"});
+  json loaded = whole;
+  loaded["execution"]["properties"] = {{"loaded", "0-7"}};
+  cluster.ctl.done({"reload", "--force", cluster.dir.write("R.json", loaded.dump())});
+  cluster.ctl.done({"property", "add", "late", "4"});
+  cluster.ctl.done({"shrink", "6"});
+  const json status = cluster.status();
+  REQUIRE(status["R"]["execution"]["properties"].contains("loaded"));
+  const Outcome written = export_complete(cluster.dir);
+  CHECK(written.err == "");
+  REQUIRE(written.status == 0);
+
+  TempDir dir;
+  const Outcome imported = import_log(dir, std::string(eight_nodes), dir.write("log", written.out));
+  CHECK(imported.err == "");
+  CHECK(imported.out.ends_with("; 2 targets are drained\n"));
+  REQUIRE(imported.status == 0);
+  CHECK(export_complete(dir).out == written.out);
+  const Daemon second(dir, {.config = std::string(eight_nodes)});
+  RawClient client(second.uri());
+  CHECK(client.call("resource.status").json() == status);
+}
+
+TEST_CASE("an export that cannot be written, or that has nothing to write, fails") {
+  Cluster cluster;
+  const std::vector<std::string> command = resourced_command(
+      {"--config", cluster.daemon.config_file(), "--state", cluster.dir / "state", "--export", "--complete"});
+  const Outcome full =
+      Process({"/bin/sh", "-c", fmt::format("{} >/dev/full", fmt::join(command, " "))}).finish();
+  CHECK(full.status == 1);
+  CHECK(full.err == "resourced: standard output: No space left on device\n");
+  const Outcome none = export_complete(TempDir());
+  CHECK(none.status == 1);
+  CHECK(none.err.ends_with("state: there is no store\n"));
+}
+
 /// A shift in nanoseconds as shifted_clock.cpp reads it.
 std::string clock_shift(std::int64_t nanoseconds) {
   std::string bytes(sizeof nanoseconds, '\0');

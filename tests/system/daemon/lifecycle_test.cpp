@@ -336,6 +336,7 @@ TEST_CASE("wrong usage is 2, help and version are 0") {
   // With --instance the daemon takes its configuration from the broker, so these options are refused.
   for (const char* other : {"--check", "--state=x", "--config=x", "--listen=ipc://x", "--import=x"})
     CHECK(resourced({"--instance", other}).status == 2);
+  for (const char* alone : {"--export", "--complete"}) CHECK(resourced({alone}).status == 2);
   CHECK(resourced({"--log-level", "loud"}).status != 0);
   const Outcome help = resourced({"--help"});
   CHECK(help.status == 0);
