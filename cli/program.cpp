@@ -58,6 +58,7 @@ void build(usage::Command& app, commands::Context& context) {
       ->type_name("FILE");
   app.add_option("--color", context.color,
                  "Colours: auto (on a terminal, unless $NO_COLOR is set or $TERM is dumb), always or never")
+      ->type_name("WHEN")
       ->one_of({"auto", "always", "never"});
   app.add_option_function(
          "--timeout",

@@ -367,11 +367,14 @@ void register_drain(usage::Command& app, Context& context) {
   add_targets_option(*drain, options->include);
   drain
       ->add_option("--from", options->from,
-                   "Begin at this time: seconds since the epoch, a date (ISO 8601), or a duration from now")
+                   "Begin at this time: seconds since the epoch, a date (ISO 8601), a time such as 18:30, or "
+                   "a duration from now")
+      ->type_name("TIME")
       ->excludes(drain->get_option("--wait"))
       ->excludes(drain->get_option("--dry-run"));
-  drain->add_option("--until", options->until, "End the drain at this time");
+  drain->add_option("--until", options->until, "End the drain at this time")->type_name("TIME");
   drain->add_option("--ticket", options->ticket, "The ticket for this work, which the listings have")
+      ->type_name("TICKET")
       ->excludes(drain->get_option("--dry-run"));
   drain->add_flag("--scheduled", options->scheduled,
                   "List the drains that begin later, or end by themselves");
@@ -400,6 +403,7 @@ void register_drain(usage::Command& app, Context& context) {
   undrain
       ->add_option("--from", undrain_options->from,
                    "Only cancel the scheduled drain that begins at this time (drain --scheduled)")
+      ->type_name("TIME")
       ->excludes(undrain_force)
       ->excludes(undrain->get_option("--update"))
       ->excludes(undrain->get_option("--by"))

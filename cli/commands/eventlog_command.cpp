@@ -369,6 +369,7 @@ void register_eventlog(usage::Command& app, Context& context) {
       ->add_option(
           "-T,--time-format", options->time_format,
           "raw (seconds since the epoch) or iso (local time). Default: iso on a terminal, raw elsewhere")
+      ->type_name("FORM")
       ->one_of({"raw", "iso"});
   command->add_flag("--json", options->json, "Print events as JSON, one object a line");
   command->add_flag("--allocations", options->allocations,

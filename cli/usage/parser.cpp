@@ -116,7 +116,8 @@ CLI::Option* add_flag(CLI::App& app, const Option& option) {
 }
 
 void describe_values(CLI::Option& built, const Option& option) {
-  built.type_name(option.type);
+  // The name of a positional argument says what it is.
+  built.type_name(option.is_argument() && option.type == "TEXT" ? "" : option.type);
   if (!option.choices.empty()) {
     std::string known;
     for (const std::string& choice : option.choices) known += (known.empty() ? "" : ", ") + choice;
