@@ -1,7 +1,8 @@
 // Requests to the daemon: GET /api/TOPIC answers with the payload that docs/protocol.md describes, or with an error
 // {errno, text}. A daemon that requires a token answers 401; the tab keeps the token until it is closed.
 
-const TOKEN_KEY = "resourced-token";
+// A proxy may have several daemons at one origin, each below a path of its own.
+const TOKEN_KEY = `resourced-token ${globalThis.location?.pathname ?? ""}`;
 
 export const setToken = (token) => sessionStorage.setItem(TOKEN_KEY, token);
 
@@ -25,7 +26,7 @@ export const open = async (topic, params = {}, signal = undefined) => {
   const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value !== undefined)).toString();
   const token = sessionStorage.getItem(TOKEN_KEY);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const response = await fetch(`/api/${topic}${query ? `?${query}` : ""}`, { headers, signal }).catch((error) => {
+  const response = await fetch(`api/${topic}${query ? `?${query}` : ""}`, { headers, signal }).catch((error) => {
     throw error.name === "AbortError" ? error : new ApiError(0, 0, "no connection to the daemon");
   });
   if (!response.ok) throw await errorOf(response);

@@ -198,7 +198,9 @@ const drawCounts = () => {
   setText(count, number(drained));
   byId("map").setAttribute("aria-label", `Map. ${sentence(shown())}`);
   setText(byId("cluster"), layout.clusterName(store.model, location.hostname));
-  document.title = `${drained > 0 ? `(${number(drained)}) ` : ""}${byId("cluster").textContent} · resourced`;
+  const view = place.view === "map" ? "" : place.view[0].toUpperCase() + place.view.slice(1);
+  const parts = [place.view === "node" ? place.argument : view, byId("cluster").textContent, "resourced"];
+  document.title = (drained > 0 ? `(${number(drained)}) ` : "") + parts.filter((part) => part !== "").join(" · ");
 };
 
 const drawLists = () => {

@@ -8,8 +8,9 @@ const SILENCE_MS = 15000;
 // Interval at which a connected daemon is asked whether it lags.
 const TOUCH_MS = 8000;
 const RETRY_MS = [500, 1000, 2000, 4000, 5000];
-// Time after which a hidden tab closes its connection: browsers allow six to a daemon, over all tabs.
-const HIDDEN_MS = 300000;
+// Time after which a hidden tab closes its connection: browsers allow six to a daemon over all tabs, and the tab that is
+// looked at needs one.
+const HIDDEN_MS = 2000;
 // The errno of a daemon that lacks the event after which the page continues. It may never get it, if its log was
 // created again.
 const EHOSTUNREACH = 113;

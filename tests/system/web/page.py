@@ -38,6 +38,18 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def wait_for_port(port):
+    """Waits until a server accepts connections."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), PATIENCE).close()
+            return
+        except ConnectionRefusedError:
+            assert time.monotonic() < end, f"nothing listens on port {port}"
+            time.sleep(0.02)
+
+
 class Daemon(daemon.Daemon):
     """A daemon whose web view stays at one address when it is started again."""
 
