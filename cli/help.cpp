@@ -71,6 +71,7 @@ constexpr auto examples = std::to_array<CommandExample>({
     {"ping", {"resourcectl ping -c 3", "Three round trips"}},
     {"stats", {"resourcectl stats", "Counters, as JSON"}},
     {"reload", {"resourcectl reload", "Apply the changed configuration"}},
+    {"backup", {"resourcectl backup resourced.backup", "A copy of the store, while the daemon runs"}},
     {"cluster show", {"resourcectl cluster", "The leader, and the replication lag of the others"}},
     {"cluster show", {"resourcectl cluster show --json", "The members as JSON, for a script"}},
     {"cluster hand-over", {"resourcectl cluster hand-over", "Let a standby lead before work on the leader"}},

@@ -1,7 +1,8 @@
-// The commands --check, --export, --import and --recover-to, which exit without serving clients.
+// The commands --check, --export, --backup, --import and --recover-to, which exit without serving clients.
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -150,10 +151,29 @@ void check(const Options& options) {
 
 void recover(const Options& options) {
   const config::Config config = load_configuration(options);
-  const log::Sequence last = options.recover_to;
-  const log::Recovered recovered = log::recover_store(state_directory(options, config), last);
+  const std::string directory = state_directory(options, config);
+  log::Sequence last = 0;
+  const char* const end = options.recover_to.data() + options.recover_to.size();
+  const auto [stop, error] = std::from_chars(options.recover_to.data(), end, last);
+  const bool is_event = error == std::errc() && stop == end;
+  if (is_event && config.cluster.is_set()) {
+    throw Error(
+        EINVAL,
+        "the log of a member of a cluster is in etcd: move its state directory away, and it takes a copy "
+        "from the others");
+  }
+  const log::Recovered recovered =
+      is_event ? log::recover_store(directory, last) : log::restore_store(directory, options.recover_to);
   for (const std::string& line : recovered.lost) fmt::print("given up: {}\n", line);
-  fmt::print("the store ends with event {}; {} is the file as it was\n", last, recovered.kept);
+  fmt::print("the store ends with event {}", recovered.last);
+  if (!recovered.kept.empty()) fmt::print("; {} is the file as it was", recovered.kept);
+  fmt::print("\n");
+}
+
+void backup(const Options& options) {
+  const std::string directory = checked_directory(options, load_configuration(options));
+  const log::Backup made = log::backup_store(directory, options.backup);
+  fmt::print("{}: the store up to event {}, {} bytes\n", options.backup, made.last, made.bytes);
 }
 
 void export_log(const Options& options) {

@@ -1,4 +1,5 @@
-// The commands of the program (serving, --check, --export, --import and --recover-to), and its command line.
+// The commands of the program (serving, --check, --export, --backup, --import and --recover-to), and its
+// command line.
 #pragma once
 
 #include <optional>
@@ -25,8 +26,11 @@ struct Options {
   bool export_complete = false;
   /// An event log to import into a new store, instead of serving.
   std::string import;
-  /// Give up the events of the store after this one, instead of serving; 0 to serve.
-  std::uint64_t recover_to = 0;
+  /// A file to copy the store to, instead of serving.
+  std::string backup;
+  /// The number of the event after which the events of the store are given up, or a backup that replaces the
+  /// store, instead of serving.
+  std::string recover_to;
   /// Begin a cluster with the events of the store, instead of serving.
   bool cluster_init = false;
   std::optional<config::LogLevel> log_level;
@@ -54,7 +58,11 @@ int run(const Options& options);
 /// Prints the configuration and the inventory that would be served. Throws Error if either is invalid.
 void check(const Options& options);
 
-/// Gives up the last events of the store (Options::recover_to), and prints them.
+/// Copies the store to a file (Options::backup).
+void backup(const Options& options);
+
+/// Gives up the last events of the store, or goes back to a backup (Options::recover_to), and prints what is
+/// lost.
 void recover(const Options& options);
 
 /// Writes the complete log of the store to standard output.

@@ -28,7 +28,11 @@ int main(int argc, char** argv) {
       resourced::daemon::import_log(options);
       return 0;
     }
-    if (options.recover_to > 0) {
+    if (!options.backup.empty()) {
+      resourced::daemon::backup(options);
+      return 0;
+    }
+    if (!options.recover_to.empty()) {
       resourced::daemon::recover(options);
       return 0;
     }

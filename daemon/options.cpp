@@ -47,20 +47,26 @@ ParsedOptions parse_options(int argc, char** argv) {
                      "Import an event log (RFC 18) that has its beginning, or the output of --export "
                      "--complete, into a new store, and exit")
           ->type_name("FILE");
-  auto* const recover = app.add_option("--recover-to", options.recover_to,
-                                       "Give up the events of a damaged store that come after the event with "
-                                       "this number, list them, and exit")
-                            ->type_name("EVENT")
-                            ->positive();
+  auto* const backup = app.add_option("--backup", options.backup,
+                                      "Copy the store to a new file, beside a running daemon too, check the "
+                                      "copy, and exit")
+                           ->type_name("FILE");
+  auto* const recover =
+      app.add_option("--recover-to", options.recover_to,
+                     "Give up the events of a store that come after the event with this number, or put a "
+                     "backup in its place, list what is lost, and exit")
+          ->type_name("EVENT|FILE");
   auto* const cluster_init =
       app.add_flag("--cluster-init", options.cluster_init,
                    "Begin the cluster that the configuration names, with the events of the store, and exit");
   // An instance gets its configuration from the broker, so these options do not apply.
-  for (cli::usage::Option* other : {check, writes, import, recover, config, listen, state, cluster_init})
+  for (cli::usage::Option* other :
+       {check, writes, backup, import, recover, config, listen, state, cluster_init})
     instance->excludes(other);
-  for (cli::usage::Option* other : {check, writes, import, recover}) cluster_init->excludes(other);
-  for (cli::usage::Option* other : {check, writes, import}) recover->excludes(other);
-  for (cli::usage::Option* other : {check, import}) writes->excludes(other);
+  for (cli::usage::Option* other : {check, writes, backup, import, recover}) cluster_init->excludes(other);
+  for (cli::usage::Option* other : {check, writes, backup, import}) recover->excludes(other);
+  for (cli::usage::Option* other : {check, backup, import}) writes->excludes(other);
+  for (cli::usage::Option* other : {check, import}) backup->excludes(other);
   verbose->needs(check);
   writes->needs(complete);
   complete->needs(writes);

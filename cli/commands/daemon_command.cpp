@@ -1,16 +1,20 @@
-// resourcectl ping, stats, reload: about the daemon itself.
+// resourcectl ping, stats, reload, backup: about the daemon itself.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "cli/commands/context.hpp"
 #include "cli/commands/interrupts.hpp"
@@ -129,9 +133,43 @@ class Pinger {
   std::optional<Error> failure_;
 };
 
+struct BackupOptions {
+  std::string file;
+  std::string config;
+  std::string state;
+};
+
+/// Becomes the daemon's program, which reads the store, beside this one.
+[[noreturn]] void back_up(const BackupOptions& options) {
+  std::error_code unknown;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  std::vector<std::string> words{(self.parent_path() / "resourced").string(), "--backup", options.file};
+  if (!options.config.empty()) words.insert(words.end(), {"--config", options.config});
+  if (!options.state.empty()) words.insert(words.end(), {"--state", options.state});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execv(arguments.front(), arguments.data());
+  throw Error(errno, fmt::format("{}: {}", words.front(), std::strerror(errno)));
+}
+
+void register_backup(usage::Command& app) {
+  auto options = std::make_shared<BackupOptions>();
+  auto* backup = app.add_subcommand(
+      "backup", "Copy the store of the daemon of this host to a new file, while it runs, and check the copy");
+  backup->add_option("FILE", options->file, "The new file; resourced --recover-to FILE goes back to it")
+      ->required();
+  backup->add_option("--config", options->config, "The configuration of the daemon, if it has one of its own")
+      ->type_name("PATH");
+  backup->add_option("--state", options->state, "The state directory of the daemon, if it was given one")
+      ->type_name("DIR");
+  backup->callback([options] { back_up(*options); });
+}
+
 }  // namespace
 
 void register_daemon(usage::Command& app, Context& context) {
+  register_backup(app);
   auto options = std::make_shared<PingOptions>();
   auto* ping_command = app.add_subcommand("ping", "Measure the round-trip time to the daemon");
   require_count(

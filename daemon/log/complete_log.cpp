@@ -179,30 +179,32 @@ void CompleteReader::end() const {
   if (base_.sequence > 0 && !base_.state) throw Error(EINVAL, "the snapshot is missing");
 }
 
+void write_complete(StoreWriter& store, const std::function<void(const std::string&)>& print) {
+  StoreReader log(store.database(), store.hosts());
+  PastReader past(store.database(), log);
+  const Sequence last = log.last();
+  StoreBase base;
+  if (log.dropped() > 0 || !log.begins_complete()) base.sequence = past.reachable(log.dropped());
+  if (base.sequence > 0) {
+    base.timestamp = log.time_of(base.sequence);
+    PastReader::Search search = past.begin_at(base.sequence);
+    while (!search.is_done()) past.advance(search);
+    base.state = std::make_shared<const module::State>(std::move(search.states));
+  }
+  CompleteWriter lines;
+  print(lines.begin(base, last));
+  EventFilter all;
+  all.audiences = all_audiences;
+  for (Sequence next = base.sequence + 1; next <= last;) {
+    const HistoryPage page = log.page(all, next, last, StoreReader::most_looked_at);
+    for (const LoggedEvent& event : page.events)
+      print(lines.add(event, [&](const std::string& name) { return log.document(name); }));
+    next = page.next;
+  }
+}
+
 void export_complete(const std::string& directory, const std::function<void(const std::string&)>& print) {
-  const bool is_there = read_copy(directory, [&](StoreWriter& store) {
-    StoreReader log(store.database(), store.hosts());
-    PastReader past(store.database(), log);
-    const Sequence last = log.last();
-    StoreBase base;
-    if (log.dropped() > 0 || !log.begins_complete()) base.sequence = past.reachable(log.dropped());
-    if (base.sequence > 0) {
-      base.timestamp = log.time_of(base.sequence);
-      PastReader::Search search = past.begin_at(base.sequence);
-      while (!search.is_done()) past.advance(search);
-      base.state = std::make_shared<const module::State>(std::move(search.states));
-    }
-    CompleteWriter lines;
-    print(lines.begin(base, last));
-    EventFilter all;
-    all.audiences = all_audiences;
-    for (Sequence next = base.sequence + 1; next <= last;) {
-      const HistoryPage page = log.page(all, next, last, StoreReader::most_looked_at);
-      for (const LoggedEvent& event : page.events)
-        print(lines.add(event, [&](const std::string& name) { return log.document(name); }));
-      next = page.next;
-    }
-  });
+  const bool is_there = read_copy(directory, [&](StoreWriter& store) { write_complete(store, print); });
   if (!is_there) throw Error(ENOENT, fmt::format("{}: there is no store", directory));
 }
 

@@ -28,6 +28,8 @@
 
 namespace resourced::daemon::log {
 
+class StoreWriter;
+
 /// Whether a log is complete, by its first line.
 [[nodiscard]] bool is_complete(std::string_view first_line) noexcept;
 
@@ -74,9 +76,12 @@ class CompleteReader {
   module::Module module_;
 };
 
-/// Writes the log of a store from the first event on from which its State is known. Reads a copy of the
-/// store, as peek_store() does. `print` gets lines. Throws Error ENOENT if there is no store, EBADMSG for a
-/// damaged log.
+/// Writes the log of a store from the first event on from which its State is known. `print` gets lines.
+/// Throws Error EBADMSG for a damaged log.
+void write_complete(StoreWriter& store, const std::function<void(const std::string&)>& print);
+
+/// Does so for a copy of the store of a state directory (read_copy()). Throws Error ENOENT, too, if there is
+/// no store.
 void export_complete(const std::string& directory, const std::function<void(const std::string&)>& print);
 
 }  // namespace resourced::daemon::log

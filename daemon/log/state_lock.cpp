@@ -77,10 +77,11 @@ void check_not_lost(const std::string& store_path) {
   const auto head = read_head(descriptor);
   ::close(descriptor);
   if (!head) return;
-  throw Error(EBADMSG,
-              fmt::format("{}: it is not there, and had {} events; restore it from a backup, or remove {} to "
-                          "start without what was recorded",
-                          store_path, head->sequence, lock));
+  throw Error(
+      EBADMSG,
+      fmt::format("{}: it is not there, and had {} events; restore a backup with --recover-to FILE, or "
+                  "move the directory away to start without what was recorded",
+                  store_path, head->sequence));
 }
 
 StateLock::StateLock(const std::string& store_path)

@@ -210,6 +210,16 @@ class Store final : public EventLog {
 /// daemon runs.
 [[nodiscard]] bool read_copy(const std::string& directory, const std::function<void(StoreWriter&)>& read);
 
+struct Backup {
+  /// The last event of the copy.
+  Sequence last = 0;
+  std::uintmax_t bytes = 0;
+};
+/// Writes a copy of the store (read_copy()) to a new file with mode 0600. All events, documents and snapshots
+/// that events follow from are read in the copy first. Throws Error that names the file, and leaves none:
+/// EEXIST if the file is there, ENOENT if there is no store, EBADMSG for a damaged log.
+[[nodiscard]] Backup backup_store(const std::string& directory, const std::string& file);
+
 struct PeekedStore {
   module::State state;
   /// The time of the last event; the epoch for none.

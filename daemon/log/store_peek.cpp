@@ -1,4 +1,4 @@
-// Reads a store without a daemon, for `resourced --check` and `--export`.
+// Reads a store without a daemon, for `resourced --check`, `--export` and `--backup`.
 
 #include <cerrno>
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "daemon/log/complete_log.hpp"
 #include "daemon/log/past_reader.hpp"
 #include "daemon/log/sqlite.hpp"
 #include "daemon/log/state_lock.hpp"
@@ -113,6 +114,34 @@ bool read_copy(const std::string& directory, const std::function<void(StoreWrite
       text.replace(at, copy.path().size(), directory);
     throw Error(defect.errnum(), text);
   }
+}
+
+Backup backup_store(const std::string& directory, const std::string& file) {
+  if (fs::exists(file)) throw Error(EEXIST, fmt::format("{}: is there already, and is not replaced", file));
+  const std::string part = file + ".part";
+  const os::Descriptor created(
+      ::open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (created.get() < 0) os::fail(part, errno);
+  Backup backup;
+  try {
+    const bool is_there = read_copy(directory, [&](StoreWriter& store) {
+      backup.last = store.last_sequence();
+      write_complete(store, [](const std::string& /*lines*/) {});
+      Database copy(part);
+      copy.copy_from(store.database());
+      // So that the file is whole without a write-ahead log beside it.
+      copy.execute("PRAGMA journal_mode=DELETE");
+    });
+    if (!is_there) throw Error(ENOENT, fmt::format("{}: there is no store", directory));
+    if (::fsync(created.get()) != 0) os::fail(part, errno);
+    backup.bytes = fs::file_size(part);
+    fs::rename(part, file);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(part, ignored);
+    throw;
+  }
+  return backup;
 }
 
 std::optional<PeekedStore> peek_store(const std::string& directory) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
+#include <system_error>
 #include <variant>
 
 #include <fmt/format.h>
@@ -53,9 +55,11 @@ std::string describe(StoreReader& log, Sequence sequence) {
   }
 }
 
-void check_bounds(Database& database, StoreReader& log, Sequence last) {
+/// Refuses an event after which the log cannot end. `is_behind` tells that the log had later events than it
+/// has.
+void check_bounds(Database& database, StoreReader& log, Sequence last, bool is_behind) {
   const Sequence newest = log.last();
-  if (last >= newest)
+  if (last > newest || (last == newest && !is_behind))
     throw Error(EINVAL, fmt::format("it has events up to {}, so none after {} to give up", newest, last));
   Statement rolled_up(database, "SELECT coalesce(max(sequence), 0) FROM rolled_up");
   rolled_up.step();
@@ -67,31 +71,40 @@ void check_bounds(Database& database, StoreReader& log, Sequence last) {
                             last, oldest));
 }
 
-std::vector<std::string> cut(const std::string& path, Sequence last) {
+/// Lets the log of a store end with the event `wanted`, or with its last one, and gives it a new number.
+/// `before` is the last commit that the lock file names.
+Recovered cut(const std::string& path, std::optional<Sequence> wanted,
+              const std::optional<StateLock::Head>& before) {
   Database database(path);
   if (is_empty(database)) throw Error(EINVAL, "it has no tables");
   check_schema(database);
   HostIds hosts;
   load_hosts(database, hosts);
   StoreReader log(database, hosts);
-  check_bounds(database, log, last);
+  const Sequence newest = log.last();
+  const bool is_behind = before && before->store == store_number(database) && before->sequence > newest;
+  if (wanted) check_bounds(database, log, *wanted, is_behind);
+  Recovered recovered;
+  recovered.last = wanted.value_or(newest);
   PastReader past(database, log);
-  PastReader::Search search = past.begin_at(last);
+  PastReader::Search search = past.begin_at(recovered.last);
   while (!search.is_done()) past.advance(search);
-  std::vector<std::string> lost;
-  for (Sequence sequence = last + 1, newest = log.last(); sequence <= newest; ++sequence)
-    lost.push_back(describe(log, sequence));
+  for (Sequence sequence = recovered.last + 1; sequence <= newest; ++sequence)
+    recovered.lost.push_back(describe(log, sequence));
+  if (is_behind)
+    recovered.lost.push_back(
+        fmt::format("events {} to {}, which this file lacks", newest + 1, before->sequence));
   database.execute("BEGIN IMMEDIATE");
   database.execute(
       fmt::format("DELETE FROM event WHERE sequence > {0}; DELETE FROM snapshot WHERE sequence > {0};"
                   "DELETE FROM snapshot_document WHERE snapshot > {0};"
                   "DELETE FROM event_block WHERE block >= {1}",
-                  last, (last + 1) / block_size)
+                  recovered.last, (recovered.last + 1) / block_size)
           .c_str());
-  SnapshotRows(database).write(SnapshotRow(last, search.states));
+  SnapshotRows(database).write(SnapshotRow(recovered.last, search.states));
   renew_number(database);
   database.execute("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)");
-  return lost;
+  return recovered;
 }
 
 void copy(const std::string& from, const std::string& to) {
@@ -100,52 +113,66 @@ void copy(const std::string& from, const std::string& to) {
   if (error) throw Error(error.value(), fmt::format("{}: {}", from, error.message()));
 }
 
-}  // namespace
-
-Recovered recover_store(const std::string& directory, Sequence last) {
-  const std::string path = (fs::path(directory) / store_file).string();
-  check_store_files(path);
-  Recovered recovered;
-  recovered.kept = path + ".damaged";
+/// Puts the store `from`, with its log cut after `last`, in the place of the one at `path`, and keeps that.
+Recovered replace(const std::string& path, const std::string& from, std::optional<Sequence> last) {
+  const std::string kept = path + ".damaged";
   const std::string incoming = incoming_path(path);
   // A recovery that was killed between its renames has left its copy, which the next start would remove.
   const auto check_moved = [&](const char* suffix) {
-    if (!fs::exists(incoming) || fs::exists(path + suffix) || !fs::exists(recovered.kept + suffix)) return;
+    if (!fs::exists(incoming) || fs::exists(path + suffix) || !fs::exists(kept + suffix)) return;
     throw Error(EEXIST,
-                fmt::format("{0}{2}: a recovery that did not end has moved {1}{2} here; rename it back",
-                            recovered.kept, path, suffix));
+                fmt::format("{0}{2}: a recovery that did not end has moved {1}{2} here; rename it back", kept,
+                            path, suffix));
   };
   check_moved("");
-  if (!fs::exists(path)) throw Error(ENOENT, fmt::format("{}: there is no store", path));
+  if (!fs::exists(from)) throw Error(ENOENT, fmt::format("{}: there is no store", from));
   const StateLock lock(path);
-  if (fs::exists(recovered.kept)) {
-    throw Error(EEXIST,
-                fmt::format("{0}: is there from an earlier recovery; move it away first, and {0}-wal with it",
-                            recovered.kept));
+  if (fs::exists(kept)) {
+    throw Error(
+        EEXIST,
+        fmt::format("{0}: is there from an earlier recovery; move it away first, and {0}-wal with it", kept));
   }
   check_moved("-wal");
-  if (fs::exists(recovered.kept + "-wal"))
-    throw Error(EEXIST,
-                fmt::format("{}-wal: is there from an earlier recovery; move it away first", recovered.kept));
+  if (fs::exists(kept + "-wal"))
+    throw Error(EEXIST, fmt::format("{}-wal: is there from an earlier recovery; move it away first", kept));
+  Recovered recovered;
   try {
     for (const char* suffix : {"", "-wal"}) {
       fs::remove(incoming + suffix);
-      copy(path + suffix, incoming + suffix);
+      copy(from + suffix, incoming + suffix);
     }
-    recovered.lost = cut(incoming, last);
+    recovered = cut(incoming, last, lock.head());
   } catch (const Error& error) {
     for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(incoming + suffix);
     // Operators know the file by its own name, and not by that of the copy.
     std::string text = error.what();
     if (text.starts_with(incoming)) text.erase(0, incoming.size());
-    throw Error(error.errnum(), path + (text.starts_with(':') ? "" : ": ") + text);
+    throw Error(error.errnum(), from + (text.starts_with(':') ? "" : ": ") + text);
   }
   // After a kill between the renames, a start finds by the lock file that the store is missing, and names it.
+  if (fs::exists(path)) recovered.kept = kept;
   for (const char* suffix : {"-wal", ""})
-    if (fs::exists(path + suffix)) fs::rename(path + suffix, recovered.kept + suffix);
+    if (fs::exists(path + suffix)) fs::rename(path + suffix, kept + suffix);
   fs::remove(path + "-shm");
   fs::rename(incoming, path);
   return recovered;
+}
+
+}  // namespace
+
+Recovered recover_store(const std::string& directory, Sequence last) {
+  const std::string path = (fs::path(directory) / store_file).string();
+  check_store_files(path);
+  return replace(path, path, last);
+}
+
+Recovered restore_store(const std::string& directory, const std::string& backup) {
+  const std::string path = (fs::path(directory) / store_file).string();
+  check_store_files(path);
+  std::error_code other;
+  if (fs::equivalent(path, backup, other))
+    throw Error(EINVAL, fmt::format("{}: is the store itself, and no backup", backup));
+  return replace(path, backup, std::nullopt);
 }
 
 }  // namespace resourced::daemon::log

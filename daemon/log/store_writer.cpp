@@ -126,19 +126,21 @@ void StoreWriter::Opened::check(const StateLock& lock) {
   check_schema(*this);
   const auto& head = lock.head();
   if (head && held_something && is_empty(*this)) {
-    throw lost_commits(fmt::format("all {} events are", head->sequence), lock);
+    throw lost_commits(fmt::format("all {} events are", head->sequence),
+                       "move the directory away to begin with an empty store");
   }
   if (!head || is_empty(*this)) return;
   const Sequence last = last_event(*this);
   if (store_number(*this) != head->store || head->sequence <= last) return;
-  throw lost_commits(fmt::format("the last {} events are", head->sequence - last), lock);
+  throw lost_commits(fmt::format("the last {} events are", head->sequence - last),
+                     fmt::format("go on without them with --recover-to {}", last));
 }
 
-Error StoreWriter::Opened::lost_commits(const std::string& what, const StateLock& lock) const {
+Error StoreWriter::Opened::lost_commits(const std::string& what, const std::string& other_way) const {
   return {EBADMSG,
           fmt::format("{0}: {1} missing, which were recorded ({0}-wal was removed or damaged, or this is an "
-                      "older copy); restore both, or remove {2} to go on without them",
-                      path(), what, lock.path())};
+                      "older copy); restore both, or {2}",
+                      path(), what, other_way)};
 }
 
 StoreWriter::StoreWriter(const std::string& path)

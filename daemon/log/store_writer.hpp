@@ -96,7 +96,7 @@ class StoreWriter {
   struct Opened : Database {
     Opened(const std::string& path, const StateLock& lock, Traces& traces);
     void check(const StateLock& lock);
-    [[nodiscard]] Error lost_commits(const std::string& what, const StateLock& lock) const;
+    [[nodiscard]] Error lost_commits(const std::string& what, const std::string& other_way) const;
   };
 
   // Identifies a file independently of its name.

@@ -2,6 +2,7 @@
 // what came after the damage when that is wanted.
 #include "daemon/log/store_recovery.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -126,6 +127,88 @@ TEST_CASE("a recovery that cannot be made changes nothing, and says why") {
   CHECK_THROWS_WITH_AS((void)recover_store(dir.path(), 599),
                        doctest::Contains("is there from an earlier recovery"), Error);
   CHECK(resourced::test::read_file(store_path(dir.path())) == before);
+}
+
+/// Writes events that drain n0, from this one to that one.
+void write_drains(const std::string& directory, Sequence first, Sequence last) {
+  StoreWriter writer(store_path(directory));
+  std::vector<Record> records;
+  if (first == 1) records.push_back(record_of(1, definition_of("n[0-9]")));
+  for (Sequence i = std::max<Sequence>(first, 2); i <= last; ++i)
+    records.push_back(
+        drain_record(i, static_cast<text::IdSet::Id>(i % 10), fmt::format("n{}", i % 10), "why"));
+  writer.commit(records);
+}
+
+TEST_CASE("a store that lacks commits goes on without them when that is wanted, and tells which") {
+  const resourced::test::TempDir dir;
+  const std::string path = store_path(dir.path());
+  write_drains(dir.path(), 1, 5);
+  const std::string older = resourced::test::read_file(path);
+  write_drains(dir.path(), 6, 8);
+  dir.write("resourced.sqlite", older);
+  std::filesystem::remove(path + "-wal");
+  const std::string why = refusal(dir.path());
+  CHECK(why.find("the last 3 events are missing, which were recorded") != std::string::npos);
+  CHECK(why.ends_with("restore both, or go on without them with --recover-to 5"));
+  CHECK_THROWS_WITH_AS((void)recover_store(dir.path(), 6), doctest::Contains("it has events up to 5"), Error);
+  CHECK(recover_store(dir.path(), 5).lost ==
+        std::vector<std::string>{"events 6 to 8, which this file lacks"});
+  CHECK(refusal(dir.path()) == "");
+  write_drains(dir.path(), 6, 6);
+}
+
+TEST_CASE("a backup beside a running daemon is a store to go back to, also after others have replaced it") {
+  const resourced::test::TempDir dir;
+  const std::string file = dir / "backup";
+  write_drains(dir.path(), 1, 5);
+  {
+    const Store running(dir.path());
+    const Backup made = backup_store(dir.path(), file);
+    CHECK(made.last == 5);
+    CHECK(made.bytes == std::filesystem::file_size(file));
+    CHECK_THROWS_WITH_AS((void)backup_store(dir.path(), file), doctest::Contains("is there already"), Error);
+    CHECK_THROWS_WITH_AS((void)restore_store(dir.path(), file), doctest::Contains("in use by another"),
+                         Error);
+  }
+  CHECK(std::filesystem::status(file).permissions() ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  CHECK_FALSE(std::filesystem::exists(file + ".part"));
+  write_drains(dir.path(), 6, 8);
+  const Recovered restored = restore_store(dir.path(), file);
+  CHECK(restored.last == 5);
+  CHECK(restored.lost == std::vector<std::string>{"events 6 to 8, which this file lacks"});
+  CHECK(std::filesystem::exists(restored.kept));
+  CHECK(refusal(dir.path()) == "");
+  StoreWriter writer(store_path(dir.path()));
+  CHECK(writer.last_sequence() == 5);
+  CHECK(state_of(writer).targets.drains.ranks() == text::IdSet{2, 3, 4, 5});
+
+  const resourced::test::TempDir other;
+  const Recovered moved = restore_store(other.path(), file);
+  CHECK(moved.kept.empty());
+  CHECK(moved.lost.empty());
+  CHECK(refusal(other.path()) == "");
+}
+
+TEST_CASE("what is damaged or no store is neither backed up nor put in the place of one") {
+  const resourced::test::TempDir dir;
+  const std::string file = dir / "backup";
+  CHECK_THROWS_WITH_AS((void)backup_store(dir.path(), file), doctest::Contains("there is no store"), Error);
+  write_store(dir.path());
+  CHECK_THROWS_WITH_AS((void)backup_store(dir.path(), file),
+                       doctest::Contains("event 600 of the log is damaged"), Error);
+  CHECK_FALSE(std::filesystem::exists(file));
+  CHECK_FALSE(std::filesystem::exists(file + ".part"));
+  const std::string before = resourced::test::read_file(store_path(dir.path()));
+  const auto refuses = [&](const std::string& backup, const char* why) {
+    CHECK_THROWS_WITH_AS((void)restore_store(dir.path(), backup), doctest::Contains(why), Error);
+    CHECK(resourced::test::read_file(store_path(dir.path())) == before);
+  };
+  refuses(file, "backup: there is no store");
+  refuses(store_path(dir.path()), "is the store itself");
+  refuses(dir.write("text", std::string(10000, 'x')), "text: damaged, or not a store");
+  refuses(dir.write("empty", ""), "empty: it has no tables");
 }
 
 TEST_CASE("damage before the last snapshot does not refuse the start") {
