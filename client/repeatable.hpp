@@ -17,13 +17,13 @@ namespace resourced::client {
 /// Whether a request changes nothing and has one response. Not resource.wait, whose sender repeats it
 /// differently after a loss.
 [[nodiscard]] inline bool is_question(std::string_view topic) noexcept {
-  constexpr std::array<std::string_view, 16> questions{
+  constexpr std::array<std::string_view, 17> questions{
       "resource.allocations",  "resource.peers",     "feasibility.check",
       "resource.status",       "resource.status-at", "resource.report",
       "resource.sched-status", "resource.get",       "resource.stats-get",
       "resource.ready",        "resource.metrics",   "resource.ping",
       "resource.cluster",      "config.get",         "attr.get",
-      "resource.user-names"};
+      "resource.user-names",   "resource.version"};
   return std::ranges::find(questions, topic) != questions.end();
 }
 

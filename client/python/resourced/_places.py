@@ -28,6 +28,7 @@ _QUESTIONS = frozenset((
     "resource.allocations", "resource.peers", "feasibility.check", "resource.status", "resource.status-at",
     "resource.report", "resource.sched-status", "resource.get", "resource.stats-get", "resource.ready",
     "resource.metrics", "resource.cluster", "resource.ping", "config.get", "attr.get", "resource.user-names",
+    "resource.version",
 ))
 #: Requests by which an operator or a scheduler changes the state.
 _CHANGES = frozenset((

@@ -67,7 +67,7 @@ TEST_CASE("clients of a cluster know which topics are changes, and which questio
       "resource.journal-cancel", "resource.agent",          "resource.agent-cancel",   "resource.agent-beat",
       "resource.agent-health",   "resource.disconnect",     "resource.monitor-waitup", "resource.wait",
       "resource.wait-cancel",    "resource.stats-clear",    "resource.leader",         "resource.hand-over",
-      "resource.acquire-renew",  "resource.version"};
+      "resource.acquire-renew"};
   for (const service::Topic& topic : service::Topics::all()) {
     CAPTURE(topic.name);
     const bool is_change = topic.needs == service::Needs::commits;
