@@ -216,8 +216,9 @@ void Engine::take(const Command& command, const Occasion& now, Effects& effects)
 
 void Engine::take(const Acquire& input, const Occasion& now, Effects& effects) {
   const std::string name = input.partition.value_or("");
-  // A partition that is gone meanwhile is unknown, and not kept for anybody.
-  if (acquisition_.has(input.partition)) reservations_.check(name, now.by, now.steady);
+  // A partition that this daemon's configuration does not have is unknown, and not reserved for anybody.
+  if (acquisition_.has(input.partition) && reservations_.against(name, now.by, now.steady))
+    throw module::Acquisition::busy(name);
   const auto [resources, kept] = acquisition_.acquire(input.holder, input.partition, module_.acquirable(),
                                                       input.allocations, input.extensions);
   if (input.extensions.ledger) {

@@ -247,8 +247,9 @@ class Engine {
 
   /// Takes one input. Throws Error, and nothing has changed, if the input is refused: EAGAIN for a command
   /// before the inventory is known (with brokers: for one that needs it), EINVAL for partitions that would
-  /// overlap, and EPERM for a ChangeLedger without holders, and what Module::decide(),
-  /// Acquisition::acquire(), Reservations::check() and nodes::Nodes::hello() throw.
+  /// overlap, EBUSY for a partition that is reserved for another actor (module::Reservations), EPERM for a
+  /// ChangeLedger without holders, and what Module::decide(), Acquisition::acquire() and
+  /// nodes::Nodes::hello() throw.
   ///
   /// The clock `now` decides which drains are due and which times have passed. Events are stamped with it, or
   /// with the time of the last one while the clock is behind that.

@@ -1,13 +1,5 @@
 #include "core/module/reservations.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cmath>
-
-#include <fmt/format.h>
-
-#include "core/error.hpp"
-
 namespace resourced::module {
 
 void Reservations::begin(const std::vector<PartitionHolder>& holders, SteadyTime now) {
@@ -16,16 +8,13 @@ void Reservations::begin(const std::vector<PartitionHolder>& holders, SteadyTime
   until_ = now + patience;
 }
 
-void Reservations::check(const std::string& partition, const std::optional<Actor>& by, SteadyTime now) const {
-  if (now >= until_) return;
+std::optional<Reservations::Reserved> Reservations::against(const std::string& partition,
+                                                            const std::optional<Actor>& by,
+                                                            SteadyTime now) const {
+  if (now >= until_) return std::nullopt;
   const auto kept = kept_.find(partition);
-  if (kept == kept_.end() || by == kept->second) return;
-  const Seconds left = until_ - now;
-  throw Error(EBUSY,
-              fmt::format("{} kept for the former holder for another {:.0f} s, as this daemon has just taken "
-                          "over: try again then",
-                          partition.empty() ? "the resources are" : fmt::format("partition {} is", partition),
-                          std::ceil(left.count())));
+  if (kept == kept_.end() || by == kept->second) return std::nullopt;
+  return Reserved{kept->second, until_};
 }
 
 std::vector<PartitionHolder> Reservations::all(SteadyTime now) const {

@@ -26,8 +26,15 @@ class Reservations {
 
   /// Reserves the partitions for these holders.
   void begin(const std::vector<PartitionHolder>& holders, SteadyTime now);
-  /// Throws Error EBUSY with the time that is left if the partition is reserved for another actor than `by`.
-  void check(const std::string& partition, const std::optional<Actor>& by, SteadyTime now) const;
+  /// The actor for whom a partition is reserved, and the time at which that ends.
+  struct Reserved {
+    Actor holder;
+    SteadyTime until{};
+    friend bool operator==(const Reserved&, const Reserved&) = default;
+  };
+  /// Returns the reservation of a partition for another actor than `by`; nothing if there is none.
+  [[nodiscard]] std::optional<Reserved> against(const std::string& partition, const std::optional<Actor>& by,
+                                                SteadyTime now) const;
   /// Ends the reservation of a partition whose holder is back.
   void end(const std::string& partition) { kept_.erase(partition); }
   /// Returns the reservations that are still in force.

@@ -34,6 +34,9 @@ namespace resourced::daemon::service {
   return {.ledger = !in_instance, .scheduled = !in_instance, .cause = true};
 }
 
+/// Names a scheduler in the answer to another client. The user database is not asked, as this holds the loop.
+[[nodiscard]] std::string seen_name_of(const std::optional<module::Actor>& by);
+
 class AcquireTopics {
  public:
   /// `cluster` keeps the holders for the next leader.
@@ -74,8 +77,9 @@ class AcquireTopics {
 
  private:
   [[nodiscard]] std::vector<module::PartitionHolder> holders() const;
-  /// Throws Error EBUSY that names the holder if another scheduler has acquired the partition.
-  void check_free(const std::optional<std::string>& partition) const;
+  /// Throws Error EBUSY that names the holder if another scheduler has acquired the partition, or if it is
+  /// reserved for the one that had it before a takeover.
+  void check_free(const streams::EarlyScheduler& wanted) const;
   /// Throws Error EBUSY if another acquire of the same partition waits.
   void check_early(const streams::EarlyScheduler& wanted) const;
   /// Throws Error EDEADLK if the client itself has what it would wait for, or waits for it already, ENOBUFS

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "cluster_node.hpp"
 #include "harness/other_user.hpp"
@@ -79,8 +80,11 @@ TEST_CASE("another user acquires a partition once its former holder had ten seco
   auto other = connect(daemons.second.uri(), true);
   const auto why = refusal(*other, "batch");
   REQUIRE(why);
-  CHECK(why->find("partition batch is kept for the former holder for another ") == 0);
-  CHECK(refusal(*other, "").value_or("").find("the resources are kept for the former holder") == 0);
+  CHECK(why->starts_with("partition batch is kept for its scheduler until "));
+  CHECK(why->ends_with(fmt::format(": uid {} held it before this daemon took over", getuid())));
+  const std::string of_rest = refusal(*other, "").value_or("");
+  CHECK(of_rest.starts_with("the resources are kept for their scheduler until "));
+  CHECK(of_rest.ends_with(fmt::format(": uid {} held them before this daemon took over", getuid())));
   // The former holder acquires at once; another one does after the former holder has left.
   auto back = connect(daemons.second.uri(), false);
   CHECK_FALSE(refusal(*back, "batch"));

@@ -1,13 +1,10 @@
 // Partitions that are reserved for their former holders after a takeover.
 #include "core/module/reservations.hpp"
 
-#include <cerrno>
 #include <optional>
 #include <string>
 
 #include <doctest/doctest.h>
-
-#include "core/error.hpp"
 
 namespace resourced::module {
 namespace {
@@ -16,15 +13,13 @@ const Actor first = ByUser{1000};
 const Actor second = ByKey{"login1"};
 const SteadyTime start = steady_time(500);
 
-std::optional<std::string> refusal(const Reservations& kept, const std::string& partition,
-                                   const std::optional<Actor>& by, SteadyTime now) {
-  try {
-    kept.check(partition, by, now);
-  } catch (const Error& error) {
-    CHECK(error.errnum() == EBUSY);
-    return error.what();
-  }
-  return std::nullopt;
+/// The actor for whom a partition is reserved, if that is another one than `by`.
+std::optional<Actor> refusal(const Reservations& kept, const std::string& partition,
+                             const std::optional<Actor>& by, SteadyTime now) {
+  const auto reserved = kept.against(partition, by, now);
+  if (!reserved) return std::nullopt;
+  CHECK(reserved->until == start + Seconds(10));
+  return reserved->holder;
 }
 
 }  // namespace
@@ -41,13 +36,10 @@ TEST_CASE("a partition is kept for its former holder, and for nobody after ten s
   Reservations kept;
   kept.begin({{"batch", first}, {"", second}}, start);
   CHECK_FALSE(refusal(kept, "batch", first, start));
-  CHECK(refusal(kept, "batch", second, start + Seconds(2.5)) ==
-        "partition batch is kept for the former holder for another 8 s, as this daemon has just taken over: "
-        "try again then");
-  CHECK(refusal(kept, "", first, start)
-            ->starts_with("the resources are kept for the former holder for another 10 s"));
-  CHECK(refusal(kept, "batch", std::nullopt, start));
-  CHECK(refusal(kept, "batch", ByKey{"login2"}, start));
+  CHECK(refusal(kept, "batch", second, start + Seconds(2.5)) == first);
+  CHECK(refusal(kept, "", first, start) == second);
+  CHECK(refusal(kept, "batch", std::nullopt, start) == first);
+  CHECK(refusal(kept, "batch", ByKey{"login2"}, start) == first);
   CHECK_FALSE(refusal(kept, "other", second, start));
   CHECK(refusal(kept, "batch", second, start + Seconds(9.99)));
   CHECK_FALSE(refusal(kept, "batch", second, start + Seconds(10)));

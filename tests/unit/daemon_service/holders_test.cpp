@@ -67,19 +67,23 @@ TEST_CASE_FIXTURE(HoldersStand, "each change of the holders is kept, and the end
 
 TEST_CASE_FIXTURE(HoldersStand,
                   "after a takeover others wait, and the reservations are kept until they are over") {
-  former = {{"batch", ByUser{1000}}, {"night", ByUser{0}}};
+  former = {{"batch", ByUser{1000}}, {"night", ByUser{0}}, {"", module::ByKey{"login1"}}};
   restart();
   const auto client = connect();
   const proto::Message refused = acquire(client, "batch");
   CHECK(refused.errnum() == EBUSY);
   CHECK(refused.text() ==
-        "partition batch is kept for the former holder for another 10 s, as this daemon has just taken over: "
-        "try again then");
+        "partition batch is kept for its scheduler until 1970-01-01T00:16:50Z: uid 1000 held it before this "
+        "daemon took over");
+  CHECK(acquire(client, "").text() ==
+        "the resources are kept for their scheduler until 1970-01-01T00:16:50Z: key login1 held them before "
+        "this daemon took over");
   CHECK(acquire(client, "night").errnum() == 0);
-  CHECK(kept.back() == Holders{{"batch", ByUser{1000}}, {"night", ByUser{0}}});
+  CHECK(kept.back() == Holders{{"", module::ByKey{"login1"}}, {"batch", ByUser{1000}}, {"night", ByUser{0}}});
   const auto other = connect();
   uptime += Seconds(4);
-  CHECK(std::string(acquire(other, "batch").text()).find("another 6 s") != std::string::npos);
+  now += 4;
+  CHECK(std::string(acquire(other, "batch").text()).find("until 1970-01-01T00:16:50Z") != std::string::npos);
   catch_up();
   CHECK(uptime >= SteadyTime{} + module::Reservations::patience);
   CHECK(kept.back() == Holders{{"night", ByUser{0}}});
