@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,11 +21,13 @@
 #include "cli/commands/interrupts.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/usage/command.hpp"
-#include "cli/views/views.hpp"
+#include "cli/views/moves.hpp"
 #include "core/error.hpp"
+#include "core/text/idset.hpp"
 #include "os/loop.hpp"
 #include "proto/topics/diagnostics.hpp"
 #include "proto/topics/operate.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
 
@@ -208,8 +211,10 @@ void register_daemon(usage::Command& app, Context& context) {
   reload->callback([reload_options, path, &context] {
     nlohmann::ordered_json object{{"change", "reload"}};
     std::string text = "reloaded the configuration";
+    // A scheduler is not told of targets that join its partition, or are to leave it.
+    proto::topics::Division division;
     if (path->count() == 0) {
-      context.call("resource.reload");
+      division = proto::topics::parse_division(context.call("resource.reload"));
     } else {
       const std::string absolute = std::filesystem::absolute(reload_options->path).string();
       context.call("resource.reload", proto::topics::encode_reload({absolute, reload_options->force}));
@@ -218,15 +223,10 @@ void register_daemon(usage::Command& app, Context& context) {
     }
     const ReportOptions& report = reload_options->report;
     if (report.quiet) return;
+    const auto all = text::IdSet::range(0, text::IdSet::max_id);
+    if (auto moves = views::moves_of(division, all); !moves.empty()) object["moves"] = std::move(moves);
     context.print_line(report.json ? object.dump() : text);
-    // A scheduler is not told of targets that join its partition, or are to leave it. The inventory may not
-    // be known yet.
-    if (path->count() > 0 || report.json) return;
-    try {
-      context.out() << views::describe_moves(context.call("resource.status"));
-    } catch (const Error& error) {
-      if (error.errnum() != EAGAIN) throw;
-    }
+    if (!report.json) context.out() << views::moves_text(division, all);
   });
 }
 

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -17,6 +15,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/views/moves.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/module/drain_table.hpp"
@@ -77,55 +76,6 @@ bool wants(const std::vector<std::string>& states, std::string_view state) {
   return std::find(states.begin(), states.end(), state) != states.end();
 }
 
-/// Targets that move from one partition to another once their holder releases them; without a name: the
-/// targets outside of all partitions.
-struct Move {
-  IdSet ranks;
-  std::optional<std::string> from;
-  std::optional<std::string> to;
-};
-
-std::vector<Move> find_moves(const proto::topics::Status& status) {
-  std::vector<Move> moves;
-  std::map<std::string, IdSet> coming;
-  for (const auto& [name, partition] : status.partitions) {
-    if (!partition.waiting.empty()) coming.emplace(name, partition.waiting);
-  }
-  for (const auto& [name, partition] : status.partitions) {
-    auto leaving = partition.leaving;
-    for (auto& [to, waiting] : coming) {
-      const auto ranks = waiting & leaving;
-      if (ranks.empty()) continue;
-      waiting -= ranks;
-      leaving -= ranks;
-      moves.push_back({ranks, name, to});
-    }
-    if (!leaving.empty()) moves.push_back({std::move(leaving), name, std::nullopt});
-  }
-  for (auto& [to, waiting] : coming) {
-    if (!waiting.empty()) moves.push_back({std::move(waiting), std::nullopt, to});
-  }
-  return moves;
-}
-
-std::string part_name(const std::optional<std::string>& partition) {
-  return partition ? "partition " + json_text::printable(*partition) : "the rest";
-}
-
-Cell moves_cell(const std::vector<Move>& moves, const IdSet& of) {
-  auto value = Json::array();
-  std::string text;
-  for (const auto& move : moves) {
-    const auto ranks = move.ranks & of;
-    if (ranks.empty()) continue;
-    const auto part = [](const std::optional<std::string>& name) { return name ? Json(*name) : Json(); };
-    value.push_back({{"ranks", ranks.encode()}, {"from", part(move.from)}, {"to", part(move.to)}});
-    text += fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", ranks.encode(), part_name(move.from),
-                        part_name(move.to));
-  }
-  return {std::move(value), std::move(text)};
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string_view, IdSet>> targets_by_state(const proto::topics::Status& status,
@@ -182,11 +132,11 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   const auto status = proto::topics::parse_status(payload);
   const auto& all = status.inventory;
   const auto& online = status.online;
-  const auto moves = find_moves(status);
   Listing listing = status_columns();
   const auto add_row = [&](std::string_view state, bool is_online, const IdSet& ranks) {
     listing.rows.push_back({state_cell(std::string(state), is_online), state == "avail", ranks.count(),
-                            ranks.encode(), all.hosts(ranks).encode(), moves_cell(moves, ranks), is_online});
+                            ranks.encode(), all.hosts(ranks).encode(),
+                            Cell(moves_of(status, ranks), short_moves_of(status, ranks)), is_online});
   };
   const auto targets = wanted_targets(filter, all);
   for (const auto& [state, ranks] : targets_by_state(status, targets)) {
@@ -206,8 +156,8 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   }
   if (wants(filter.states, shrunk_state)) {
     const auto hosts = filter.targets.empty() ? status.shrunk : text::Hostlist();
-    listing.rows.push_back(
-        {std::string(shrunk_state), false, hosts.size(), "", hosts.encode(), moves_cell(moves, {}), false});
+    listing.rows.push_back({std::string(shrunk_state), false, hosts.size(), "", hosts.encode(),
+                            Cell(moves_of(status, {}), ""), false});
   }
   return listing;
 }
@@ -453,26 +403,7 @@ bool is_name_of(std::string_view text, const module::Actor& actor, const UserNam
 
 std::string describe_moves(const Json& payload, const ViewFilter& filter) {
   const auto status = proto::topics::parse_status(payload);
-  std::string lines;
-  const auto moves = find_moves(status);
-  if (moves.empty()) return lines;
-  const auto targets = wanted_targets(filter, status.inventory);
-  for (const auto& move : moves) {
-    const auto ranks = move.ranks & targets;
-    if (ranks.empty()) continue;
-    const auto from = part_name(move.from);
-    const auto to = part_name(move.to);
-    // The daemon does not report whether the rest has a holder. A holder that acquired before the move has no
-    // part in it.
-    const bool may_be_free = !move.from && move.to && status.partitions.at(*move.to).held;
-    const auto way = may_be_free ? fmt::format(
-                                       "the holder of {}, if it has one, must release them, and that of {} "
-                                       "acquire again",
-                                       from, to)
-                                 : fmt::format("the holder of {} must release them", from);
-    lines += fmt::format("targets {} wait to move from {} to {}: {}\n", ranks.encode(), from, to, way);
-  }
-  return lines;
+  return moves_text(status, wanted_targets(filter, status.inventory));
 }
 
 std::string describe_rivals(const Json& payload, const ViewFilter& filter) {

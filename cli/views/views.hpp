@@ -57,8 +57,7 @@ struct SchedFilter {
 /// every target that is not online, or whose agent is silent, whatever its state. A state named in the filter
 /// has a row even without targets. The state `shrunk` has the hosts that left the inventory, which have no
 /// ranks; it is listed only if it is named, and is empty if the filter has targets. The column `moves`, not
-/// in the standard table, lists the targets of the row that move to another partition once their holder
-/// releases them: `[{"ranks", "from", "to"}]`, with null for targets outside of all partitions.
+/// in the standard table, has those of moves_of() for the targets of the row.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
 /// Adds the columns that tell more of the cause of a drain than the standard table, and their cells.
@@ -127,8 +126,8 @@ void add_allocations(Listing& listing, const nlohmann::json& allocations, bool w
 /// Returns a line for each target for which two agents report in turn (resource.status).
 [[nodiscard]] std::string describe_rivals(const nlohmann::json& status, const ViewFilter& filter = {});
 
-/// Returns a line for each group of targets that moves between partitions once its holder releases them
-/// (resource.status). Uses only the targets of the filter.
+/// Returns a line for each group of the filter's targets that waits for a scheduler (resource.status), see
+/// moves_text().
 [[nodiscard]] std::string describe_moves(const nlohmann::json& status, const ViewFilter& filter = {});
 
 }  // namespace resourced::cli::views

@@ -111,11 +111,11 @@ void Acquisition::check_kept(const Holder& holder) {
   RESOURCED_INVARIANT(holder.resources.includes(holder.kept));
 }
 
-IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const IdSet& acquirable) const {
-  if (!partition) return acquirable - divided_;
+IdSet Acquisition::targets_of(const std::optional<std::string>& partition, const IdSet& all) const {
+  if (!partition) return all - divided_;
   const auto part = index_.find(*partition);
   if (part == index_.end()) throw Error(ENOENT, fmt::format("unknown partition: {}", *partition));
-  return partitions_[part->second].targets & acquirable;
+  return partitions_[part->second].targets & all;
 }
 
 Error Acquisition::busy(const std::string& partition, std::string_view holder) {

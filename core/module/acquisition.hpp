@@ -111,14 +111,23 @@ class Acquisition {
 
   /// Returns whether a partition exists; always true without a name, which means the rest.
   [[nodiscard]] bool has(const std::optional<std::string>& partition) const;
+  /// Returns those of `all` that are in a partition, or without a name those that are in none. Throws Error
+  /// ENOENT for an unknown partition.
+  [[nodiscard]] text::IdSet targets_of(const std::optional<std::string>& partition,
+                                       const text::IdSet& all) const;
+  /// Returns the targets of the inventory that are in no partition, as a partition without a name.
+  [[nodiscard]] Partition rest(const text::IdSet& inventory) const {
+    return {{}, targets_of(std::nullopt, inventory)};
+  }
   [[nodiscard]] std::size_t holders() const noexcept { return holders_.size(); }
   [[nodiscard]] bool is_held(const std::string& partition) const { return holder_of_.contains(partition); }
   /// Returns the holder of a partition; nothing if nobody holds it.
   [[nodiscard]] std::optional<HolderId> holder_of(const std::string& partition) const;
-  /// Returns the targets of a partition that the holder of another one still keeps, and targets of
-  /// `acquirable` that its own holder gets only with its next acquire.
+  /// Returns the targets of a partition, also of rest(), that the holder of another one still keeps, and
+  /// targets of `acquirable` that its own holder gets only with its next acquire.
   [[nodiscard]] text::IdSet awaited(const Partition& partition, const text::IdSet& acquirable) const;
-  /// Returns the targets that the holder of a partition still has, although they no longer belong to it.
+  /// Returns the targets that the holder of a partition, also of rest(), still has, although they no longer
+  /// belong to it.
   [[nodiscard]] text::IdSet leaving(const Partition& partition) const;
 
  private:
@@ -135,8 +144,6 @@ class Acquisition {
 
   using Holders = std::map<HolderId, Holder>;
 
-  [[nodiscard]] text::IdSet targets_of(const std::optional<std::string>& partition,
-                                       const text::IdSet& acquirable) const;
   [[nodiscard]] const Holder* find_holder_of(const std::string& partition) const;
   /// Gives these targets, which no holder keeps, to the holders of their partitions that have acquired them.
   void hand_over(const text::IdSet& targets, const text::IdSet& available, const Tell& tell);

@@ -30,22 +30,24 @@ void Answers::require_inventory() const {
   throw Error(EAGAIN, "the inventory is not known yet");
 }
 
-// The holders of partitions change without an event, so the status of a divided inventory is encoded each
-// time.
+// The holders of partitions change without an event, so a status that tells of them is encoded each time.
 proto::Payload Answers::status() {
   require_inventory();
-  const module::Acquisition& acquisition = engine_.acquisition();
   const nodes::Health& health = engine_.nodes().health();
   const nodes::Rivals& rivals = engine_.nodes().rivals();
-  const proto::topics::Live live{acquisition, health.unchecked(), rivals.origins()};
+  const module::State& state = committed_.state();
+  // A scheduler that has acquired since an exclusion that is not committed yet waits for no excluded target.
+  const std::string partitions = proto::topics::encode_partitions(
+      state, engine_.acquisition(), state.acquirable() & engine_.module().acquirable());
+  const proto::topics::Live live{partitions, health.unchecked(), rivals.origins()};
   const auto encode = [&] {
-    return proto::topics::encode_status(committed_.state(), cluster_.follows() ? nullptr : &live, sequence());
+    return proto::topics::encode_status(state, cluster_.follows() ? nullptr : &live, sequence());
   };
   // Changes of health and of rivals are no events, so last() does not count them.
   const std::uint64_t reports = health.version() + rivals.version();
   if (reports_version_ != reports) status_.payload.reset();
   reports_version_ = reports;
-  if (!acquisition.partitions().empty()) return proto::make_payload(encode());
+  if (!partitions.empty()) return proto::make_payload(encode());
   return cached(status_, committed_.last(), encode);
 }
 

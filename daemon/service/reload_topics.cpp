@@ -1,13 +1,16 @@
 #include "daemon/service/reload_topics.hpp"
 
 #include <cerrno>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "proto/message.hpp"
 #include "proto/topics/operate.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::daemon::service {
 
@@ -15,7 +18,12 @@ void ReloadTopics::reload(const Call& call) {
   const proto::topics::ReloadRequest wanted = proto::topics::parse_reload(call.optional_object());
   if (!wanted.path) {
     program_.reload(call.actor());
-    return requests_.respond(call);
+    const module::Module& module = executor_.module();
+    const std::string partitions = proto::topics::encode_partitions(
+        module.state(), executor_.engine().acquisition(), module.acquirable());
+    // RFC 28 has no response that tells schedulers which targets they will get or lose.
+    if (partitions.empty()) return requests_.respond(call);
+    return requests_.respond(call, proto::make_payload(proto::topics::encode_reloaded(partitions)));
   }
   gate_.check_right(call.sender, call.request, peers::Right::own);
   check_loadable();

@@ -1,8 +1,8 @@
 // Payloads of changes by operators: resource.drain, resource.undrain, resource.drain-cancel,
 // resource.property, resource.expiration (also as resource.expiration-update), resource.shrink,
-// resource.unshrink, resource.forget and resource.reload. Each takes one object and answers without a
-// payload. Drain, undrain and reload are as Flux's command line sends them; the others are this project's
-// own.
+// resource.unshrink, resource.forget and resource.reload. Each takes one object. The answers have no payload,
+// except that of a resource.reload (encode_reloaded() in proto/topics/status.hpp). Drain, undrain and reload
+// are as Flux's command line sends them; the others are this project's own.
 //
 // TARGETS is an idset (RFC 22) or a hostlist (RFC 29). Each parse function throws Error EPROTO that names a
 // key which is missing or has the wrong type, and EINVAL for a value that is not allowed; it ignores unknown

@@ -108,22 +108,18 @@ void append_drains(std::string& out, const module::DrainTable& drains) {
   out += '}';
 }
 
-void append_partitions(std::string& out, const module::Acquisition& acquisition, const IdSet& acquirable) {
-  append_key(out, "partitions");
+void append_partition(std::string& out, const module::Partition& partition,
+                      const module::Acquisition& acquisition, const IdSet& awaited) {
+  append_key(out, partition.name);
   out += '{';
-  for (const module::Partition& partition : acquisition.partitions()) {
-    append_key(out, partition.name);
-    out += '{';
-    append_key(out, "targets");
-    append_idset(out, partition.targets);
-    append_key(out, "held");
-    out += acquisition.is_held(partition.name) ? "true" : "false";
-    append_key(out, "waiting");
-    append_idset(out, acquisition.awaited(partition, acquirable));
-    append_key(out, "leaving");
-    append_idset(out, acquisition.leaving(partition));
-    out += '}';
-  }
+  append_key(out, "targets");
+  append_idset(out, partition.targets);
+  append_key(out, "held");
+  out += acquisition.is_held(partition.name) ? "true" : "false";
+  append_key(out, "waiting");
+  append_idset(out, awaited);
+  append_key(out, "leaving");
+  append_idset(out, acquisition.leaving(partition));
   out += '}';
 }
 
@@ -217,8 +213,10 @@ void append_state(std::string& out, const State& state, const Live* live) {
     append_ids(out, "unchecked", live->unchecked & state.inventory.ranks());
     append_rivals(out, live->rivals);
   }
-  if (live != nullptr && !live->acquisition.partitions().empty())
-    append_partitions(out, live->acquisition, state.acquirable());
+  if (live != nullptr && !live->partitions.empty()) {
+    append_key(out, "partitions");
+    out += live->partitions;
+  }
   append_shrunk(out, state);
   append_scheduled(out, states.scheduled);
   if (!state.has_brokers()) append_absent(out, state.absent);
@@ -233,6 +231,28 @@ std::string begun(std::optional<std::uint64_t> sequence) {
 }
 
 }  // namespace
+
+std::string encode_partitions(const State& state, const module::Acquisition& acquisition,
+                              const IdSet& acquirable) {
+  if (state.has_brokers()) return {};
+  const module::Partition rest = acquisition.rest(state.inventory.ranks());
+  const IdSet awaited = acquisition.awaited(rest, acquirable);
+  if (acquisition.partitions().empty() && awaited.empty()) return {};
+  std::string out = "{";
+  for (const module::Partition& partition : acquisition.partitions())
+    append_partition(out, partition, acquisition, acquisition.awaited(partition, acquirable));
+  append_partition(out, rest, acquisition, awaited);
+  out += '}';
+  return out;
+}
+
+std::string encode_reloaded(const std::string& partitions) {
+  std::string out = "{";
+  append_key(out, "partitions");
+  out += partitions;
+  out += '}';
+  return out;
+}
 
 std::string encode_status(const State& state, const Live* live, std::optional<std::uint64_t> sequence) {
   std::string out = begun(sequence);
@@ -280,8 +300,27 @@ module::DrainGroup answered_drain(const std::string& targets, const nlohmann::js
 
 }  // namespace
 
+Division parse_division(const nlohmann::json& payload) {
+  Division division;
+  if (!payload.contains("partitions")) return division;
+  for (const auto& [name, partition] : answered_object(payload, "partitions").items()) {
+    const auto held = partition.find("held");
+    if (held == partition.end() || !held->is_boolean())
+      throw Error(EPROTO, "the daemon's answer: held: not a boolean");
+    Division::Partition read{answered_idset(partition, "targets"), answered_idset(partition, "waiting"),
+                             answered_idset(partition, "leaving"), held->get<bool>()};
+    if (name.empty()) {
+      division.rest = std::move(read);
+    } else {
+      division.partitions.emplace(name, std::move(read));
+    }
+  }
+  return division;
+}
+
 Status parse_status(const nlohmann::json& payload) {
   Status status;
+  static_cast<Division&>(status) = parse_division(payload);
   status.inventory = answered_resources(payload, "R");
   for (const auto& [targets, entry] : answered_object(payload, "drain").items())
     status.drains.push_back(answered_drain(targets, entry, "timestamp"));
@@ -300,15 +339,6 @@ Status parse_status(const nlohmann::json& payload) {
       if (!origins.is_string()) throw Error(EPROTO, "the daemon's answer: rivals: not a string");
       const auto both = origins.get<std::string>();
       IdSet::parse(ranks).for_each([&](IdSet::Id rank) { status.rivals[rank] = both; });
-    }
-  }
-  if (payload.contains("partitions")) {
-    for (const auto& [name, partition] : answered_object(payload, "partitions").items()) {
-      const auto held = partition.find("held");
-      if (held == partition.end() || !held->is_boolean())
-        throw Error(EPROTO, "the daemon's answer: held: not a boolean");
-      status.partitions[name] = {answered_idset(partition, "targets"), answered_idset(partition, "waiting"),
-                                 answered_idset(partition, "leaving"), held->get<bool>()};
     }
   }
   for (const auto& [key, hosts] :

@@ -25,7 +25,8 @@ namespace resourced::proto::topics {
 
 /// The part of a status that no event tells, as only the daemon that schedulers and agents talk to has it.
 struct Live {
-  const module::Acquisition& acquisition;
+  /// The text of encode_partitions().
+  const std::string& partitions;
   /// Targets whose agents run checks, the last of which has failed, or none of which has ended since the
   /// hello (nodes::Health).
   const text::IdSet& unchecked;
@@ -33,23 +34,31 @@ struct Live {
   const std::map<text::IdSet::Id, std::string>& rivals;
 };
 
-/// Returns the answer to resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING,
-/// "by": ACTOR?, TERMS}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated":
+/// Returns `partitions` of resource.status, `{NAME: {"targets": IDSET, "held": BOOL, "waiting": IDSET,
+/// "leaving": IDSET}}`, with the name "" for the targets in no partition. Waiting are targets that the holder
+/// of another part still has, and targets of `acquirable` that the holder of this part gets with its next
+/// acquire; leaving are those that the holder of this part still has although they no longer belong to it.
+/// Returns an empty text where a status has no such key: in an instance of Flux, and where the inventory is
+/// not divided and no target waits for its scheduler.
+[[nodiscard]] std::string encode_partitions(const module::State& state,
+                                            const module::Acquisition& acquisition,
+                                            const text::IdSet& acquirable);
+
+/// Returns the answer to resource.status: `{"R": R, "drain": {IDSET: {"timestamp": T, "reason": STRING, "by":
+/// ACTOR?, TERMS}}, "online": IDSET, "offline": IDSET, "exclude": IDSET, "torpid": IDSET, "allocated":
 /// IDSET?, "unchecked": IDSET?}`. R is without its key `scheduling`. TERMS are the other terms of a drain
 /// (proto/drain_json.hpp). Targets that one ACTOR (proto/actor_json.hpp) drained within one second on the
 /// same terms are one entry, under the rounded time; the reason "" means none. `unchecked` and, if there are
-/// any, `rivals`, `{RANK: STRING}`, are those of `live`, without which there are none. An instance of Flux
-/// has neither these two nor `allocated`. Where the inventory is divided, `partitions` is `{NAME: {"targets":
-/// IDSET, "held": BOOL, "waiting": IDSET, "leaving": IDSET}}`: waiting are targets that the holder of another
-/// part still has, leaving are those that the holder of this part still has although they no longer belong to
-/// it; without `live` there is no such key. `shrunk` is the HOSTLIST of the targets of State::configured that
-/// left for good, if there are any, `returning` that of those among them that will return. Where drains are
-/// scheduled, `scheduled` has the next one of each target, `{IDSET: {"from": T, "reason": STRING, "by":
-/// ACTOR?, TERMS}}`, and `schedules` all, `[{"targets": IDSET, "from": T, ...}]` with the same keys. If
-/// drains or properties wait for hosts that the inventory lacks, `absent` is `{"drain": [{"nodelist":
-/// HOSTLIST, "timestamp": T, "reason": STRING, "by": ACTOR?, TERMS}]?, "scheduled": [{"nodelist": HOSTLIST,
-/// "from": T, "reason": STRING, "by": ACTOR?, TERMS}]?, "properties": [{"nodelist": HOSTLIST, "name": STRING,
-/// "op": "add" | "remove"}]?}`. An instance of Flux has no such key.
+/// any, `rivals`, `{RANK: STRING}`, are those of `live`, without which there are none. `partitions` is that
+/// of `live`, if it has any. An instance of Flux has none of these three, nor `allocated`. `shrunk` is the
+/// HOSTLIST of the targets of State::configured that left for good, if there are any, `returning` that of
+/// those among them that will return. Where drains are scheduled, `scheduled` has the next one of each
+/// target, `{IDSET: {"from": T, "reason": STRING, "by": ACTOR?, TERMS}}`, and `schedules` all, `[{"targets":
+/// IDSET, "from": T, ...}]` with the same keys. If drains or properties wait for hosts that the inventory
+/// lacks, `absent` is `{"drain": [{"nodelist": HOSTLIST, "timestamp": T, "reason": STRING, "by": ACTOR?,
+/// TERMS}]?, "scheduled": [{"nodelist": HOSTLIST, "from": T, "reason": STRING, "by": ACTOR?, TERMS}]?,
+/// "properties": [{"nodelist": HOSTLIST, "name": STRING, "op": "add" | "remove"}]?}`. An instance of Flux has
+/// no such key.
 [[nodiscard]] std::string encode_status(const module::State& state, const Live* live,
                                         std::optional<std::uint64_t> sequence = std::nullopt);
 
@@ -62,14 +71,29 @@ struct Live {
 [[nodiscard]] WallTime parse_status_at(const nlohmann::json& payload);
 [[nodiscard]] nlohmann::json encode_status_at_request(WallTime at);
 
-/// The answer to resource.status, as an operator's tool reads it.
-struct Status {
+/// The parts of the inventory that are acquired separately, as an operator's tool reads them.
+struct Division {
   struct Partition {
     text::IdSet targets;
     text::IdSet waiting;
     text::IdSet leaving;
     bool held = false;
   };
+  /// Partitions by name; empty where the inventory is not divided.
+  std::map<std::string, Partition> partitions;
+  /// The targets in no partition; unset where the answer does not tell of them.
+  std::optional<Partition> rest;
+};
+
+/// Returns the answer to a resource.reload without a path, `{"partitions": PARTITIONS}` with the text of
+/// encode_partitions(). Requires a text that is not empty: without partitions the answer has no payload.
+[[nodiscard]] std::string encode_reloaded(const std::string& partitions);
+/// Reads `partitions` of the answer to resource.reload or resource.status; null means an answer without
+/// payload. Throws Error as parse_status() does.
+[[nodiscard]] Division parse_division(const nlohmann::json& payload);
+
+/// The answer to resource.status, as an operator's tool reads it.
+struct Status : Division {
   /// Drains and properties that wait for hosts which the inventory lacks. A host is named once for each of
   /// its targets.
   struct Absent {
@@ -104,8 +128,6 @@ struct Status {
   text::IdSet unchecked;
   /// Targets for which two agents report in turn, with the origins of both, for people.
   std::map<text::IdSet::Id, std::string> rivals;
-  /// Partitions by name; empty where the inventory is not divided.
-  std::map<std::string, Partition> partitions;
   /// Hosts of targets that left for good, and of those among them that will return.
   text::Hostlist shrunk;
   text::Hostlist returning;

@@ -99,12 +99,14 @@ const readStates = (model, status) => {
   for (const { targets, ...drain } of status.schedules ?? []) {
     model.each(idset.parse(targets), (index) => setScheduled(model, index, [...scheduledOf(model, index), drain]));
   }
-  model.partitions = Object.entries(status.partitions ?? {}).map(([name, p]) => ({
+  const parts = Object.entries(status.partitions ?? {}).map(([name, p]) => ({
     name,
     ranks: idset.parse(p.targets),
     waiting: p.waiting,
     leaving: p.leaving,
   }));
+  model.partitions = parts.filter(({ name }) => name !== "");
+  model.rest = parts.find(({ name }) => name === "") ?? null;
   model.shrunk = hostlist.parse(status.shrunk ?? "");
   model.returning = hostlist.parse(status.returning ?? "");
   for (let index = 0; index < model.size; ++index) ++model.counts[SHOWN[model.flags[index]]];

@@ -64,6 +64,7 @@ export class Model {
     this.drains = new Map(); // From index to {timestamp, reason, by, until}.
     this.scheduled = new Map(); // From index to a list of {from, reason, by, until}, in the order of `from`.
     this.partitions = [];
+    this.rest = null; // The part of the targets in no partition, as a partition; null if the status has none.
     this.shrunk = []; // Hosts that were removed from the inventory, and those of them that return.
     this.returning = [];
     this.allocations = new Map(); // From keyOf() to {id, ranks, hardware, R, note, expiration, partition}.

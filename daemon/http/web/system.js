@@ -23,6 +23,10 @@ const countsOf = (model, indices) => {
   return counts;
 };
 
+/** Returns which targets of a partition its scheduler does not have yet, and which it still has; "" for none. */
+const notesOf = ({ waiting, leaving }) =>
+  [waiting ? `${waiting} wait for a scheduler` : "", leaving ? `${leaving} are leaving` : ""].filter(Boolean).join(", ");
+
 /** Makes a bar of the states of nodes with its numbers; zeros are left out. */
 export const stateBar = (counts) => {
   const shown = STATES.map((state, i) => ({ state, count: counts[i] })).filter(({ count }) => count > 0);
@@ -95,7 +99,7 @@ export class SystemView {
       this.element,
       el("div", { className: "section-head" }, el("h1", {}, "System")),
       this.failure ? el("p", { className: "warning" }, this.failure) : null,
-      el("section", {}, el("h2", {}, "Schedulers"), this.schedulers_(model)),
+      el("section", {}, el("h2", {}, "Schedulers"), this.schedulers_(model), this.rest_(model)),
       model.partitions.length > 0 ? el("section", {}, el("h2", {}, "Partitions"), this.partitions_(model)) : null,
       el("section", {}, el("h2", {}, "Agents"), this.agents_(model)),
       this.removed_(model),
@@ -126,15 +130,17 @@ export class SystemView {
     );
   }
 
+  rest_({ rest }) {
+    const notes = rest ? notesOf(rest) : "";
+    return notes ? el("p", { className: "faint" }, `Ranks in no partition: ${notes}.`) : null;
+  }
+
   partitions_(model) {
     return table(
       ["Partition", "Held", "Nodes", "States"],
       model.partitions.map((partition) => {
         const nodes = indicesOf(model, partition.ranks);
-        const notes = [
-          partition.waiting ? `${partition.waiting} wait for the holder to leave them` : "",
-          partition.leaving ? `${partition.leaving} are leaving` : "",
-        ].filter(Boolean);
+        const notes = notesOf(partition);
         return el(
           "tr",
           {},
@@ -144,7 +150,7 @@ export class SystemView {
             "td",
             { className: "number" },
             number(nodes.length),
-            notes.length > 0 ? el("div", { className: "faint" }, notes.join(", ")) : null,
+            notes ? el("div", { className: "faint" }, notes) : null,
           ),
           el("td", { className: "wide" }, stateBar(countsOf(model, nodes))),
         );

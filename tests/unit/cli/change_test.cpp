@@ -218,6 +218,27 @@ TEST_SUITE("changes") {
     }
   }
 
+  TEST_CASE_FIXTURE(ProgramFixture, "reload tells which targets wait for whom, as its answer has it") {
+    const auto reload = [&](std::vector<std::string> options) {
+      options.insert(options.begin(), "reload");
+      const auto outcome = run_with(options, [&] {
+        bus.respond(bus.receive(),
+                    R"({"partitions":{"":{"targets":"0","held":true,"waiting":"0","leaving":"1"},)"
+                    R"("p":{"targets":"1","held":false,"waiting":"1","leaving":""}}})");
+      });
+      CHECK(outcome.status == 0);
+      return outcome.out;
+    };
+    CHECK(reload({}) ==
+          "reloaded the configuration\n"
+          "targets 1 wait to move from the rest to partition p: the holder of the rest must release them\n"
+          "targets 0 wait for the holder of the rest to acquire again\n");
+    CHECK(json::parse(reload({"--json"})) ==
+          json::parse(R"({"change": "reload", "moves": [{"ranks": "1", "from": null, "to": "p"},
+                                                        {"ranks": "0", "from": null, "to": null}]})"));
+    CHECK(reload({"--quiet"}).empty());
+  }
+
   TEST_CASE_FIXTURE(ProgramFixture, "a quiet change of hosts is one request") {
     const auto outcome = run_with({"drain", "--quiet", "node1"}, [&] {
       const auto request = bus.receive();

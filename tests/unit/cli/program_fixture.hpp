@@ -80,12 +80,6 @@ struct ProgramFixture {
       bus.respond(request, "");
       const bool reports = std::ranges::find(arguments, "--quiet") == arguments.end();
       if (topic == "resource.undrain" && reports) respond_peers(R"({"holders":[],"agents":"","unfit":{}})");
-      const bool is_text = reports && std::ranges::find(arguments, "--json") == arguments.end();
-      if (topic == "resource.reload" && payload.is_null() && is_text) {
-        request = bus.receive();
-        CHECK(request.topic() == "resource.status");
-        bus.respond(request, status_payload);
-      }
     });
     CHECK(outcome.status == 0);
     CHECK(outcome.err.empty());

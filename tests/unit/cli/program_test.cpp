@@ -165,7 +165,8 @@ TEST_SUITE("program") {
         R"({"R":{"version":1,"execution":{"R_lite":[{"rank":"0-1","children":{"core":"0"}}],)"
         R"("nodelist":["n[0-1]"],"starttime":0.0,"expiration":0.0}},"drain":{},"online":"0-1",)"
         R"("offline":"","exclude":"","torpid":"","partitions":)"
-        R"({"p":{"targets":"0","held":true,"waiting":"","leaving":"1"}}})";
+        R"({"p":{"targets":"0","held":true,"waiting":"","leaving":"1"},)"
+        R"("":{"targets":"1","held":false,"waiting":"1","leaving":""}}})";
     const auto status = [&](std::vector<std::string> options) {
       options.insert(options.begin(), "status");
       return run_with(options, [&] { bus.respond(bus.receive(), payload); }).out;

@@ -324,6 +324,7 @@ TEST_SUITE("moves") {
   json divided() {
     auto payload = status();
     payload["partitions"] = {
+        {"", {{"targets", "5"}, {"held", true}, {"waiting", "5"}, {"leaving", "7"}}},
         {"batch", {{"targets", "0-2"}, {"held", true}, {"waiting", ""}, {"leaving", ""}}},
         {"debug", {{"targets", "4,6-7"}, {"held", false}, {"waiting", "6-7"}, {"leaving", ""}}},
         {"gpu", {{"targets", "3"}, {"held", true}, {"waiting", ""}, {"leaving", "5-6"}}}};
@@ -345,11 +346,32 @@ TEST_SUITE("moves") {
           "them\n");
   }
 
+  TEST_CASE("a target that nobody keeps waits for the next acquire of its partition") {
+    auto payload = divided();
+    payload["partitions"][""]["waiting"] = "3,5";
+    payload["partitions"]["batch"]["waiting"] = "0";
+    CHECK(describe_moves(payload).ends_with(
+        "targets 0 wait for the holder of partition batch to acquire again\n"
+        "targets 3 wait for the holder of the rest to acquire again\n"));
+    ViewFilter filter;
+    filter.targets = "0";
+    CHECK(describe_moves(payload, filter) ==
+          "targets 0 wait for the holder of partition batch to acquire again\n");
+    CHECK(lines(status_view(payload, filter), "{nodelist}: {moves}") ==
+          "node0: 0 with the next acquire of partition batch\n");
+    OutputOptions as_json;
+    as_json.json = true;
+    CHECK(json::parse(render(status_view(payload, filter), as_json))["moves"] ==
+          json::parse(R"([{"ranks": "0", "from": "batch", "to": "batch"}])"));
+    // Where the inventory is not divided, there is no rest of it.
+    payload["partitions"] = {{"", {{"targets", "0-7"}, {"held", true}, {"waiting", "2"}, {"leaving", ""}}}};
+    CHECK(describe_moves(payload) == "targets 2 wait for the holder of the resources to acquire again\n");
+  }
+
   TEST_CASE("nothing is told where nothing waits") {
     CHECK(describe_moves(status()).empty());
     auto payload = divided();
-    payload["partitions"].erase("debug");
-    payload["partitions"].erase("gpu");
+    for (const auto* name : {"", "debug", "gpu"}) payload["partitions"].erase(name);
     CHECK(describe_moves(payload).empty());
   }
 
@@ -425,6 +447,7 @@ TEST_SUITE("text from outside") {
   TEST_CASE("the names of partitions in what status tells") {
     auto payload = status();
     payload["partitions"] = {
+        {"", {{"targets", "0-6"}, {"held", true}, {"waiting", ""}, {"leaving", "7"}}},
         {"a\033\n", {{"targets", "7"}, {"held", false}, {"waiting", "7"}, {"leaving", ""}}}};
     CHECK(describe_moves(payload) ==
           "targets 7 wait to move from the rest to partition a\\u001b\\n: the holder of the rest must "

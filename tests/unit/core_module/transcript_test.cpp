@@ -131,8 +131,11 @@ class Script {
       }
       world_.divide(std::move(partitions));
     } else if (verb == "partitions") {
-      for (const Partition& partition : world_.acquisition().partitions()) {
-        say(fmt::format("{}: targets={} waiting={} leaving={}", partition.name, partition.targets.encode(),
+      std::vector<Partition> partitions = world_.acquisition().partitions();
+      partitions.push_back(world_.acquisition().rest(world_.module().inventory().ranks()));
+      for (const Partition& partition : partitions) {
+        say(fmt::format("{}: targets={} waiting={} leaving={}",
+                        partition.name.empty() ? "(none)" : partition.name, partition.targets.encode(),
                         world_.acquisition().awaited(partition, world_.module().acquirable()).encode(),
                         world_.acquisition().leaving(partition).encode()));
       }

@@ -201,6 +201,29 @@ TEST_CASE_FIXTURE(StalledStand, "a status with partitions waits for changes of t
   CHECK(receive_json(reader)["partitions"]["fast"]["targets"] == "3");
 }
 
+TEST_CASE_FIXTURE(StalledStand,
+                  "a status tells of no target that waits by an exclusion that is not committed") {
+  const auto exclude = [this](IdSet ranks) {
+    service->step(module::Command(module::ReloadCommand{std::move(ranks), {}, {}}));
+  };
+  exclude({5});
+  const auto scheduler = connect();
+  request(scheduler, "resource.acquire", nullptr, streaming);
+  const json before_commit = read("resource.status");
+  CHECK(before_commit["exclude"] == "");
+  CHECK_FALSE(before_commit.contains("partitions"));
+  go_on();
+  CHECK(receive_json(scheduler)["up"] == "0,3-4,6-7");
+  CHECK_FALSE(read("resource.status").contains("partitions"));
+
+  held->hold();
+  exclude({});
+  CHECK_FALSE(read("resource.status").contains("partitions"));
+  go_on();
+  CHECK(read("resource.status")["partitions"] ==
+        json::parse(R"({"": {"targets": "0-7", "held": true, "waiting": "5", "leaving": ""}})"));
+}
+
 TEST_CASE_FIXTURE(StalledStand, "a read shows what an earlier answer to its client may tell of") {
   const auto client = connect();
   // Another client has drained this target, and the refusal tells of it.

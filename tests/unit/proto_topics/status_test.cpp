@@ -13,6 +13,7 @@ namespace resourced::proto::test {
 namespace {
 
 using nlohmann::json;
+using text::IdSet;
 
 json status() {
   return json::parse(
@@ -50,7 +51,8 @@ TEST_CASE("a status without one of its keys, or with another type, is refused") 
 TEST_CASE("a tool reads a status with all that it shows, and partitions where there are some") {
   json payload = status();
   payload["partitions"] = {{"a", {{"targets", "0-1"}, {"held", true}, {"waiting", "2"}, {"leaving", ""}}},
-                           {"b", {{"targets", "2-3"}, {"held", false}, {"waiting", ""}, {"leaving", "2"}}}};
+                           {"b", {{"targets", "2-3"}, {"held", false}, {"waiting", ""}, {"leaving", "2"}}},
+                           {"", {{"targets", "4"}, {"held", true}, {"waiting", "4"}, {"leaving", ""}}}};
   const Status read = parse_status(payload);
   CHECK(read.inventory.ranks().encode() == "0-3");
   REQUIRE(read.drains.size() == 2);
@@ -63,7 +65,52 @@ TEST_CASE("a tool reads a status with all that it shows, and partitions where th
   CHECK(read.torpid.encode() == "1");
   CHECK(read.partitions.at("a").waiting.encode() == "2");
   CHECK(read.partitions.at("b").leaving.encode() == "2");
+  CHECK(read.partitions.size() == 2);
+  REQUIRE(read.rest);
+  CHECK(read.rest->held);
+  CHECK(read.rest->waiting.encode() == "4");
   CHECK(parse_status(status()).partitions.empty());
+  CHECK_FALSE(parse_status(status()).rest);
+}
+
+TEST_CASE("partitions tell which targets wait for whom, also for those that are in none") {
+  module::State state;
+  const auto of = [](IdSet ranks, const char* hosts) {
+    return rset::ResourceSet({{std::move(ranks), IdSet{0}, {}}}, text::Hostlist::parse(hosts));
+  };
+  state.inventory = state.configured = of(IdSet::range(0, 5), "n[0-5]");
+  state.exclude = IdSet{1};
+  module::Acquisition acquisition;
+  const auto told = [&] { return encode_partitions(state, acquisition, state.acquirable()); };
+  CHECK(told().empty());
+  static_cast<void>(acquisition.acquire(1, std::nullopt, state.acquirable()));
+  CHECK(told().empty());
+
+  // The scheduler of an inventory that is not divided waits for a target that is not excluded any more.
+  state.exclude = {};
+  const json undivided = json::parse(told());
+  CHECK(undivided == json::parse(R"({"": {"targets": "0-5", "held": true, "waiting": "1", "leaving": ""}})"));
+  CHECK(json::parse(encode_reloaded(told())) == json{{"partitions", undivided}});
+
+  // Targets 4 and 5 belong to a partition now, and stay with the holder of the others.
+  const auto tell = [](module::Acquisition::HolderId, module::Delta) {};
+  acquisition.divide({{"night", IdSet{4, 5}}}, {}, tell);
+  CHECK(json::parse(told()) ==
+        json::parse(R"({"night": {"targets": "4-5", "held": false, "waiting": "4-5", "leaving": ""},
+                        "": {"targets": "0-3", "held": true, "waiting": "1", "leaving": "4-5"}})"));
+  acquisition.release(1, {}, tell);
+  static_cast<void>(acquisition.acquire(2, "night", state.acquirable()));
+  acquisition.divide({{"night", IdSet{5}}}, {}, tell);
+  CHECK(json::parse(told()) ==
+        json::parse(R"({"night": {"targets": "5", "held": true, "waiting": "", "leaving": "4"},
+                        "": {"targets": "0-4", "held": false, "waiting": "4", "leaving": ""}})"));
+  const Division read = parse_division(json::parse(encode_reloaded(told())));
+  CHECK(read.partitions.at("night").leaving.encode() == "4");
+  CHECK(read.rest.value().waiting.encode() == "4");
+  CHECK_FALSE(parse_division(nullptr).rest);
+
+  state.brokers = text::Hostlist::parse("n[0-5]");
+  CHECK(told().empty());
 }
 
 TEST_CASE("a status has what waits for absent hosts, by equal drains and properties") {

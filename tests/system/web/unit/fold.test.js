@@ -29,6 +29,14 @@ test("a status gives each node its state", () => {
   assert.equal(model.find("node5"), 5);
 });
 
+test("the targets in no partition are no partition, and tell which of them wait", () => {
+  const part = (targets, waiting) => ({ targets, held: true, waiting, leaving: "" });
+  const model = loaded({ ...STATUS, partitions: { "": part("0-3", "3"), night: part("4-7", "") } });
+  assert.deepEqual(model.partitions.map(({ name }) => name), ["night"]);
+  assert.equal(model.rest.waiting, "3");
+  assert.equal(loaded().rest, null);
+});
+
 test("drains keep what the mode of the request keeps", () => {
   const model = loaded();
   apply(model, event("drain", { idset: "2-3", reason: "new", overwrite: 0, by: { userid: 9 } }));
