@@ -110,9 +110,22 @@ void AcquireTopics::check_wait(proto::ClientId client, const streams::EarlySched
       throw Error(EDEADLK, module::Acquisition::busy(partition, "this connection waits for them").what());
     if (other.by == wanted.by) ++waiting;
   }
+  if (const auto nothing = nothing_to_wait_for(wanted)) throw Error(*nothing);
   if (waiting < most_waiting) return;
   throw Error(ENOBUFS,
               fmt::format("{} requests of {} wait for resources already", waiting, seen_name_of(wanted.by)));
+}
+
+// The configuration names the same partitions until a restart, so a reload cannot remove one. It can take the
+// property away by which targets belong to one.
+std::optional<Error> AcquireTopics::nothing_to_wait_for(const streams::EarlyScheduler& wanted) const {
+  const module::Module& module = executor_.module();
+  const module::Acquisition& acquisition = executor_.engine().acquisition();
+  if (!module.defined() || !acquisition.has(wanted.partition)) return std::nullopt;
+  if (!acquisition.targets_of(wanted.partition, module.inventory().ranks()).empty()) return std::nullopt;
+  return Error(ENOENT, wanted.partition
+                           ? fmt::format("partition {} has no targets to wait for", *wanted.partition)
+                           : "outside of the partitions there are no targets to wait for");
 }
 
 // Asks the engine only once for each partition that is not free.
@@ -128,10 +141,12 @@ void AcquireTopics::serve_waiting() {
     try {
       hold(key, wanted);
     } catch (const Error& error) {
-      if (error.errnum() == EBUSY && wanted.wait) {
-        busy.insert(partition);
-      } else {
+      if (error.errnum() != EBUSY || !wanted.wait) {
         requests_.end(key, error);
+      } else if (const auto nothing = nothing_to_wait_for(wanted)) {
+        requests_.end(key, *nothing);
+      } else {
+        busy.insert(partition);
       }
     }
   }

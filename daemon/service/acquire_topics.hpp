@@ -2,8 +2,8 @@
 // resource.peers, which lists the holders, and resource.evict.
 //
 // An acquire waits (streams::EarlyScheduler) until the inventory is known, and with `wait` also until no
-// other scheduler has what it wants. Acquires are served in the order of their arrival. An acquire with a
-// lease ends when its client has sent nothing for that time.
+// other scheduler has what it wants, unless that is a partition without targets. Acquires are served in the
+// order of their arrival. An acquire with a lease ends when its client has sent nothing for that time.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class AcquireTopics {
 
   /// Called when the inventory is known: gives the waiting acquires their resources.
   void on_defined() { serve_waiting(); }
-  /// Called when the state has changed: a new inventory may have other partitions.
+  /// Called when the state has changed: a change of the inventory may leave a partition without targets.
   void on_changed();
   /// Called when no partition is kept for its former holder any more.
   void on_reservations_over();
@@ -82,9 +82,11 @@ class AcquireTopics {
   void check_free(const streams::EarlyScheduler& wanted) const;
   /// Throws Error EBUSY if another acquire of the same partition waits.
   void check_early(const streams::EarlyScheduler& wanted) const;
-  /// Throws Error EDEADLK if the client itself has what it would wait for, or waits for it already, ENOBUFS
-  /// if too many requests of its user wait.
+  /// Throws Error EDEADLK if the client itself has what it would wait for, or waits for it already, the Error
+  /// of nothing_to_wait_for(), and ENOBUFS if too many requests of its user wait.
   void check_wait(proto::ClientId client, const streams::EarlyScheduler& wanted) const;
+  /// Returns Error ENOENT if what a scheduler wants to wait for has no targets, or none any more.
+  [[nodiscard]] std::optional<Error> nothing_to_wait_for(const streams::EarlyScheduler& wanted) const;
   /// Lets a request wait. Throws as check_wait() does if it asked for that.
   void wait(proto::RequestKey key, const streams::EarlyScheduler& wanted);
   /// Returns the parameters of an acquire that waits.

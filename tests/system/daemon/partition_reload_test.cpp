@@ -1,4 +1,5 @@
-// Reloads that change which targets a scheduler may acquire: their answer tells which targets wait for whom.
+// Reloads that change which targets a scheduler may acquire: their answer tells which targets wait for whom,
+// and a scheduler that waits for a partition without targets is told so.
 #include <optional>
 #include <string>
 
@@ -80,6 +81,34 @@ TEST_CASE("a reload that ends an exclusion says which targets wait, also without
   CHECK(next.first["up"] == "0-3");
   CHECK_FALSE(cluster.status().contains("partitions"));
   CHECK(cluster.ctl.output({"reload"}) == "reloaded the configuration\n");
+}
+
+TEST_CASE("a reload that takes the last targets of a partition ends the wait for it with its name") {
+  Cluster cluster(divided("", R"("debug", "fast")"));
+  RawClient holder(cluster.daemon.uri());
+  const std::uint32_t stream = ask(holder, {{"partition", "debug"}});
+  CHECK(holder.receive(stream).json()["up"] == "4-7");
+  RawClient waiter(cluster.daemon.uri());
+  const std::uint32_t waiting = ask(waiter, {{"partition", "debug"}, {"wait", true}});
+
+  cluster.daemon.configure(divided("", R"("debug")"));
+  CHECK(cluster.operator_client.call("resource.reload").errnum == 0);
+  CHECK(holder.receive(stream).json() == json{{"property-remove", {{"fast", "4-7"}}}});
+  CHECK(waiter.settle().empty());
+  cluster.daemon.configure(divided("", ""));
+  CHECK(cluster.operator_client.call("resource.reload").errnum == 0);
+  const RawResponse end = waiter.receive(waiting);
+  CHECK(end.errnum == wire_errno::noent);
+  CHECK(end.text() == "partition debug has no targets to wait for");
+  CHECK(holder.receive(stream).json() == json{{"property-remove", {{"debug", "4-7"}}}});
+
+  // The partition itself can be taken away only by a restart.
+  std::string undivided = divided("", "");
+  undivided.resize(undivided.find("[[acquire.partition]]"));
+  cluster.daemon.configure(undivided);
+  const RawResponse refused = cluster.operator_client.call("resource.reload");
+  CHECK(refused.errnum == wire_errno::inval);
+  CHECK(refused.text().ends_with("acquire.partition: cannot change without a restart"));
 }
 
 TEST_SUITE_END();

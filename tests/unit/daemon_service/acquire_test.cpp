@@ -1,6 +1,5 @@
 // Schedulers that ask for more than RFC 28 has: extensions, a turn, and a lease.
 #include <cerrno>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/constraint/query.hpp"
 #include "service_stand.hpp"
 
 namespace resourced::daemon::test {
@@ -240,26 +240,56 @@ TEST_CASE_FIXTURE(AcquireStand, "no scheduler waits for itself, or with too many
   }
 }
 
-TEST_CASE_FIXTURE(AcquireStand, "a wait for a partition that another inventory removes ends with its name") {
-  // Nobody holds it, so that another R can be loaded: it is kept for the former holder.
-  former = {{"batch", module::ByUser{1000}}};
+TEST_CASE_FIXTURE(AcquireStand, "a wait for a partition that loses its last target ends with its name") {
+  partitions.push_back({"fast", std::nullopt, constraint::parse_query("fast")});
   restart();
+  const auto admin = connect();
+  const auto property = [&](const char* op) {
+    CHECK(call(admin, "resource.property", {{"op", op}, {"name", "fast"}, {"targets", "6"}}).errnum() == 0);
+  };
+  property("add");
+  const auto holder = connect();
+  const auto tag = acquire(holder, {{"partition", "fast"}});
+  CHECK(receive_json(holder)["up"] == "6");
+  const auto of_batch = connect();
+  acquire(of_batch, {{"partition", "batch"}});
+  CHECK(receive_json(of_batch)["up"] == "0-1");
   const auto client = connect();
-  acquire(client, {{"partition", "batch"}, {"wait", true}});
-  const auto rest = connect();
-  acquire(rest, {{"wait", true}});
-  CHECK(receive(rest).errnum() == 0);
-  disconnect(rest);
+  acquire(client, {{"partition", "fast"}, {"wait", true}});
+  const auto other = connect();
+  acquire(other, {{"partition", "batch"}, {"wait", true}});
+  CHECK(call(admin, "resource.drain", {{"targets", "6"}}).errnum() == 0);
   CHECK(silent(client));
-  const std::string path = dir.file("R");
-  std::ofstream(path) << service->engine().module().inventory().encode();
-  // This program divides a loaded R into no partitions.
-  CHECK(call(connect(), "resource.reload", {{"path", path}}).errnum() == 0);
+
+  property("remove");
   settle();
   const proto::Message end = receive(client);
   CHECK(end.errnum() == ENOENT);
-  CHECK(end.text() == "unknown partition: batch");
-  CHECK(waiting().empty());
+  CHECK(end.text() == "partition fast has no targets to wait for");
+  CHECK(silent(other));
+  CHECK(waiting().size() == 1);
+  // The holder keeps the target, so that the next wait would last until it leaves, and get nothing.
+  acquire(client, {{"partition", "fast"}, {"wait", true}});
+  CHECK(receive(client).text() == "partition fast has no targets to wait for");
+  acquire(client, {{"partition", "fast"}});
+  CHECK(receive(client).errnum() == EBUSY);
+  request(holder, "resource.acquire-cancel", {{"matchtag", tag}}, noresponse);
+  settle();
+  acquire(client, {{"partition", "fast"}, {"wait", true}});
+  CHECK(receive_json(client)["up"] == "");
+}
+
+TEST_CASE_FIXTURE(AcquireStand, "nobody waits for targets outside of partitions that have all of them") {
+  partitions.push_back({"rest", text::IdSet{4, 5, 6, 7}, {}});
+  restart();
+  const auto holder = connect();
+  acquire(holder, json::object());
+  CHECK(receive_json(holder)["up"] == "");
+  const auto client = connect();
+  acquire(client, {{"wait", true}});
+  const proto::Message refused = receive(client);
+  CHECK(refused.errnum() == ENOENT);
+  CHECK(refused.text() == "outside of the partitions there are no targets to wait for");
 }
 
 TEST_CASE_FIXTURE(AcquireStand,
