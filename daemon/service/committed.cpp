@@ -38,6 +38,7 @@ text::IdSet Committed::follow(const log::Record& record, SteadyTime now) {
   Event next;
   next.record.sequence = record.sequence;
   next.since = now;
+  next.is_followed = true;
   next.snapshot = record.snapshot;
   try {
     next.record.event = event_of(record);
@@ -61,7 +62,7 @@ void Committed::apply(const Event& event) {
   if (failure_) return;
   try {
     if (event.failure) throw Error(*event.failure);
-    module::require_next(state_, body);
+    if (event.is_followed) module::require_next(state_, body);
     (void)module::apply(state_, event.record.event);
   } catch (const Error& error) {
     failure_ =
