@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "bench/load/crowd.hpp"
+#include "bench/load/holder.hpp"
 #include "bench/load/limits.hpp"
 #include "bench/measure/measure.hpp"
 #include "bench/measure/report.hpp"
@@ -103,6 +104,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   std::string echo_uri;
+  std::string hold_uri;
   std::vector<std::string> consumers;
   bool is_json = false;
   bool is_markdown = false;
@@ -114,6 +116,7 @@ int main(int argc, char** argv) {
   app.add_flag("--json", is_json, "an object a line");
   app.add_flag("--markdown", is_markdown, "for the documentation");
   app.add_option("--echo", echo_uri)->hide();
+  app.add_option("--hold", hold_uri)->hide();
   app.add_option("--consumers", consumers)->expected(3)->hide();
   if (const auto status = cli::usage::parse_or_print(app, argc, argv)) return *status;
   if (is_json) options.format = Format::json;
@@ -124,6 +127,7 @@ int main(int argc, char** argv) {
     options.effort.patience = 0.2;
   }
   if (!echo_uri.empty()) echo(echo_uri.c_str());
+  if (!hold_uri.empty()) hold(hold_uri);
   if (!consumers.empty()) {
     consume(consumers[0], std::stoul(consumers[1]), std::stoull(consumers[2]));
     return 0;

@@ -24,6 +24,9 @@ void check(bool good, const char* what) {
   if (!good) throw std::runtime_error(fmt::format("{}: {}", what, ::zmq_strerror(::zmq_errno())));
 }
 
+// Offset of the user in PROTO (RFC 3).
+constexpr std::size_t userid_at = 4;
+
 std::uint32_t number_at(const char* bytes) {
   std::uint32_t value = 0;
   for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<std::uint8_t>(bytes[i]);
@@ -58,7 +61,8 @@ std::uint32_t BusClient::send(std::string_view topic, std::string_view payload, 
     const std::string text(payload);
     check(::zmq_send(socket_, text.c_str(), text.size() + 1, ZMQ_SNDMORE) >= 0, "zmq_send");
   }
-  const std::string proto = wire::proto(wire::type_request, flags, wire::nodeid_any, matchtag);
+  std::string proto = wire::proto(wire::type_request, flags, wire::nodeid_any, matchtag);
+  if (userid_) proto.replace(userid_at, 4, wire::big_endian(*userid_));
   check(::zmq_send(socket_, proto.data(), proto.size(), 0) >= 0, "zmq_send");
   return matchtag;
 }

@@ -28,6 +28,9 @@ class BusClient {
   BusClient(const BusClient&) = delete;
   BusClient& operator=(const BusClient&) = delete;
 
+  /// Names another user in all further requests, as the owner of a daemon may.
+  void speak_for(std::uint32_t userid) { userid_ = userid; }
+
   /// Sends a request with a fresh matchtag, which it returns. An empty string means no payload.
   std::uint32_t send(std::string_view topic, std::string_view payload = {}, std::uint8_t flags = 0);
   /// Does the same for a streaming request.
@@ -54,6 +57,7 @@ class BusClient {
 
   void* socket_;
   std::uint32_t last_matchtag_ = 0;
+  std::optional<std::uint32_t> userid_;
   // The last two parts of the last message: the payload or the topic, and PROTO.
   std::array<zmq_msg_t, 2> parts_{};
 };

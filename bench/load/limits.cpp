@@ -33,6 +33,17 @@ class Limits::RoundTrip {
     dealer_->receive_raw();
   }
 
+  void many(std::size_t count) {
+    static const std::string alloc =
+        R"({"id":"j12345","R":{"version":1,"execution":{"R_lite":[{"rank":"12345","children":{"core":"95"}}],)"
+        R"("nodelist":["node12345"],"starttime":0.0,"expiration":0.0}}})";
+    constexpr std::size_t in_flight = 256;
+    for (std::size_t i = 0; i < count + in_flight; ++i) {
+      if (i >= in_flight) dealer_->receive_raw();
+      if (i < count) dealer_->send("resource.alloc", alloc);
+    }
+  }
+
  private:
   test::TempDir dir_;
   std::string uri_;
@@ -71,6 +82,14 @@ Sampler Limits::round_trip() const {
   return [this] {
     if (!round_trip_) round_trip_ = std::make_unique<RoundTrip>(directory_, self_);
     return time_of([this] { round_trip_->once(); });
+  };
+}
+
+Sampler Limits::round_trip_of_many() const {
+  return [this] {
+    constexpr std::size_t count = 4096;
+    if (!round_trip_) round_trip_ = std::make_unique<RoundTrip>(directory_, self_);
+    return time_of([this] { round_trip_->many(count); }) / count;
   };
 }
 

@@ -1,5 +1,6 @@
 // The best times of this machine for the same work or a part of it: a bare ROUTER/DEALER round trip between
-// two processes, an append with fdatasync, a copy in memory, and a process that ends at once.
+// two processes, one at a time or many in flight, an append with fdatasync, a copy in memory, and a process
+// that ends at once.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,8 @@ class Limits {
 
   /// Measures a request and its response, with parts of the sizes of a drain.
   [[nodiscard]] Sampler round_trip() const;
+  /// Measures a round trip while 256 are in flight, with parts of the sizes of an alloc of a core.
+  [[nodiscard]] Sampler round_trip_of_many() const;
   /// Appends 4 KiB and calls fdatasync. Appending makes the file longer, so the file system has metadata to
   /// write too.
   [[nodiscard]] Sampler commit() const;

@@ -12,7 +12,7 @@ std::vector<Measured> measure(const Row& row, const Effort& effort) {
   std::vector<Sampler> limits;
   for (const Point& point : row.points) {
     if (effort.quick && point.only_full) continue;
-    measured.push_back({point.size, {}, {}});
+    measured.push_back({point.size, {}, {}, {}});
     samplers.push_back(point.prepare());
     limits.push_back(point.limit);
     // Discard the first sample: caches are cold, and the daemon encodes its answers for the first time.
@@ -23,8 +23,12 @@ std::vector<Measured> measure(const Row& row, const Effort& effort) {
   const auto start = Clock::now();
   for (int turn = 0; turn < turns && (turn < least || seconds_since(start) < effort.patience); ++turn) {
     for (std::size_t i = 0; i < samplers.size(); ++i) {
-      measured[i].samples.add(samplers[i]());
-      if (limits[i]) measured[i].limits.add(limits[i]());
+      const double sample = samplers[i]();
+      measured[i].samples.add(sample);
+      if (!limits[i]) continue;
+      const double limit = limits[i]();
+      measured[i].limits.add(limit);
+      measured[i].ratios.add(sample / limit);
     }
   }
   return measured;

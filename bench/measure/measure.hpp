@@ -47,6 +47,8 @@ struct Measured {
   std::uint64_t size = 0;
   Samples samples;
   Samples limits;
+  /// The ratio of the sample to the limit of each turn.
+  Samples ratios;
 };
 
 /// Measures a row. Returns one entry for each point that the effort includes.

@@ -124,7 +124,8 @@ std::vector<Line> lines_of(const Row& row, const std::vector<Measured>& measured
               .growth_bar = row.growth_bar,
               .limit_name = row.limit_name,
               .label = point->label};
-    if (!at.limits.empty()) line.ratio = line.figure / at.limits.median();
+    if (!at.limits.empty())
+      line.ratio = row.is_paired ? at.ratios.median() : line.figure / at.limits.median();
     if (row.growth_bar > 0 && i > 0 && at.size > measured[i - 1].size) {
       const Measured& from = measured[growth_base(measured, i)];
       const double times = static_cast<double>(at.size) / static_cast<double>(from.size);

@@ -50,6 +50,9 @@ struct Row {
   std::string limit_name = {};
   /// Upper bound of the ratio to the limit; 0 for none.
   double ratio_bar = 0;
+  /// Whether the ratio is the median of the ratios of single turns, for a bar that is close to 1: other load
+  /// on the machine affects both sides of a turn alike.
+  bool is_paired = false;
   /// Upper bound of the cost ratio for 8 times the size.
   double growth_bar = growth::none;
   /// Upper bound of the turns, for samples that take long or hardly vary.

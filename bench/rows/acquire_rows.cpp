@@ -1,9 +1,11 @@
 // The first response to a scheduler that acquires everything. The scheduler releases it between samples, so
 // that each is a re-acquire of an inventory that has not changed.
+#include <csignal>
 #include <memory>
 
 #include "bench/measure/timing.hpp"
 #include "bench/rows/rows.hpp"
+#include "harness/process.hpp"
 
 namespace resourced::bench {
 namespace {
@@ -61,20 +63,24 @@ Row mixed(const Bench& bench) {
   return row;
 }
 
-// A scheduler that has promised to send something every 5 s and stops, until the next one has the resources.
+// The scheduler has promised to send something every 5 s, and its process is stopped by SIGSTOP. The time
+// ends with the first response to the scheduler that waits for its resources.
 Row stopped(const Bench& bench) {
   Row row{.name = "a stopped scheduler with a lease of 5 s, until the next one has acquired",
-          .most_turns = 1};
+          .most_turns = 3};
   row.points.push_back({.size = 16'384,
                         .prepare = [&bench]() -> Sampler {
-                          return [at = std::make_shared<Acquiring>(bench, std::uint64_t{16'384})] {
-                            BusClient stops(at->cluster.uri());
-                            stops.open("resource.acquire", R"({"lease":5.0})");
-                            stops.expect();
-                            return time_of([&] {
-                              at->scheduler.open("resource.acquire", R"({"wait":true})");
+                          return [&bench, at = std::make_shared<Acquiring>(bench, std::uint64_t{16'384})] {
+                            e2e::Process holder({bench.self, "--hold", at->cluster.uri()});
+                            holder.expect_line();
+                            holder.signal(SIGSTOP);
+                            std::uint32_t stream = 0;
+                            const double time = time_of([&] {
+                              stream = at->scheduler.open("resource.acquire", R"({"wait":true})");
                               at->scheduler.expect();
                             });
+                            at->scheduler.cancel("resource.acquire", stream);
+                            return time;
                           };
                         },
                         .bar = 7.0,

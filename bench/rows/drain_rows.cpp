@@ -1,12 +1,14 @@
 // The time from an operator's change until the scheduler that holds the resources hears of it, with one
 // request at a time and with many in flight.
 #include <memory>
-#include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/measure/measure.hpp"
 #include "bench/measure/timing.hpp"
 #include "bench/rows/rows.hpp"
 #include "core/text/idset.hpp"
@@ -42,13 +44,35 @@ class Held {
     return time;
   }
 
+  /// Returns the median of several drains: the time of a single one varies by more than waiting requests
+  /// cost.
+  double drains_to_down() {
+    constexpr int drains = 25;
+    Samples times;
+    for (int i = 0; i < drains; ++i) times.add(drain_to_down());
+    return times.median();
+  }
+
   /// Lets as many requests wait until a target is idle, on another connection.
   void wait_for_idle(std::uint64_t count) {
-    waiting_.emplace(cluster_.uri());
+    BusClient& client = add_waiting();
     for (std::uint64_t i = 0; i < count; ++i)
-      waiting_->send("resource.wait",
-                     fmt::format(R"({{"targets":"{}","for":"idle","unreported":"wait"}})", i));
-    waiting_->call("resource.ping");
+      client.send("resource.wait", fmt::format(R"({{"targets":"{}","for":"idle","unreported":"wait"}})", i));
+    client.call("resource.ping");
+  }
+
+  /// Lets as many schedulers wait for the resources, on a connection each. As 64 of one user may wait, there
+  /// are several users.
+  void wait_for_resources(std::uint64_t count) {
+    constexpr std::uint32_t first_user = 100'000;
+    constexpr std::uint64_t most_of_user = 64;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      BusClient& client = add_waiting();
+      client.speak_for(first_user + static_cast<std::uint32_t>(i / most_of_user));
+      client.open("resource.acquire", R"({"wait":true})");
+      // An acquire that is refused is answered before the ping.
+      client.call("resource.ping");
+    }
   }
 
   double property_to_scheduler() {
@@ -84,6 +108,11 @@ class Held {
   }
 
  private:
+  BusClient& add_waiting() {
+    waiting_.push_back(std::make_unique<BusClient>(cluster_.uri()));
+    return *waiting_.back();
+  }
+
   /// Returns the time until the scheduler receives `expected`, or any message if that is empty.
   double change(const char* topic, const std::string& payload, const std::string& expected) {
     const double time = time_of([&] {
@@ -108,7 +137,8 @@ class Held {
   Cluster cluster_;
   BusClient scheduler_;
   BusClient operator_;
-  std::optional<BusClient> waiting_;
+  /// The clients whose requests wait.
+  std::vector<std::unique_ptr<BusClient>> waiting_;
 };
 
 template <class Work>
@@ -118,6 +148,31 @@ Row row_of(const Bench& bench, Row row, Work work) {
                             return [held = std::make_shared<Held>(bench, size), work] { return work(*held); };
                           }});
   }
+  return row;
+}
+
+/// The targets, and the requests that wait.
+constexpr std::uint64_t held_size = 16'384;
+constexpr std::uint64_t waiting = 1'000;
+
+/// Compares a drain beside requests that wait, which `wait` sends, with one in another daemon without them.
+Row beside_waiting(const Bench& bench, const char* name, void (Held::*wait)(std::uint64_t count)) {
+  Row row{.name = name,
+          .limit_name = "the same without them",
+          .ratio_bar = 1.05,
+          .is_paired = true,
+          .most_turns = 20};
+  row.points.push_back({.size = held_size,
+                        .prepare = [&bench, wait]() -> Sampler {
+                          const auto held = std::make_shared<Held>(bench, held_size);
+                          ((*held).*wait)(waiting);
+                          return [held] { return held->drains_to_down(); };
+                        },
+                        .limit =
+                            [&bench, held = std::make_shared<std::shared_ptr<Held>>()] {
+                              if (!*held) *held = std::make_shared<Held>(bench, held_size);
+                              return (*held)->drains_to_down();
+                            }});
   return row;
 }
 
@@ -151,22 +206,11 @@ std::vector<Row> drain_rows(const Bench& bench) {
   for (Point& point : rate.points) point.bar = 1.0 / 20'000;
   rate.points[0].peer = 1.0 / 2'311;
   rate.points[1].peer = 1.0 / 142;
-  Row waited{.name = "drain one target to down, 1,000 requests waiting",
-             .limit_name = "the same without them",
-             .ratio_bar = 1.05,
-             .most_turns = 20};
-  waited.points.push_back({.size = 16'384,
-                           .prepare = [&bench]() -> Sampler {
-                             const auto held = std::make_shared<Held>(bench, 16'384);
-                             held->wait_for_idle(1'000);
-                             return [held] { return held->drain_to_down(); };
-                           },
-                           .limit =
-                               [&bench, held = std::make_shared<std::shared_ptr<Held>>()] {
-                                 if (!*held) *held = std::make_shared<Held>(bench, 16'384);
-                                 return (*held)->drain_to_down();
-                               }});
-  return {latency, property, rate, waited};
+  return {latency, property, rate,
+          beside_waiting(bench, "drain one target to down, 1,000 schedulers waiting to acquire",
+                         &Held::wait_for_resources),
+          beside_waiting(bench, "drain one target to down, 1,000 requests of resource.wait",
+                         &Held::wait_for_idle)};
 }
 
 }  // namespace resourced::bench

@@ -1,6 +1,7 @@
 // The ledger of allocations: the rate of alloc and free, the cost of large requests and of a start with many
 // allocations, and the first response to a scheduler that takes over many allocations.
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -8,8 +9,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "bench/load/workload.hpp"
+#include "bench/measure/measure.hpp"
 #include "bench/measure/timing.hpp"
 #include "bench/rows/rows.hpp"
 #include "harness/process.hpp"
@@ -49,12 +52,28 @@ class Ledger {
   /// Returns the time of one alloc of a core on each of `nodes` targets, of which no two are neighbours.
   double change_scattered(std::uint64_t nodes) {
     const std::string ranks = every_other(2 * nodes).encode();
-    const double time = time_of([&] {
-      scheduler_.call("resource.alloc", fmt::format(R"({{"id":"spread","R":{}}})",
-                                                    r_of(ranks, fmt::format("node[{}]", ranks), 94)));
-    });
-    scheduler_.call("resource.free", R"({"id":"spread"})");
+    const std::string alloc =
+        fmt::format(R"({{"id":"spread","R":{}}})", r_of(ranks, fmt::format("node[{}]", ranks), 94));
+    const double time = time_of([&] { scheduler_.call("resource.alloc", alloc); });
+    free_all(R"({"id":"spread"})");
     return time;
+  }
+
+  /// Returns the median time of several allocs of a core on one target.
+  double change_one() {
+    constexpr int allocs = 25;
+    Samples times;
+    for (int i = 0; i < allocs; ++i) times.add(change_scattered(1));
+    return times.median();
+  }
+
+  /// Returns the longest time for which the loop of the daemon does nothing else, of an alloc of a core on
+  /// each of `nodes` targets.
+  double hold_of_scattered(std::uint64_t nodes) {
+    scheduler_.call("resource.stats-clear");
+    (void)change_scattered(nodes);
+    const auto stats = nlohmann::json::parse(scheduler_.call("resource.stats-get").payload);
+    return stats.at("longest-hold").at("ms").get<double>() * ms;
   }
 
   /// Returns the time of `count` allocs of a core, in one request or in one each.
@@ -67,7 +86,7 @@ class Ledger {
     }
     if (in_one) allocs = {fmt::format(R"({{"allocations":[{}]}})", fmt::join(allocs, ","))};
     const double time = time_of([&] { send_all("resource.alloc", allocs); });
-    scheduler_.call("resource.free", fmt::format(R"({{"free":[{}]}})", frees));
+    free_all(fmt::format(R"({{"free":[{}]}})", frees));
     return time;
   }
 
@@ -95,6 +114,13 @@ class Ledger {
   }
 
  private:
+  /// Frees, and waits until the loop has done what follows the answer, so that it is no part of the next
+  /// sample.
+  void free_all(const std::string& payload) {
+    scheduler_.call("resource.free", payload);
+    scheduler_.call("resource.ping");
+  }
+
   void acquire() {
     stream_ = scheduler_.open("resource.acquire", R"({"allocations":true})");
     scheduler_.expect();
@@ -140,6 +166,99 @@ Row row_of(const Bench& bench, Row row, double bar, Work work) {
   return row;
 }
 
+/// Makes a ledger without allocations when it is first needed.
+class Empty {
+ public:
+  explicit Empty(const Bench& bench) : bench_(bench) {}
+  Ledger& operator*() {
+    if (!ledger_) ledger_.emplace(bench_, 0);
+    return *ledger_;
+  }
+
+ private:
+  Bench bench_;
+  std::optional<Ledger> ledger_;
+};
+
+/// Returns a point of a row that compares two kinds of work on the same ledger without allocations.
+template <class Work, class Limit>
+Point compared(const Bench& bench, std::uint64_t size, Work work, Limit limit) {
+  const auto ledger = std::make_shared<Empty>(bench);
+  return {.size = size,
+          .prepare = [ledger, work]() -> Sampler { return [ledger, work] { return work(**ledger); }; },
+          .limit = [ledger, limit] { return limit(**ledger); }};
+}
+
+/// The state of a daemon in memory, to measure without the share of the disk.
+Bench in_memory(const Bench& bench) { return {"/dev/shm", bench.self, bench.limits}; }
+
+constexpr std::uint64_t scattered_nodes = 8'192;
+
+Row scattered(const Bench& bench) {
+  Row row{.name = "alloc of a core on each of scattered nodes, state in memory",
+          .of = "nodes",
+          .limit_name = "alloc of a core on one node",
+          .ratio_bar = 40};
+  row.points.push_back(compared(
+      in_memory(bench), scattered_nodes,
+      [](Ledger& ledger) { return ledger.change_scattered(scattered_nodes); },
+      [](Ledger& ledger) { return ledger.change_one(); }));
+  return row;
+}
+
+Row hold(const Bench& bench) {
+  Row row{.name = "the same: the longest time for which it holds the loop", .of = "nodes", .most_turns = 20};
+  row.points.push_back({.size = scattered_nodes,
+                        .prepare = [&bench]() -> Sampler {
+                          return [at = std::make_shared<Ledger>(in_memory(bench), 0)] {
+                            return at->hold_of_scattered(scattered_nodes);
+                          };
+                        },
+                        .bar = 5 * ms});
+  return row;
+}
+
+Row transaction(const Bench& bench) {
+  constexpr std::uint64_t allocations = 2'000;
+  Row row{.name = "allocs of a core in one request",
+          .of = "allocations",
+          .limit_name = "one request each, 256 in flight",
+          .ratio_bar = 0.25,
+          .is_paired = true,
+          .most_turns = 20};
+  row.points.push_back(compared(
+      bench, allocations, [](Ledger& ledger) { return ledger.alloc_many(allocations, true); },
+      [](Ledger& ledger) { return ledger.alloc_many(allocations, false); }));
+  return row;
+}
+
+/// A start with allocations and one without, whose difference is what the allocations cost.
+Sampler start_beyond_empty(const Bench& bench, std::uint64_t present) {
+  return [with = std::make_shared<Ledger>(bench, present), without = std::make_shared<Ledger>(bench, 0)] {
+    return with->restart() - without->restart();
+  };
+}
+
+Row start(const Bench& bench) {
+  constexpr std::uint64_t few = 10'000;
+  constexpr std::uint64_t many = 100'000;
+  Row row{.name = "start to READY with allocations, beyond that without",
+          .of = "allocations",
+          .limit_name = "the same with 10,000 allocations",
+          .ratio_bar = 15,
+          .most_turns = 10};
+  row.points.push_back({.size = few, .prepare = [&bench] { return start_beyond_empty(bench, few); }});
+  row.points.push_back({.size = many,
+                        .prepare = [&bench] { return start_beyond_empty(bench, many); },
+                        .limit =
+                            [&bench, sampler = Sampler()]() mutable {
+                              if (!sampler) sampler = start_beyond_empty(bench, few);
+                              return sampler();
+                            },
+                        .only_full = true});
+  return row;
+}
+
 }  // namespace
 
 std::vector<Row> ledger_rows(const Bench& bench) {
@@ -147,9 +266,11 @@ std::vector<Row> ledger_rows(const Bench& bench) {
                     {.name = "alloc and free of a core, 256 in flight, 16,384 targets",
                      .unit = Unit::rate,
                      .of = "allocations",
+                     .limit_name = "round trip of an echo, 256 in flight",
                      .growth_bar = growth::flat,
                      .most_turns = 20},
                     1.0 / 20'000, [](Ledger& ledger) { return ledger.change_many(2'048); });
+  for (Point& point : rate.points) point.limit = bench.limits.round_trip_of_many();
   Row first = row_of(bench,
                      {.name = "acquire to first response with the allocations, 16,384 targets",
                       .of = "allocations",
@@ -169,49 +290,7 @@ std::vector<Row> ledger_rows(const Bench& bench) {
                       .growth_bar = growth::linear,
                       .most_turns = 10},
                      0, [](Ledger& ledger) { return ledger.list_all(); });
-  const auto of_empty = [&](Row row, std::uint64_t size, auto work, auto limit) {
-    const auto ledger = [&bench, held = std::make_shared<std::shared_ptr<Ledger>>()]() -> Ledger& {
-      if (!*held) *held = std::make_shared<Ledger>(bench, 0);
-      return **held;
-    };
-    row.points.push_back(
-        {.size = size,
-         .prepare = [ledger, work]() -> Sampler { return [ledger, work] { return work(ledger()); }; },
-         .limit = [ledger, limit] { return limit(ledger()); }});
-    return row;
-  };
-  const Row scattered = of_empty(
-      {.name = "alloc of a core on each of scattered nodes",
-       .of = "nodes",
-       .limit_name = "alloc of a core on one node",
-       .ratio_bar = 40},
-      8'192, [](Ledger& ledger) { return ledger.change_scattered(8'192); },
-      [](Ledger& ledger) { return ledger.change_scattered(1); });
-  const Row transaction = of_empty(
-      {.name = "allocs of a core in one request",
-       .of = "allocations",
-       .limit_name = "one request each, 256 in flight",
-       .ratio_bar = 0.25,
-       .most_turns = 20},
-      2'000, [](Ledger& ledger) { return ledger.alloc_many(2'000, true); },
-      [](Ledger& ledger) { return ledger.alloc_many(2'000, false); });
-  // 15 for ten times the allocations is 11.5 for eight times. Fewer than these are within the noise of a
-  // start.
-  Row start{.name = "start to READY with allocations, beyond that without",
-            .of = "allocations",
-            .growth_bar = 11.5,
-            .most_turns = 10};
-  for (const std::uint64_t present : {20'000, 160'000}) {
-    start.points.push_back({.size = present,
-                            .prepare = [&bench, present]() -> Sampler {
-                              return [with = std::make_shared<Ledger>(bench, present),
-                                      without = std::make_shared<Ledger>(bench, 0)] {
-                                return with->restart() - without->restart();
-                              };
-                            },
-                            .only_full = present > 10'000});
-  }
-  return {rate, scattered, transaction, start, first, of_one, table};
+  return {rate, scattered(bench), hold(bench), transaction(bench), start(bench), first, of_one, table};
 }
 
 }  // namespace resourced::bench
