@@ -1,5 +1,6 @@
 #include "core/json/reader.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,19 @@
 namespace resourced::json_text {
 
 using nlohmann::json;
+
+namespace {
+
+// Returns the string at this offset, and moves the offset behind it, if the string needs no decoding.
+std::optional<std::string_view> verbatim(std::string_view text, std::size_t& at) {
+  const std::size_t start = at + 1;
+  const std::size_t end = json_verbatim_end(text, start, '"');
+  if (end == text.size() || text[end] != '"') return std::nullopt;
+  at = end + 1;
+  return text.substr(start, end - start);
+}
+
+}  // namespace
 
 JsonReader::JsonReader(std::string_view text, std::size_t depth, JsonManners manners, std::size_t values,
                        std::string_view opaque)
@@ -85,13 +99,12 @@ bool JsonReader::opaque_value(json& out) {
   skip_blanks();
   const std::size_t start = at_;
   if (!skip()) return false;
-  const std::string_view text = text_.substr(start, at_ - start);
-  out = json::binary({text.begin(), text.end()});
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(text_.data());
+  out = json::binary({bytes + start, bytes + at_});
   return true;
 }
 
 bool JsonReader::skip() {
-  json scalar;
   switch (next()) {
     case '{':
       return object([&](const std::string& key) { return skip() || add_step(key); });
@@ -103,17 +116,20 @@ bool JsonReader::skip() {
         return true;
       });
     }
-    default:
+    case '"': {
+      std::string decoded;
+      return count() && (verbatim(text_, at_) || quoted(decoded));
+    }
+    default: {
+      json scalar;
       return value(scalar);
+    }
   }
 }
 
 bool JsonReader::string_value(json& out) {
-  const std::size_t start = at_ + 1;
-  const std::size_t end = json_verbatim_end(text_, start, '"');
-  if (end < text_.size() && text_[end] == '"') {
-    out = text_.substr(start, end - start);
-    at_ = end + 1;
+  if (const auto text = verbatim(text_, at_)) {
+    out = *text;
     return true;
   }
   std::string text;

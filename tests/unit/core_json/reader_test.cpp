@@ -351,6 +351,9 @@ TEST_CASE("the values of an opaque key are checked and kept as their text") {
   CHECK(text_at(value["y"][0]["x"]) == "1e2");
   CHECK(text_at(value["z"]) == "none");
   CHECK(std::get<JsonFault>(read(R"({"x":{"b":1,}})")).kind == JsonFault::Kind::syntax);
+  CHECK(text_at(std::get<json>(read(R"({"x":"\"\u00e9, a"})"))["x"]) == R"("\"\u00e9, a")");
+  CHECK(std::get<JsonFault>(read(R"({"x":"a\q"})")).kind == JsonFault::Kind::syntax);
+  CHECK(std::get<JsonFault>(read(R"({"x":"a)")).kind == JsonFault::Kind::syntax);
   CHECK(std::get<JsonFault>(read("{\"x\":\"\xff\"}")).kind == JsonFault::Kind::utf8);
   CHECK(std::get<JsonFault>(read(R"({"x":[[[[]]]]})")).kind == JsonFault::Kind::depth);
   CHECK(std::get<JsonFault>(read(R"({"x":[1,2,3]})", 4)).kind == JsonFault::Kind::values);
