@@ -49,16 +49,21 @@ GroupTable::Children EntryCollector::children(const Entry& entry) {
   if (entry.extra) key_ += entry.extra->dump(-1, ' ', false, json::error_handler_t::replace);
   if (key_ == last_key_) return last_;
 
-  auto known = known_.find(key_);
+  // Most sets have one kind of entry, which needs no search.
+  if (known_.empty() && count_ > 0) known_.emplace(last_key_, last_);
+  const auto known = known_.find(key_);
   if (known == known_.end()) {
     const IdSet cores = ids("children.core", *entry.core);
     if (cores.empty()) fail("children.core", "is empty");
     const IdSet gpus = entry.gpu != nullptr ? ids("children.gpu", *entry.gpu) : IdSet();
     if (entry.gpu != nullptr && gpus.empty()) fail("children.gpu", "is empty");
-    known = known_.emplace(key_, groups_.children(cores, gpus, entry.extra)).first;
+    last_ = groups_.children(cores, gpus, entry.extra);
+    if (count_ > 0) known_.emplace(key_, last_);
+  } else {
+    last_ = known->second;
   }
   last_key_ = key_;
-  return last_ = known->second;
+  return last_;
 }
 
 void EntryCollector::add(const Entry& entry) {

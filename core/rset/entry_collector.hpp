@@ -40,6 +40,7 @@ class EntryCollector {
   GroupTable::Children children(const Entry& entry);
 
   GroupTable groups_;
+  /// The kinds of entries that were added, by their text; empty while there is one kind.
   std::unordered_map<std::string, GroupTable::Children> known_;
   std::string key_;
   std::string last_key_;

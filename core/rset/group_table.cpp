@@ -135,19 +135,30 @@ class GroupTable::Overlay {
   std::size_t work_ = 0;
 };
 
+std::string GroupTable::key_of(const Resources& resources) {
+  std::string key;
+  resources.cores.encode_to(key);
+  key += '/';
+  resources.gpus.encode_to(key);
+  if (resources.extra) {
+    key += '/';
+    key += resources.extra->dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return key;
+}
+
 GroupTable::Children GroupTable::children(const IdSet& cores, const IdSet& gpus,
                                           const std::shared_ptr<const json>& extra) {
-  std::string key;
-  cores.encode_to(key);
-  key += '/';
-  gpus.encode_to(key);
-  if (extra) {
-    key += '/';
-    key += extra->dump(-1, ' ', false, json::error_handler_t::replace);
+  Resources resources{cores, gpus, extra};
+  const auto number = static_cast<Children>(resources_.size());
+  // Most sets have one kind of resources, which needs no search.
+  if (number > 0) {
+    if (numbers_.empty()) numbers_.emplace(key_of(resources_.front()), 0);
+    const auto [at, is_new] = numbers_.try_emplace(key_of(resources), number);
+    if (!is_new) return at->second;
   }
-  const auto [at, is_new] = numbers_.try_emplace(std::move(key), static_cast<Children>(resources_.size()));
-  if (is_new) resources_.push_back({cores, gpus, extra});
-  return at->second;
+  resources_.push_back(std::move(resources));
+  return number;
 }
 
 void GroupTable::add(const IdSet& ranks, Children children, std::size_t source) {

@@ -58,6 +58,9 @@ class GroupTable {
   };
   class Overlay;
 
+  [[nodiscard]] static std::string key_of(const Resources& resources);
+
+  /// The numbers of resources by their text; empty while there are one or none.
   std::unordered_map<std::string, Children> numbers_;
   std::vector<Resources> resources_;
   std::vector<Run> runs_;

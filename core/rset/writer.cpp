@@ -37,6 +37,7 @@ const text::IdSet& required_cores(const ResourceGroup& group) {
 /// Appends JSON text; separate() writes the commas between members.
 class TextWriter {
  public:
+  void reserve(std::size_t size) { out_.reserve(size); }
   void raw(std::string_view text) { out_ += text; }
   void separate() {
     if (out_.back() != '{' && out_.back() != '[') out_ += ',';
@@ -116,7 +117,10 @@ json group_json(const ResourceGroup& group) {
 }  // namespace
 
 std::string ResourceSet::encode(bool with_scheduling) const {
+  // The size of an allocation of a few nodes.
+  constexpr std::size_t few = 240;
   TextWriter out;
+  out.reserve(few);
   out.raw(R"({"version":1,"execution":{"R_lite":[)");
   for (const ResourceGroup& group : groups()) write_group(out, group);
   out.raw(R"(],"nodelist":[)");
