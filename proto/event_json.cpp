@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "core/invariant.hpp"
+#include "core/module/allocations.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/allocation_json.hpp"
 #include "proto/drain_json.hpp"
@@ -98,6 +99,12 @@ class ContextWriter {
   void operator()(const module::LivelyEvent& event) { idset("idset", event.ranks); }
   void operator()(const module::AllocEvent& event) {
     append_key(out_, "allocations");
+    // Thousands of allocations would make the text grow, and be copied, again and again.
+    constexpr std::size_t keys = 80;
+    std::size_t size = out_.size() + keys;
+    for (const module::SharedAllocation& allocation : event.allocations)
+      size += bytes_of(*allocation) + allocation->name.partition.size() + keys;
+    out_.reserve(size);
     out_ += '[';
     for (const module::SharedAllocation& allocation : event.allocations) {
       if (out_.back() != '[') out_ += ',';
