@@ -207,13 +207,15 @@ void Simulation::evict() {
   const bool is_kept = kept != kept_.end();
   if (!is_kept && holder == schedulers_.end()) return;
   note(fmt::format("eviction from \"{}\"", partition));
-  json payload{{"since", is_kept ? kept->second.since : holder->second.since}};
+  // The time of an earlier acquisition evicts nobody.
+  const bool is_stale = chance(0.2);
+  json payload{{"since", (is_kept ? kept->second.since : holder->second.since) - (is_stale ? 1 : 0)}};
   if (!partition.empty()) payload["partition"] = partition;
   const std::uint32_t matchtag = request(operator_, "resource.evict", payload);
-  asked_.emplace(matchtag, Asked{"eviction", false, 0, 0});
-  if (is_kept) {
+  asked_.emplace(matchtag, Asked{"eviction", false, 0, is_stale ? ESTALE : 0});
+  if (is_kept && !is_stale) {
     kept_.erase(kept);
-  } else {
+  } else if (!is_stale) {
     holder->second.ended = ECONNABORTED;
   }
   deliver();
