@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include "fixture.hpp"
 
@@ -125,6 +127,16 @@ TEST_CASE("malformed frames change nothing and answer nothing") {
   }
   cluster.drain("7");
   CHECK(scheduler.receive(stream).json() == json{{"down", "7"}});
+}
+
+TEST_CASE("the log names the version of a protocol that the daemon does not speak, and the client") {
+  Cluster cluster;
+  RawClient client(cluster.daemon.uri());
+  client.send_parts({"", "resource.status", with(request_proto(request_flags), 1, '\x07')});
+  until_logged(cluster.daemon,
+               fmt::format("warning: dropped a message of uid {}: message: PROTO version is 7 instead of 1: "
+                           "the client speaks another protocol (",
+                           ::getuid()));
 }
 
 TEST_CASE("bad requests are refused, each with its errno") {
