@@ -1,6 +1,8 @@
 // Rights of local users, identified by the kernel: over ipc and over the Unix socket, with the packaged
 // defaults, with rules, and when the rules change. (Rights of keys: curve_test.cpp; every topic:
 // tests/unit/daemon_service/gate_test.cpp.)
+#include <cctype>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -285,6 +287,78 @@ TEST_CASE("over tcp without a key nobody comes in, unless the site says so") {
   open.daemon.hang_up();
   open.drain("1");
   CHECK(open.status()["drain"]["1"]["by"] == json{{"address", "127.0.0.1"}});
+}
+
+TEST_CASE("the token of an acquisition is in no file and no answer") {
+  const std::string token = "5ec2e7d0c0ffee012345678ABCDEFabc";
+  const std::string note = "this text is found";
+  Cluster cluster(std::string(eight_nodes) + "[acquire]\nkeep = \"30s\"\n[log]\nlevel = \"trace\"\n");
+  const auto acquire = [](RawClient& client, const std::string& holder) {
+    const json payload{{"holder", holder}, {"extensions", {"ledger"}}, {"lease", 3600}};
+    return client.receive(client.send("resource.acquire", payload, wire::flag_streaming));
+  };
+  const auto holder = [&] { return cluster.operator_client.call("resource.peers").json()["holders"][0]; };
+  std::string said;
+  {
+    RawClient lost(cluster.daemon.uri());
+    said += acquire(lost, token).json().dump();
+    const json children{{"core", "0"}};
+    const json resources{
+        {"version", 1},
+        {"execution",
+         {{"R_lite", json::array({{{"rank", "0"}, {"children", children}}})}, {"nodelist", {"test0"}}}}};
+    CHECK(lost.call("resource.alloc", {{"id", "j1"}, {"R", resources}, {"note", note}}).errnum == 0);
+  }
+  for (const Deadline deadline; !holder().contains("kept-until");) REQUIRE_FALSE(deadline.passed());
+  RawClient other(cluster.daemon.uri());
+  const RawResponse busy = acquire(other, std::string(32, '1'));
+  CHECK(busy.errnum == wire_errno::busy);
+  said += busy.text();
+  const auto ask = [&] {
+    for (const char* topic : {"resource.peers", "resource.status", "resource.sched-status", "config.get",
+                              "resource.allocations", "resource.stats-get", "resource.metrics"})
+      said += cluster.operator_client.call(topic).json().dump();
+  };
+  ask();
+  RawClient again(cluster.daemon.uri());
+  said += acquire(again, token).json().dump();
+  RawClient last(cluster.daemon.uri());
+  said += acquire(last, token).json().dump();
+  CHECK(cluster.operator_client.call("resource.evict", {{"since", holder()["since"]}}).errnum == 0);
+  for (const RawResponse& response : again.settle()) said += response.payload;
+  for (const RawResponse& response : last.settle()) said += response.payload;
+  ask();
+  said += cluster.ctl.output({"eventlog", "--since", "0", "--allocations", "--json"});
+  CHECK(said.find(note) != std::string::npos);
+
+  // The digits as they came, in small or capital letters, and the bytes that they stand for.
+  std::vector<std::string> forms(4);
+  forms[0] = token;
+  for (const char digit : token) {
+    forms[1] += static_cast<char>(std::tolower(digit));
+    forms[2] += static_cast<char>(std::toupper(digit));
+  }
+  for (std::size_t i = 0; i < token.size(); i += 2)
+    forms[3] += static_cast<char>(std::stoi(token.substr(i, 2), nullptr, 16));
+  const auto check = [&](const std::string& text) {
+    for (const std::string& form : forms) CHECK(text.find(form) == std::string::npos);
+  };
+  check(said);
+  // With the configuration and the log.
+  const auto check_files = [&] {
+    std::size_t found = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cluster.dir.path())) {
+      if (!entry.is_regular_file()) continue;
+      const std::string text = read_file(entry.path());
+      if (text.find(note) != std::string::npos) ++found;
+      check(text);
+    }
+    CHECK(found > 0);
+  };
+  check_files();
+  CHECK(cluster.daemon.log().find("evicted by") != std::string::npos);
+  CHECK(cluster.daemon.terminate() == 0);
+  check_files();
 }
 
 TEST_SUITE_END();
