@@ -254,9 +254,12 @@ void Simulation::run_due() {
 void Simulation::set_clock() {
   // A smaller step may be the drift of a clock.
   constexpr double least = 5;
+  // No event has a time before 1970. A request names times that are a second earlier than the clock.
+  constexpr double earliest = 10;
   const double span = least + below(1000);
   latest_ = std::max(latest_, now_);
-  now_ += chance(0.5) ? span : -span;
+  const bool goes_on = chance(0.5) || now_ - span < earliest;
+  now_ += goes_on ? span : -span;
   distrust_clock();
   note(fmt::format("the clock is set to {}", now_));
 }
