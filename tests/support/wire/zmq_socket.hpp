@@ -21,6 +21,9 @@ class ZmqContext {
   std::shared_ptr<void> context_;
 };
 
+/// Closing a socket while its peer ends the connection in the middle of a message may abort the process:
+/// libzmq 4.3.4 then asserts that it can drop the rest of the message from a pipe that is closed already. Use
+/// a RawSocket for messages that the peer cuts off.
 class ZmqSocket {
  public:
   /// `type` is ZMQ_DEALER or another one of zmq_socket(3). The socket does not linger.
