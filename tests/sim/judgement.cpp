@@ -107,74 +107,6 @@ void Simulation::check_scheduled(const Reference& state) const {
   }
 }
 
-void Simulation::follow_sequence(Scheduler& scheduler, const json& body) {
-  const std::uint64_t sequence = body.at("sequence");
-  demand(sequence >= scheduler.sequence, "a response with an earlier number: " + body.dump());
-  scheduler.sequence = sequence;
-}
-
-void Simulation::check_extensions(const Scheduler& scheduler, const Reference& state) const {
-  const Reference::Ranks& resources = scheduler.view->resources;
-  const auto concerns = [&](const auto& allocation) {
-    return !allocation.second.empty() && (!with_partition_ || allocation.first.first == scheduler.partition ||
-                                          std::ranges::any_of(allocation.second, [&](const auto& core) {
-                                            return resources.contains(core.first);
-                                          }));
-  };
-  decltype(LedgerView::allocations) known = scheduler.ledger->allocations;
-  decltype(LedgerView::allocations) present;
-  for (const auto& [name, allocation] : service_->engine().module().ledger().all()) {
-    LedgerView::Cores& cores = present[{name.partition, name.id}];
-    for (const rset::ResourceGroup& group : allocation->resources.groups()) {
-      group.ranks.for_each(
-          [&](unsigned rank) { group.cores.for_each([&](unsigned core) { cores.emplace(rank, core); }); });
-    }
-  }
-  std::erase_if(known, std::not_fn(concerns));
-  std::erase_if(present, std::not_fn(concerns));
-  demand(known == present, [&] {
-    return fmt::format("a scheduler of \"{}\" knows the allocations {}, and there are {}",
-                       scheduler.partition, known, present);
-  });
-  for (const auto& [name, cores] : present) {
-    const auto find = [&name = name](const Reference::Expirations& all) {
-      const auto found = all.find(name);
-      return found == all.end() ? 0 : found->second;
-    };
-    const double expiration = find(state.expirations());
-    demand(find(scheduler.ledger->expirations) == expiration,
-           fmt::format("a scheduler knows another expiration of {} than {}", name, expiration));
-    demand(
-        expiration == 0 || expiration > now_ - rounding.count() || scheduler.ledger->expired.contains(name),
-        fmt::format("a scheduler does not know that {} has expired at {}", name, expiration));
-  }
-  std::map<unsigned, std::set<double>> begins;
-  for (const json& drain : scheduler.scheduled)
-    for (const unsigned rank : parse_ranks(drain.at("idset"))) begins[rank].insert(double(drain.at("from")));
-  std::map<unsigned, std::set<double>> expected;
-  for (const auto& [rank, drains] : state.scheduled()) {
-    if (!resources.contains(rank)) continue;
-    for (const auto& [begin, drain] : drains) expected[rank].insert(begin);
-  }
-  demand(begins == expected, "a scheduler knows other scheduled drains than there are");
-}
-
-void Simulation::receive_change(Scheduler& scheduler, const proto::Message& message) {
-  const auto asked = ledger_asked_.extract(message.matchtag);
-  demand(!asked.empty(), "a response that no scheduler waits for");
-  demand(disk_.last() >= asked.mapped().after, "a change of the ledger is answered before it is on disk");
-  const auto errnum = message.errnum();
-  if (errnum == 0) ++counts_.ledger;
-  // One that still waits has no ledger: it changes the terms of an allocation as an operator.
-  if (errnum == 0 && scheduler.ledger && !message.text().empty()) {
-    follow_sequence(scheduler, json::parse(message.text()));
-    scheduler.ledger->apply_own(asked.mapped().payload, scheduler.partition, asked.mapped().asked);
-  }
-  demand(errnum == 0 || errnum == EPERM || errnum == EEXIST || errnum == EBUSY || errnum == EINVAL ||
-             errnum == ENOENT || errnum == EHOSTDOWN,
-         fmt::format("a change of the ledger ends with {}: {}", errnum, message.text()));
-}
-
 void Simulation::check_log() const {
   if (log_->unsynced() > 0) return;
   const std::string difference = test::state_difference(service_->engine().module().state(), disk_.state());
@@ -260,14 +192,10 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
     scheduler.since = 0;
   }
   demand(!scheduler.is_second, "a second scheduler has what another one holds");
-  if (scheduler.ledger) {
-    follow_sequence(scheduler, body);
-    scheduler.ledger->apply(body, std::max(latest_, now_));
-    if (body.contains("scheduled")) scheduler.scheduled = body.at("scheduled");
-  }
+  follow_extensions(scheduler, body);
   if (!scheduler.view) {
     scheduler.view.emplace(body);
-    if (scheduler.ledger) {
+    if (scheduler.extensions) {
       demand(scheduler.sequence >= scheduler.seen, "a first response with an early number");
       scheduler.seen = scheduler.sequence;
     }
@@ -291,10 +219,11 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   ++counts_.deltas;
   View& view = *scheduler.view;
   view.apply(body);
-  if (scheduler.ledger) {
+  if (scheduler.extensions) {
     demand(shows(view, state_after(scheduler.sequence)),
            "a change that does not lead to the state of its number: " + body.dump());
   }
+  check_cause(scheduler, body);
   // The view must be the state after some event on disk, at or after the previous one.
   for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence) {
     if (shows(view, state_after(sequence))) {
@@ -368,7 +297,7 @@ void Simulation::check_views() {
     }
     demand(scheduler.view.has_value(), "an acquire without a response");
     const View& view = *scheduler.view;
-    if (scheduler.ledger) check_extensions(scheduler, state);
+    check_extensions(scheduler, state);
     demand(view.resources == shared(state.present(), view.resources), "a scheduler has targets that left");
     demand(view.up == shared(state.available(), view.resources), "a scheduler has not heard of all changes");
     demand(has_properties(view, state), "a scheduler has other properties");

@@ -48,6 +48,7 @@ void LedgerView::take(const nlohmann::json& allocation, const Name& name) {
 
 void LedgerView::forget(const Name& name) {
   allocations.erase(name);
+  notes.erase(name);
   expirations.erase(name);
   expired.erase(name);
 }
@@ -60,6 +61,11 @@ void LedgerView::expire(const Name& name, double expiration, double now) {
   if (expiration == 0) return;
   expirations[name] = expiration;
   if (expiration <= now) expired.insert(name);
+}
+
+void LedgerView::write(const Name& name, const std::string& note) {
+  notes.erase(name);
+  if (!note.empty()) notes.emplace(name, note);
 }
 
 void LedgerView::free(const nlohmann::json& entry, const std::string& partition) {
@@ -82,6 +88,7 @@ void LedgerView::apply(const nlohmann::json& response, double latest) {
     const Name name{entry.at("partition"), entry.at("id")};
     forget(name);
     take(entry, name);
+    write(name, entry.value("note", ""));
     if (entry.contains("expiration")) expirations[name] = entry.at("expiration");
     if (entry.value("expired", false)) tell_expired(name);
   }
@@ -97,9 +104,11 @@ void LedgerView::apply_own(const nlohmann::json& request, const std::string& own
   const Name name{partition, request.at("id")};
   if (request.contains("R")) {
     take(request, name);
+    write(name, request.value("note", ""));
     return expire(name, request.value("expiration", 0.0), asked);
   }
   if (request.contains("add")) add(request.at("add"), name);
+  write(name, request.at("note"));
   if (request.contains("expiration")) expire(name, request.at("expiration"), asked);
 }
 

@@ -55,6 +55,8 @@ struct LedgerView {
   /// The ranks and cores of each allocation.
   using Cores = std::set<std::pair<unsigned, unsigned>>;
   std::map<Name, Cores> allocations;
+  /// The notes of those that have one.
+  std::map<Name, std::string> notes;
   /// When allocations should have been freed, and those of which it knows that this time has passed.
   Reference::Expirations expirations;
   std::set<Name> expired;
@@ -73,6 +75,7 @@ struct LedgerView {
   void free(const nlohmann::json& entry, const std::string& partition);
   void forget(const Name& name);
   void expire(const Name& name, double expiration, double now);
+  void write(const Name& name, const std::string& note);
 };
 
 struct Scheduler {
@@ -102,10 +105,16 @@ struct Scheduler {
   Seconds heard{0};
   /// For how long the daemon may take to find that its lease is over.
   Seconds slack{1};
-  /// Set if it has asked for extensions. Its responses have numbers then.
+  /// The extensions that it has asked for and gets; unset if its request does not have that key. Its
+  /// responses have numbers if it is set.
+  std::optional<std::set<std::string>> extensions;
+  [[nodiscard]] bool has(const std::string& extension) const {
+    return extensions && extensions->contains(extension);
+  }
+  /// Set with the extension `ledger`.
   std::optional<LedgerView> ledger;
-  /// The scheduled drains of its targets.
-  nlohmann::json scheduled;
+  /// With the extension `scheduled`: the scheduled drains of its targets.
+  nlohmann::json scheduled = nlohmann::json::array();
   /// The number of the last response.
   std::uint64_t sequence = 0;
   std::optional<View> view;
@@ -116,6 +125,7 @@ struct Scheduler {
 /// An acquisition that is kept for a scheduler whose connection is lost.
 struct Kept {
   std::string token;
+  /// Scheduler::since of that scheduler.
   double since = 0;
   SteadyTime until;
 };

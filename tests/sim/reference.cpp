@@ -364,7 +364,7 @@ void Reference::free(const nlohmann::json& context, double now) {
       continue;
     }
     for (const unsigned rank : parse_ranks(context.at("idset"))) {
-      // See Simulation::change_ledger() for the allocations that have several targets of a host.
+      // See ledger.cpp for the allocations that have several targets of a host.
       for (unsigned core = 0; core < 4; ++core) {
         const auto one = found->second.find({names_.at(rank).host, core});
         if (one != found->second.end()) found->second.erase(one);

@@ -122,7 +122,7 @@ void Simulation::acquire() {
   if (schedulers_.size() >= most_schedulers) return;
   Scheduler scheduler;
   scheduler.client = connect();
-  if (with_partition_ && chance(0.5)) scheduler.partition = "left";
+  scheduler.partition = any_partition();
   end_kept();
   // It takes over what is kept for it, or what another connection of it still has.
   const auto own = std::ranges::find_if(schedulers_, [&](const auto& other) {
@@ -144,11 +144,17 @@ void Simulation::acquire() {
   scheduler.since = now_;
   if (chance(0.7)) payload["allocations"] = true;
   if (chance(0.6)) {
-    payload["extensions"] = {"ledger", "scheduled", "cause"};
-    scheduler.ledger.emplace();
+    // A name that the daemon does not know is no error.
+    json& names = payload["extensions"] = json::array({"unknown"});
+    scheduler.extensions.emplace();
+    for (const char* const name : {"ledger", "scheduled", "cause"}) {
+      if (chance(0.2)) continue;
+      names.push_back(name);
+      scheduler.extensions->insert(name);
+    }
+    if (scheduler.has("ledger")) scheduler.ledger.emplace();
   }
-  // One that waits is served later, so that it is not known what its connection held when it is lost.
-  if (scheduler.token.empty() && chance(0.7)) payload["wait"] = scheduler.waits = true;
+  if (chance(0.7)) payload["wait"] = scheduler.waits = true;
   if (chance(0.5)) {
     static const std::vector<double> leases{5, 12, 40};
     payload["lease"] = leases[below(static_cast<std::uint32_t>(leases.size()))];
@@ -169,14 +175,22 @@ void Simulation::end_scheduler() {
   const auto found = random_peer(schedulers_);
   const Scheduler scheduler = found->second;
   schedulers_.erase(found);
-  const bool is_cancelled = !scheduler.hangs && chance(0.5);
-  if (is_cancelled) {
-    note(fmt::format("cancel of \"{}\"", scheduler.partition));
-    request(scheduler.client, "resource.acquire-cancel", {{"matchtag", scheduler.matchtag}}, noresponse);
+  // One that takes its leave is not expected back. A scheduler that waits may have been served and not told
+  // yet, so that a lost connection of it would be kept or not.
+  const bool may_hold = scheduler.is_second && scheduler.waits && !scheduler.token.empty();
+  const bool leaves = may_hold || (!scheduler.hangs && chance(0.6));
+  if (leaves) {
+    const bool cancels = chance(0.7);
+    note(fmt::format("{} of \"{}\"", cancels ? "cancel" : "farewell", scheduler.partition));
+    if (cancels) {
+      request(scheduler.client, "resource.acquire-cancel", {{"matchtag", scheduler.matchtag}}, noresponse);
+    } else {
+      request(scheduler.client, "resource.disconnect", nullptr, noresponse);
+    }
     deliver();
   }
-  note(fmt::format("disconnect of \"{}\"", scheduler.partition));
-  if (!is_cancelled && keep_ > Seconds(0) && !scheduler.token.empty() && !scheduler.is_second &&
+  note(fmt::format("end of the connection of \"{}\"", scheduler.partition));
+  if (!leaves && keep_ > Seconds(0) && !scheduler.token.empty() && !scheduler.is_second &&
       scheduler.ended == 0)
     kept_[scheduler.partition] = {scheduler.token, scheduler.since, uptime_ + keep_};
   disconnect(scheduler.client);
@@ -198,13 +212,14 @@ void Simulation::end_kept() {
 
 void Simulation::evict() {
   end_kept();
-  const std::string partition = with_partition_ && chance(0.5) ? "left" : "";
+  const std::string partition = any_partition();
   const auto kept = kept_.find(partition);
   const auto holder = std::ranges::find_if(schedulers_, [&](const auto& other) {
     const Scheduler& one = other.second;
     return one.partition == partition && !one.is_second && one.ended == 0 && one.since > 0;
   });
-  const bool is_kept = kept != kept_.end();
+  // The time is not known of what a scheduler held that had waited for it.
+  const bool is_kept = kept != kept_.end() && kept->second.since > 0;
   if (!is_kept && holder == schedulers_.end()) return;
   note(fmt::format("eviction from \"{}\"", partition));
   // The time of an earlier acquisition evicts nobody.
@@ -217,77 +232,6 @@ void Simulation::evict() {
     kept_.erase(kept);
   } else if (!is_stale) {
     holder->second.ended = ECONNABORTED;
-  }
-  deliver();
-}
-
-// Requests of any scheduler, with any ids and targets, so that many are refused. The reference knows what an
-// allocation has of a host, not of each of its targets: an allocation that may get other cores on some of its
-// targets gets and frees them only of hosts with one target.
-void Simulation::change_ledger() {
-  if (schedulers_.empty()) return;
-  const auto sender = random_peer(schedulers_);
-  if (sender->second.hangs) return;
-  const auto any_id = [this] { return fmt::format("j{}", below(12)); };
-  const auto may_grow = [](const std::string& id) { return id.size() == 2 && id < "j6"; };
-  const auto any_ranks = [this](bool of_single_hosts = false) {
-    Reference::Ranks ranks;
-    for (std::uint32_t i = 1 + below(2); i > 0; --i) {
-      const std::uint32_t rank = below(static_cast<std::uint32_t>(configuration_.hosts.size()));
-      if (!of_single_hosts || std::ranges::count(configuration_.hosts, configuration_.hosts[rank]) == 1)
-        ranks.insert(rank);
-    }
-    return ranks;
-  };
-  const auto any_resources = [&](const Reference::Ranks& ranks) {
-    const text::IdSet cores = text::IdSet::range(below(3), 3);
-    text::Hostlist hosts;
-    for (const unsigned rank : ranks) hosts.append(configuration_.hosts[rank]);
-    const rset::ResourceSet resources({{idset_of(ranks), chance(0.5) ? cores : text::IdSet{below(4)}, {}}},
-                                      hosts);
-    return resources.to_json();
-  };
-  const auto any_free = [&] {
-    json free{{"id", any_id()}};
-    if (chance(0.4)) free["ranks"] = idset_of(any_ranks(may_grow(free["id"]))).encode();
-    // Often the partition of another scheduler, whose allocations have the same ids.
-    if (chance(0.5)) free["partition"] = random_peer(schedulers_)->second.partition;
-    return free;
-  };
-  const auto any_expiration = [this] {
-    static const std::vector<double> spans{-5, 2, 20, 300};
-    return std::max(1.0, now_ + spans[below(static_cast<std::uint32_t>(spans.size()))]);
-  };
-  const bool allocs = chance(0.6);
-  const bool updates = !allocs && chance(0.3);
-  json payload = any_free();
-  if (allocs) {
-    payload = {{"id", any_id()}, {"R", any_resources(any_ranks())}};
-    if (chance(0.4)) payload["expiration"] = any_expiration();
-  }
-  if (updates) {
-    payload.erase("ranks");
-    payload["note"] = fmt::format("{}", below(3));
-    if (chance(0.5)) payload["expiration"] = chance(0.2) ? 0 : any_expiration();
-    const Reference::Ranks more = may_grow(payload["id"]) ? any_ranks(true) : Reference::Ranks();
-    if (!more.empty()) payload["add"] = any_resources(more);
-  } else if (chance(0.3)) {
-    json& frees = payload["free"] = json::array();
-    for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free());
-  }
-  const char* const topic = allocs ? "resource.alloc" : updates ? "resource.alloc-update" : "resource.free";
-  const auto ask = [&] {
-    note(fmt::format("{} {}", topic, payload.dump()));
-    const auto before = service_->engine().applied();
-    const std::uint32_t matchtag = request(sender->first, topic, payload);
-    ledger_asked_.insert_or_assign(matchtag, Change{service_->engine().applied(), now_, payload});
-    return service_->engine().applied() > before;
-  };
-  const bool is_done = ask();
-  if (chance(0.3)) {
-    payload["repeat"] = true;
-    const bool is_done_again = ask();
-    demand(!is_done || !is_done_again, "a change of the ledger that is repeated is done again");
   }
   deliver();
 }

@@ -6,9 +6,10 @@
 //  - no message tells of an event before it is on disk, and an answered change is present after a crash;
 //  - the view of a scheduler is the state after some event on disk, and never goes back to an earlier one; no
 //    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
-//  - a scheduler with extensions knows all allocations and scheduled drains that concern it, and which
-//    allocations have expired, each of its responses is true up to its number, and schedulers that wait are
-//    served in their order;
+//  - a scheduler with extensions knows all allocations and scheduled drains that concern it, which
+//  allocations
+//    have expired, and why a target is down, as far as it has asked for that, and each of its responses is
+//    true up to its number; schedulers that wait are served in their order;
 //  - the acquisition of a scheduler that sends nothing for its lease ends soon after, and no earlier: time in
 //    which the daemon stands still does not count;
 //  - allocations that have expired are freed if the site wants that, and never by a clock that may be wrong;
@@ -128,7 +129,6 @@ class Simulation final : public daemon::service::Program {
   void end_kept();
   /// Whether a scheduler has a partition, or will have it before any that comes now.
   [[nodiscard]] bool is_taken(const std::string& partition) const;
-  void change_ledger();
   void follow();
   void unfollow();
   void say_hello();
@@ -152,6 +152,17 @@ class Simulation final : public daemon::service::Program {
   /// When the next timer of the loop is due, or the next renewal of a lease.
   [[nodiscard]] SteadyTime next_timer() const;
   void settle();
+
+  // Changes of the ledger (ledger.cpp).
+  void change_ledger();
+  /// The operator frees allocations of schedulers.
+  void force_free();
+  [[nodiscard]] std::string any_id();
+  [[nodiscard]] std::string any_partition();
+  [[nodiscard]] Reference::Ranks any_ranks(bool of_single_hosts = false);
+  [[nodiscard]] nlohmann::json any_resources(const Reference::Ranks& ranks);
+  [[nodiscard]] nlohmann::json any_free();
+  [[nodiscard]] double any_expiration();
 
   // Leases (leases.cpp).
   /// The time in which the daemon ran.
@@ -196,8 +207,13 @@ class Simulation final : public daemon::service::Program {
   void receive_change(Scheduler& scheduler, const proto::Message& message);
   /// Compares the numbers of a scheduler's responses: none is about an earlier state than the one before.
   static void follow_sequence(Scheduler& scheduler, const nlohmann::json& body);
+  /// Takes what a response has beyond RFC 28, which is nothing that the scheduler has not asked for.
+  void follow_extensions(Scheduler& scheduler, const nlohmann::json& body);
+  /// Compares the causes of a response with the states that its targets had when they went down.
+  void check_cause(const Scheduler& scheduler, const nlohmann::json& body);
   /// Compares what a scheduler knows beyond RFC 28 with the state after all events.
   void check_extensions(const Scheduler& scheduler, const Reference& state) const;
+  void check_known_allocations(const Scheduler& scheduler, const Reference& state) const;
   /// Compares the ledger of the daemon with that of the log.
   void check_ledger(const Reference& state) const;
   void check_scheduled(const Reference& state) const;

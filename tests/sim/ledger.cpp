@@ -1,0 +1,109 @@
+// Requests that change the ledger, of any scheduler or of the operator, with any ids and targets, so that
+// many are refused. The reference knows what an allocation has of a host, not of each of its targets: an
+// allocation that may get other cores on some of its targets gets and frees them only of hosts with one
+// target.
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/rset/resource_set.hpp"
+#include "simulation.hpp"
+
+namespace resourced::sim {
+
+using nlohmann::json;
+
+namespace {
+
+bool may_grow(const std::string& id) { return id.size() == 2 && id < "j6"; }
+
+}  // namespace
+
+std::string Simulation::any_id() { return fmt::format("j{}", below(12)); }
+
+std::string Simulation::any_partition() { return with_partition_ && chance(0.5) ? "left" : ""; }
+
+Reference::Ranks Simulation::any_ranks(bool of_single_hosts) {
+  Reference::Ranks ranks;
+  for (std::uint32_t i = 1 + below(2); i > 0; --i) {
+    const std::uint32_t rank = below(static_cast<std::uint32_t>(configuration_.hosts.size()));
+    if (!of_single_hosts || has_one_target(configuration_.hosts[rank])) ranks.insert(rank);
+  }
+  return ranks;
+}
+
+json Simulation::any_resources(const Reference::Ranks& ranks) {
+  const text::IdSet cores = text::IdSet::range(below(3), 3);
+  text::Hostlist hosts;
+  for (const unsigned rank : ranks) hosts.append(configuration_.hosts[rank]);
+  const rset::ResourceSet resources({{idset_of(ranks), chance(0.5) ? cores : text::IdSet{below(4)}, {}}},
+                                    hosts);
+  return resources.to_json();
+}
+
+json Simulation::any_free() {
+  json free{{"id", any_id()}};
+  if (chance(0.4)) free["ranks"] = idset_of(any_ranks(may_grow(free["id"]))).encode();
+  // Often the partition of another scheduler, whose allocations have the same ids.
+  if (chance(0.5)) free["partition"] = any_partition();
+  return free;
+}
+
+double Simulation::any_expiration() {
+  static const std::vector<double> spans{-5, 2, 20, 300};
+  return std::max(1.0, now_ + spans[below(static_cast<std::uint32_t>(spans.size()))]);
+}
+
+void Simulation::change_ledger() {
+  if (chance(0.1)) return force_free();
+  if (schedulers_.empty()) return;
+  const auto sender = random_peer(schedulers_);
+  if (sender->second.hangs) return;
+  const bool allocs = chance(0.6);
+  const bool updates = !allocs && chance(0.3);
+  json payload = any_free();
+  if (allocs) {
+    payload = {{"id", any_id()}, {"R", any_resources(any_ranks())}};
+    if (chance(0.4)) payload["expiration"] = any_expiration();
+    if (chance(0.4)) payload["note"] = fmt::format("{}", below(3));
+  }
+  if (updates) {
+    payload.erase("ranks");
+    payload["note"] = chance(0.3) ? "" : fmt::format("{}", below(3));
+    if (chance(0.5)) payload["expiration"] = chance(0.2) ? 0 : any_expiration();
+    const Reference::Ranks more = may_grow(payload["id"]) ? any_ranks(true) : Reference::Ranks();
+    if (!more.empty()) payload["add"] = any_resources(more);
+  } else if (chance(0.3)) {
+    json& frees = payload["free"] = json::array();
+    for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free());
+  }
+  const char* const topic = allocs ? "resource.alloc" : updates ? "resource.alloc-update" : "resource.free";
+  const auto ask = [&] {
+    note(fmt::format("{} {}", topic, payload.dump()));
+    const auto before = service_->engine().applied();
+    const std::uint32_t matchtag = request(sender->first, topic, payload);
+    ledger_asked_.insert_or_assign(matchtag, Change{service_->engine().applied(), now_, payload});
+    return service_->engine().applied() > before;
+  };
+  const bool is_done = ask();
+  if (chance(0.3)) {
+    payload["repeat"] = true;
+    const bool is_done_again = ask();
+    demand(!is_done || !is_done_again, "a change of the ledger that is repeated is done again");
+  }
+  deliver();
+}
+
+void Simulation::force_free() {
+  json payload = any_free();
+  if (chance(0.3)) payload["free"] = json::array({any_free()});
+  note(fmt::format("resource.force-free {}", payload.dump()));
+  const std::uint64_t before = service_->engine().applied();
+  const std::uint32_t matchtag = request(operator_, "resource.force-free", payload);
+  if (service_->engine().applied() > before) operator_change_ = service_->engine().applied();
+  asked_.emplace(matchtag, Asked{trace_.back(), false, service_->engine().applied()});
+  deliver();
+}
+
+}  // namespace resourced::sim
