@@ -167,13 +167,30 @@ void Simulation::check_expired(const Reference& state) const {
   }
 }
 
+Reference::Ranks Simulation::part_of(const std::string& partition, const Reference& state) const {
+  const Reference::Ranks all = state.present();
+  if (!with_partition_) return all;
+  Reference::Ranks left;
+  for (unsigned rank = 0; rank < configuration_.hosts.size() / 2; ++rank) left.insert(rank);
+  return partition.empty() ? without(all, left) : shared(all, left);
+}
+
+bool Simulation::was_empty(const Scheduler& scheduler) {
+  for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence)
+    if (part_of(scheduler.partition, state_after(sequence)).empty()) return true;
+  return false;
+}
+
 void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   if (message.matchtag != scheduler.matchtag) return receive_change(scheduler, message);
   demand(disk_.last() >= scheduler.seen, "an acquire was answered before the state was on disk");
   if (message.errnum() != 0) {
     const std::uint32_t expected = scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED;
     const bool is_found = message.errnum() == ETIMEDOUT && scheduler.ended == 0 && may_be_over(scheduler);
-    demand(is_found || message.errnum() == (scheduler.ended != 0 ? scheduler.ended : expected),
+    // There is nothing to wait for in a partition without targets.
+    const bool is_vain = message.errnum() == ENOENT && scheduler.is_second && scheduler.waits &&
+                         scheduler.ended == 0 && was_empty(scheduler);
+    demand(is_found || is_vain || message.errnum() == (scheduler.ended != 0 ? scheduler.ended : expected),
            fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
     if (message.errnum() == ETIMEDOUT) ++counts_.leases;
     schedulers_.erase(scheduler.client);
@@ -200,11 +217,7 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
       scheduler.seen = scheduler.sequence;
     }
     const auto resources_at = [&](const Reference& state) {
-      const Reference::Ranks all = without(state.present(), state.excluded());
-      if (!with_partition_) return all;
-      Reference::Ranks left;
-      for (unsigned rank = 0; rank < configuration_.hosts.size() / 2; ++rank) left.insert(rank);
-      return scheduler.partition.empty() ? without(all, left) : shared(all, left);
+      return without(part_of(scheduler.partition, state), state.excluded());
     };
     // One that has waited was served at some time since then.
     const auto is_state = [&](const Reference& state) {

@@ -129,6 +129,10 @@ class Simulation final : public daemon::service::Program {
   void end_kept();
   /// Whether a scheduler has a partition, or will have it before any that comes now.
   [[nodiscard]] bool is_taken(const std::string& partition) const;
+  /// The present targets of a partition, or those in none, with excluded ones.
+  [[nodiscard]] Reference::Ranks part_of(const std::string& partition, const Reference& state) const;
+  /// Whether the partition of a scheduler had no targets at some time since its request.
+  [[nodiscard]] bool was_empty(const Scheduler& scheduler);
   void follow();
   void unfollow();
   void say_hello();

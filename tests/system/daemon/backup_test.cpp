@@ -21,7 +21,8 @@ TEST_SUITE_BEGIN("backup");
 class BusyOperator {
  public:
   explicit BusyOperator(const std::string& uri)
-      : thread_([this, client = RawClient(uri)]() mutable {
+      : thread_([this, uri] {
+          RawClient client(uri);
           while (!stops_) {
             client.call("resource.drain", {{"targets", "5"},
                                            {"reason", fmt::format("round {}", rounds_.load())},

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view three_parts = R"([[resource.config]]
+constexpr std::string_view lease_parts = R"([[resource.config]]
 hosts = "test[0-5]"
 cores = "0-3"
 [[acquire.partition]]
@@ -33,7 +33,7 @@ targets = "test[4-5]"
 anonymous = ["scheduler"]
 )";
 
-struct Part {
+struct LeasedPart {
   const char* name;
   const char* targets;
   std::unique_ptr<Process> holder = nullptr;
@@ -41,23 +41,23 @@ struct Part {
   std::uint32_t next = 0;
 };
 
-json line_of(const Part& part) { return json::parse(part.holder->expect_line()); }
+json line_of(const LeasedPart& part) { return json::parse(part.holder->expect_line()); }
 
 TEST_SUITE_BEGIN("lease_timed");
 
 // One scheduler on each transport, so that the test takes the time of one lease.
 TEST_CASE("a stopped scheduler loses its part to the next one, is told when it goes on, and acquires again") {
   const TempDir dir;
-  Daemon daemon(dir, {.config = std::string(three_parts),
+  Daemon daemon(dir, {.config = std::string(lease_parts),
                       .listen = {"ipc://" + (dir / "bus").string(), "local://" + (dir / "local").string(),
                                  "tcp://127.0.0.1:*"}});
-  std::vector<Part> parts(3);
+  std::vector<LeasedPart> parts(3);
   parts[0] = {"a", "0-1"};
   parts[1] = {"b", "2-3"};
   parts[2] = {"c", "4-5"};
   RawClient next(daemon.uri());
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    Part& part = parts[i];
+    LeasedPart& part = parts[i];
     part.holder = std::make_unique<Process>(
         std::vector<std::string>{RESOURCED_LEASED_SCHEDULER, daemon.endpoints()[i], part.name});
     CHECK(line_of(part) == json{{"up", part.targets}});
@@ -65,15 +65,15 @@ TEST_CASE("a stopped scheduler loses its part to the next one, is told when it g
   }
   CHECK(next.settle().empty());
 
-  for (const Part& part : parts) part.holder->signal(SIGSTOP);
+  for (const LeasedPart& part : parts) part.holder->signal(SIGSTOP);
   const Deadline bound(std::chrono::seconds(7));
-  for (const Part& part : parts) {
+  for (const LeasedPart& part : parts) {
     CAPTURE(part.name);
     CHECK(next.receive(part.next, bound).json()["up"] == part.targets);
   }
 
-  for (const Part& part : parts) part.holder->signal(SIGCONT);
-  for (const Part& part : parts) {
+  for (const LeasedPart& part : parts) part.holder->signal(SIGCONT);
+  for (const LeasedPart& part : parts) {
     CAPTURE(part.name);
     const json end = line_of(part);
     CHECK(end.at("errno") == ETIMEDOUT);
@@ -83,7 +83,7 @@ TEST_CASE("a stopped scheduler loses its part to the next one, is told when it g
   // All acquire again, and wait: the next schedulers have what they want.
   const auto waiting = [&] { return next.call("resource.peers").json().value("waiting", json::array()); };
   for (const Deadline deadline; waiting().size() < parts.size();) REQUIRE_FALSE(deadline.passed());
-  for (const Part& part : parts) {
+  for (const LeasedPart& part : parts) {
     CAPTURE(part.name);
     next.send("resource.acquire-cancel", {{"matchtag", part.next}}, flag_noresponse);
     CHECK(line_of(part) == json{{"up", part.targets}});

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 /// Four hosts of each of two entries. The properties of the second decide the partition `debug`.
-std::string divided(const std::string& tables, const std::string& second) {
+std::string config_of(const std::string& tables, const std::string& second) {
   return tables +
          "[[resource.config]]\nhosts = \"test[0-3]\"\ncores = \"0-3\"\n"
          "[[resource.config]]\nhosts = \"test[4-7]\"\ncores = \"0-3\"\nproperties = [" +
@@ -24,23 +24,23 @@ json part(const char* targets, bool held, const char* waiting, const char* leavi
   return {{"targets", targets}, {"held", held}, {"waiting", waiting}, {"leaving", leaving}};
 }
 
-std::uint32_t ask(RawClient& client, const json& payload) {
+std::uint32_t acquire_of(RawClient& client, const json& payload) {
   return client.send("resource.acquire", payload, wire::flag_streaming);
 }
 
 TEST_SUITE_BEGIN("partition_reload");
 
 TEST_CASE("a reload that moves targets between partitions says which wait for whom, as the status does") {
-  Cluster cluster(divided("", R"("debug")"));
+  Cluster cluster(config_of("", R"("debug")"));
   CHECK(cluster.operator_client.call("resource.reload").json() ==
         json{{"partitions", {{"debug", part("4-7", false, "", "")}, {"", part("0-3", false, "", "")}}}});
   RawClient debug(cluster.daemon.uri());
-  CHECK(debug.receive(ask(debug, {{"partition", "debug"}})).json()["up"] == "4-7");
+  CHECK(debug.receive(acquire_of(debug, {{"partition", "debug"}})).json()["up"] == "4-7");
   RawClient rest(cluster.daemon.uri());
-  const std::uint32_t rest_stream = ask(rest, json::object());
+  const std::uint32_t rest_stream = acquire_of(rest, json::object());
   CHECK(rest.receive(rest_stream).json()["up"] == "0-3");
 
-  cluster.daemon.configure(divided("", ""));
+  cluster.daemon.configure(config_of("", ""));
   const RawResponse moved = cluster.operator_client.call("resource.reload");
   const json expected{{"debug", part("", true, "", "4-7")}, {"", part("0-7", true, "4-7", "")}};
   CHECK(moved.json() == json{{"partitions", expected}});
@@ -84,18 +84,18 @@ TEST_CASE("a reload that ends an exclusion says which targets wait, also without
 }
 
 TEST_CASE("a reload that takes the last targets of a partition ends the wait for it with its name") {
-  Cluster cluster(divided("", R"("debug", "fast")"));
+  Cluster cluster(config_of("", R"("debug", "fast")"));
   RawClient holder(cluster.daemon.uri());
-  const std::uint32_t stream = ask(holder, {{"partition", "debug"}});
+  const std::uint32_t stream = acquire_of(holder, {{"partition", "debug"}});
   CHECK(holder.receive(stream).json()["up"] == "4-7");
   RawClient waiter(cluster.daemon.uri());
-  const std::uint32_t waiting = ask(waiter, {{"partition", "debug"}, {"wait", true}});
+  const std::uint32_t waiting = acquire_of(waiter, {{"partition", "debug"}, {"wait", true}});
 
-  cluster.daemon.configure(divided("", R"("debug")"));
+  cluster.daemon.configure(config_of("", R"("debug")"));
   CHECK(cluster.operator_client.call("resource.reload").errnum == 0);
   CHECK(holder.receive(stream).json() == json{{"property-remove", {{"fast", "4-7"}}}});
   CHECK(waiter.settle().empty());
-  cluster.daemon.configure(divided("", ""));
+  cluster.daemon.configure(config_of("", ""));
   CHECK(cluster.operator_client.call("resource.reload").errnum == 0);
   const RawResponse end = waiter.receive(waiting);
   CHECK(end.errnum == wire_errno::noent);
@@ -103,7 +103,7 @@ TEST_CASE("a reload that takes the last targets of a partition ends the wait for
   CHECK(holder.receive(stream).json() == json{{"property-remove", {{"debug", "4-7"}}}});
 
   // The partition itself can be taken away only by a restart.
-  std::string undivided = divided("", "");
+  std::string undivided = config_of("", "");
   undivided.resize(undivided.find("[[acquire.partition]]"));
   cluster.daemon.configure(undivided);
   const RawResponse refused = cluster.operator_client.call("resource.reload");

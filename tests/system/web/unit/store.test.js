@@ -8,7 +8,7 @@ globalThis.window = { addEventListener: () => {} };
 globalThis.document = { addEventListener: () => {}, hidden: false };
 globalThis.sessionStorage = { getItem: () => null };
 globalThis.fetch = (url, { signal } = {}) =>
-  url.startsWith("/api/resource.ready") ? Promise.resolve(ready()) : new Promise((answer, refuse) => {
+  url.startsWith("api/resource.ready") ? Promise.resolve(ready()) : new Promise((answer, refuse) => {
     signal?.addEventListener("abort", () => refuse(new DOMException("aborted", "AbortError")));
     requests.push({ url, answer, signal });
   });
@@ -27,7 +27,7 @@ const { ALLOCATED, DRAINED } = await import("./states.js");
 
 const request = async (topic) => {
   for (;;) {
-    const at = requests.findIndex(({ url }) => url.startsWith(`/api/${topic}`));
+    const at = requests.findIndex(({ url }) => url.startsWith(`api/${topic}`));
     if (at >= 0) return requests.splice(at, 1)[0];
     await new Promise((next) => setImmediate(next));
   }
@@ -108,7 +108,7 @@ test("a status that cannot be loaded is asked for again after a pause, and the p
   await stream.send([{ timestamp: 6, name: "restart", context: {} }], 701);
   (await request("resource.status")).answer(new Response(JSON.stringify({ errno: 5, text: "the disk is full" }), { status: 500 }));
   await new Promise((next) => setTimeout(next, 300));
-  assert.equal(requests.filter(({ url }) => url.startsWith("/api/resource.status")).length, 0);
+  assert.equal(requests.filter(({ url }) => url.startsWith("api/resource.status")).length, 0);
   assert.equal(store.failure, "the disk is full");
   store.askedAt_.status = -Infinity;
   (await request("resource.status")).answer(status());
@@ -123,7 +123,7 @@ test("where no ledger is kept, it is asked for once", async () => {
   (await request("resource.allocations")).answer(new Response(JSON.stringify({ errno: 38, text: "unknown topic" }), missing));
   await new Promise((next) => setTimeout(next, 20));
   assert.equal(store.model.ledgerKnown, true);
-  assert.deepEqual(requests.filter(({ url }) => url.startsWith("/api/resource.allocations")), []);
+  assert.deepEqual(requests.filter(({ url }) => url.startsWith("api/resource.allocations")), []);
 });
 
 test("one status is asked for at a time", async () => {
@@ -136,7 +136,7 @@ test("one status is asked for at a time", async () => {
   const probe = new Stream(await request("resource.journal?allocations=true&since=4102444800"));
   await probe.send([], 702);
   await request("resource.status");
-  assert.equal(requests.filter(({ url }) => url.startsWith("/api/resource.status")).length, 0);
+  assert.equal(requests.filter(({ url }) => url.startsWith("api/resource.status")).length, 0);
   store.live.stop("end");
 });
 

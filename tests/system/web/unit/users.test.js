@@ -22,12 +22,12 @@ test("an actor has the name of its user once it is known", async () => {
     assert.equal(actorText({ userid: 3 }), "user 3");
     assert.equal(actorText({ userid: 7 }), "user 7");
   });
-  assert.deepEqual(asked, ["/api/resource.user-names?userids=3%2C7"]);
+  assert.deepEqual(asked, ["api/resource.user-names?userids=3%2C7"]);
   assert.equal(actorText({ userid: 7 }), "lp");
   assert.equal(actorText({ userid: 3 }), "user 3");
   answers = [{ 3: "sys" }];
   await new Promise((changed) => users.start(changed));
-  assert.equal(asked[1], "/api/resource.user-names?userids=3");
+  assert.equal(asked[1], "api/resource.user-names?userids=3");
   assert.equal(actorText({ userid: 3 }), "sys");
   assert.equal(actorText({ host: "node7" }), "host node7");
 });
