@@ -91,6 +91,41 @@ void append_scheduled(std::string& out, const module::ScheduledDrains& scheduled
   out += ']';
 }
 
+WallTime read_time(std::string_view key, const json& value) {
+  if (!value.is_number()) reject(key, "not a number");
+  return wall_time(value.get<double>());
+}
+
+std::optional<module::ScheduledDrains> read_scheduled(const json& payload) {
+  const auto list = payload.find("scheduled");
+  if (list == payload.end()) return std::nullopt;
+  if (!list->is_array()) reject("scheduled", "not an array");
+  module::ScheduledDrains scheduled;
+  for (const json& entry : *list) {
+    if (!entry.is_object()) reject("scheduled", "an entry is not an object");
+    module::Drain drain;
+    drain.timestamp = read_time("scheduled", required_member(entry, "from"));
+    if (const auto until = entry.find("until"); until != entry.end())
+      drain.until = read_time("scheduled", *until);
+    drain.reason = optional_string(entry, "reason");
+    // Drains that differ in what the response leaves out, such as their authors, are one here.
+    scheduled[drain] |= read_idset("scheduled", required_member(entry, "idset"));
+  }
+  return scheduled;
+}
+
+module::DownCauses read_causes(const json& payload) {
+  module::DownCauses cause;
+  const auto found = payload.find("cause");
+  if (found == payload.end()) return cause;
+  if (!found->is_object()) reject("cause", "not an object");
+  cause.drained = optional_idset("drained", *found);
+  cause.offline = optional_idset("offline", *found);
+  cause.torpid = optional_idset("torpid", *found);
+  cause.excluded = optional_idset("excluded", *found);
+  return cause;
+}
+
 void append_sequence(std::string& out, const std::optional<std::uint64_t>& sequence) {
   if (!sequence) return;
   append_key(out, "sequence");
@@ -321,6 +356,7 @@ Acquired parse_acquired(const json& payload) {
   }
   acquired.more = optional_flag(payload, "more");
   acquired.sequence = read_sequence(payload);
+  acquired.scheduled = read_scheduled(payload);
   const IdSet& known = acquired.resources.ranks();
   if (!known.includes(acquired.up)) {
     reject("up", fmt::format("targets {} are not among the resources", (acquired.up - known).encode()));
@@ -378,10 +414,10 @@ Delta parse_delta(const json& payload) {
   delta.shrink = optional_idset("shrink", payload);
   delta.property_add = optional_properties("property-add", payload);
   delta.property_remove = optional_properties("property-remove", payload);
-  if (const auto found = payload.find("expiration"); found != payload.end()) {
-    if (!found->is_number()) reject("expiration", "not a number");
-    delta.expiration = wall_time(found->get<double>());
-  }
+  if (const auto found = payload.find("expiration"); found != payload.end())
+    delta.expiration = read_time("expiration", *found);
+  delta.cause = read_causes(payload);
+  delta.scheduled = read_scheduled(payload);
   return delta;
 }
 

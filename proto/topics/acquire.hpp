@@ -62,6 +62,9 @@ struct Acquired {
   bool more = false;
   /// The event up to which the response is true; 0 where responses have no `sequence`.
   std::uint64_t sequence = 0;
+  /// The scheduled drains of the resources, of which the response has ranks, times and reason; unset unless
+  /// the extension `scheduled` is granted.
+  std::optional<module::ScheduledDrains> scheduled = std::nullopt;
 };
 
 /// The keys of a first response beside `resources` and `up`.
@@ -105,8 +108,9 @@ struct AcquiredOptions {
 [[nodiscard]] std::string encode_delta(const module::Delta& delta,
                                        std::optional<std::uint64_t> sequence = std::nullopt,
                                        WallTime now = {});
-/// Reads a later response. Throws Error EPROTO `resource.acquire: KEY: ...` for a key that is bad. The
-/// receiver checks whether the targets are among the resources.
+/// Reads a later response without its news of allocations, which parse_ledger_update() reads. Throws Error
+/// EPROTO `resource.acquire: KEY: ...` for a key that is bad. The receiver checks whether the targets are
+/// among the resources.
 [[nodiscard]] module::Delta parse_delta(const nlohmann::json& payload);
 
 /// The news of allocations in a later response, for a scheduler with the extension `ledger`.

@@ -94,7 +94,11 @@ TEST_CASE("a first response tells which extensions are granted, and up to which 
                     R"(,"up":"1","allocations":[],"more":true,"extensions":["ledger","scheduled"],)"
                     R"("sequence":7,"scheduled":[{"idset":"1","from":5.0,"until":9.0,"reason":"power"},)"
                     R"({"idset":"0-1","from":6.0}]})");
-  CHECK(parse_acquired(json::parse(text)).more);
+  const Acquired read = parse_acquired(json::parse(text));
+  CHECK(read.more);
+  CHECK(read.scheduled == module::ScheduledDrains{{{{"power", wall_time(9)}, wall_time(5)}, IdSet{1}},
+                                                  {{{}, wall_time(6)}, IdSet{0, 1}}});
+  CHECK_FALSE(parse_acquired(json::parse(encode_acquired(two_nodes, {}))).scheduled);
   CHECK(up_of_acquired(text).encode() == "1");
   CHECK(encode_more_allocations("[]", false, 7) == R"({"sequence":7,"allocations":[]})");
   CHECK(encode_more_allocations("[]", true, 7) == R"({"sequence":7,"allocations":[],"more":true})");
@@ -124,6 +128,12 @@ TEST_CASE("a later response tells what has become of allocations, and why target
   CHECK(read.expired == std::vector{module::AllocationName{"night", "j4"}});
   REQUIRE(read.allocations.size() == 1);
   CHECK(read.allocations[0].name() == module::AllocationName{"night", "j3"});
+  const module::Delta change = parse_delta(json::parse(text));
+  CHECK(change.cause.drained == IdSet{1});
+  CHECK(change.cause.offline == IdSet{1, 2});
+  CHECK(change.cause.torpid.empty());
+  CHECK(change.scheduled == module::ScheduledDrains{});
+  CHECK_FALSE(parse_delta(json::object()).scheduled);
   CHECK(refusal(parse_ledger_update, R"({"freed": {}})") == "71 resource.acquire: freed: not an array");
   CHECK(refusal(parse_ledger_update, R"({"expired": [1]})") ==
         "71 resource.acquire: expired: an entry is not an object");
@@ -182,6 +192,16 @@ TEST_CASE("a change that cannot be read is refused, with the key") {
   CHECK(refusal(parse_delta, R"({"property-remove": {"a": 1}})") ==
         "71 resource.acquire: property-remove: not a string");
   CHECK(refusal(parse_delta, R"({"expiration": "1"})") == "71 resource.acquire: expiration: not a number");
+  CHECK(refusal(parse_delta, R"({"cause": []})") == "71 resource.acquire: cause: not an object");
+  CHECK(refusal(parse_delta, R"({"cause": {"torpid": 1}})") == "71 resource.acquire: torpid: not a string");
+  CHECK(refusal(parse_delta, R"({"scheduled": {}})") == "71 resource.acquire: scheduled: not an array");
+  CHECK(refusal(parse_delta, R"({"scheduled": [1]})") ==
+        "71 resource.acquire: scheduled: an entry is not an object");
+  CHECK(refusal(parse_delta, R"({"scheduled": [{"idset": "1"}]})") == "71 missing key: from");
+  CHECK(refusal(parse_delta, R"({"scheduled": [{"idset": "1", "from": 5, "until": "x"}]})") ==
+        "71 resource.acquire: scheduled: not a number");
+  CHECK(refusal(parse_delta, R"({"scheduled": [{"idset": "x", "from": 5}]})")
+            .starts_with("71 resource.acquire: scheduled: "));
   CHECK(refusal(parse_delta, R"({"down": "x"})").starts_with("71 resource.acquire: down: "));
 }
 
