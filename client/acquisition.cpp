@@ -61,6 +61,24 @@ std::vector<Allocation> public_forms(std::vector<proto::topics::ListedAllocation
   return allocations;
 }
 
+bool has_cause(const module::Delta& change) {
+  const module::DownCauses& cause = change.cause;
+  return !(cause.drained.empty() && cause.offline.empty() && cause.torpid.empty() && cause.excluded.empty());
+}
+
+DownCauses public_form(module::DownCauses&& cause) {
+  return {std::move(cause.drained), std::move(cause.offline), std::move(cause.torpid),
+          std::move(cause.excluded)};
+}
+
+std::vector<ScheduledDrain> public_forms(const module::ScheduledDrains& drains) {
+  std::vector<ScheduledDrain> scheduled;
+  scheduled.reserve(drains.size());
+  for (const auto& [drain, ranks] : drains)
+    scheduled.push_back({ranks, drain.timestamp, drain.until, drain.reason});
+  return scheduled;
+}
+
 /// Applies a later response, whose `down` includes the targets that left for good. Throws Error EPROTO, with
 /// nothing changed, if the update names unknown targets.
 void apply_update(Picture& picture, const module::Delta& update) {
@@ -70,6 +88,9 @@ void apply_update(Picture& picture, const module::Delta& update) {
   check_known("shrink", update.shrink, known);
   for (const auto& [name, ranks] : update.property_add) check_known("property-add", ranks, known);
   for (const auto& [name, ranks] : update.property_remove) check_known("property-remove", ranks, known);
+  for (const IdSet* ranks :
+       {&update.cause.drained, &update.cause.offline, &update.cause.torpid, &update.cause.excluded})
+    check_known("cause", *ranks, known);
 
   const bool new_inventory = !update.shrink.empty() || !update.property_add.empty() ||
                              !update.property_remove.empty() || update.expiration.has_value();
@@ -112,6 +133,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     // A connection that was closed tells no handler.
     return connection_.connected() ? picture_.up : none_;
   }
+  [[nodiscard]] const std::vector<ScheduledDrain>& scheduled() const noexcept { return scheduled_; }
   [[nodiscard]] Ledger& ledger() {
     if (!options_.ledger)
       throw Error(EINVAL, "the acquisition has no ledger: set AcquisitionOptions::ledger");
@@ -141,7 +163,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     if (!options_.partition.empty()) wanted.partition = options_.partition;
     // A daemon that keeps no ledger refuses a request for allocations, and would leave out the extension.
     wanted.allocations = options_.allocations || options_.ledger;
-    if (options_.ledger) wanted.extensions = module::Extensions{.ledger = true};
+    if (options_.ledger || options_.scheduled || options_.cause)
+      wanted.extensions = module::Extensions{options_.ledger, options_.scheduled, options_.cause};
     wanted.wait = options_.wait;
     wanted.holder = token_;
     wanted.lease = options_.lease;
@@ -204,6 +227,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   /// Returns the present allocations.
   std::vector<Allocation> begin() {
     picture_ = *std::exchange(partial_, std::nullopt);
+    scheduled_ = public_forms(picture_.scheduled.value_or(module::ScheduledDrains()));
     state_ = State::held;
     acquired_before_ = true;
     busy_until_.reset();
@@ -218,6 +242,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     // The observer may close the acquisition, which empties up().
     observer_.on_resources(picture_.resources, IdSet(picture_.up));
     if (held() && (options_.allocations || options_.ledger)) observer_.on_allocations(allocations);
+    // A copy, as on_scheduled() may close the acquisition and destroy it.
+    if (held() && picture_.scheduled) observer_.on_scheduled(std::vector(scheduled_));
     if (held()) observer_.on_change();
   }
 
@@ -233,6 +259,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       return;
     }
     ledger_.take(news);
+    if (change.scheduled) scheduled_ = public_forms(*change.scheduled);
     observer_.on_response(response.text());
     if (held() && !news.freed.empty()) observer_.on_freed(news.freed);
     if (held() && !news.changed.empty()) observer_.on_changed(news.changed);
@@ -246,11 +273,13 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       if (held()) observer_.on_property_add(name, ranks);
     }
     if (held() && change.expiration) observer_.on_expiration(*change.expiration);
+    if (held() && has_cause(change)) observer_.on_cause(public_form(std::move(change.cause)));
     if (held() && !change.shrink.empty()) observer_.on_shrink(change.shrink);
     // on_shrink() implies that these targets are down.
     change.down -= change.shrink;
     if (held() && !change.down.empty()) observer_.on_down(change.down);
     if (held() && !change.up.empty()) observer_.on_up(change.up);
+    if (held() && change.scheduled) observer_.on_scheduled(std::vector(scheduled_));
     if (held()) observer_.on_change();
   }
 
@@ -329,6 +358,8 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   Ledger ledger_;
   State state_ = State::waiting;
   Picture picture_;
+  /// The last list, in its public form.
+  std::vector<ScheduledDrain> scheduled_;
   const IdSet none_;
   /// With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed
   /// it.
@@ -352,6 +383,7 @@ Acquisition::~Acquisition() { impl_->close(); }
 Acquisition::State Acquisition::state() const noexcept { return impl_->state(); }
 const rset::ResourceSet& Acquisition::resources() const noexcept { return impl_->resources(); }
 const IdSet& Acquisition::up() const noexcept { return impl_->up(); }
+const std::vector<ScheduledDrain>& Acquisition::scheduled() const noexcept { return impl_->scheduled(); }
 Ledger& Acquisition::ledger() const { return impl_->ledger(); }
 void Acquisition::close() { impl_->close(); }
 

@@ -1,6 +1,10 @@
 // Acquires resources as a scheduler (RFC 28), keeps the inventory and the available targets up to date,
 // reports changes to an observer, and acquires again after a lost connection. The connection does the input
 // and output: its process(), run() or run_for() calls the observer.
+//
+// Threads: an acquisition and its ledger are used in the thread of their connection, where the observer is
+// called, too. What resources(), up(), scheduled() and the observer's arguments refer to changes with the
+// next process(): other threads get copies.
 #pragma once
 
 #include <memory>
@@ -19,6 +23,30 @@
 
 #pragma GCC visibility push(default)
 namespace resourced::client {
+
+/// A drain that begins later, of targets that the acquisition has.
+struct ScheduledDrain {
+  text::IdSet ranks;
+  /// When the drain begins, by the daemon's clock. The targets go down then, and not before.
+  WallTime from{};
+  /// When the drain ends by itself; unset if an operator has to end it.
+  std::optional<WallTime> until = std::nullopt;
+  /// The operator's reason; unset if the drain has none.
+  std::optional<std::string> reason = std::nullopt;
+};
+
+/// Why targets went down. A target may have several causes; one that has left the inventory, or the partition
+/// of the acquisition, may have none.
+struct DownCauses {
+  /// Drained by an operator, or by the daemon because the node is unhealthy.
+  text::IdSet drained;
+  /// The node is not there: its agent or broker has ended, or its connection is lost.
+  text::IdSet offline;
+  /// Online, but the agent of the node has been silent for some time.
+  text::IdSet torpid;
+  /// Excluded by the configuration of the daemon.
+  text::IdSet excluded;
+};
 
 /// Callbacks of an acquisition: on_error(), and those that you need. One response of the daemon makes these
 /// calls in the order of their declaration, and resources(), up() and ledger() of the acquisition are up to
@@ -54,12 +82,18 @@ class AcquisitionObserver {
   virtual void on_property_add(std::string_view /*name*/, const text::IdSet& /*ranks*/) {}
   /// Receives the expiration; the epoch means never.
   virtual void on_expiration(WallTime /*time*/) {}
+  /// Receives why the targets went down that on_shrink() and on_down() of the same response name. With
+  /// AcquisitionOptions::cause only.
+  virtual void on_cause(const DownCauses& /*causes*/) {}
   /// Receives targets that left for good and are not in resources() any more. By default they are reported as
   /// down.
   virtual void on_shrink(const text::IdSet& ranks) { on_down(ranks); }
   /// Receives targets that became unavailable (crashed and drained look the same).
   virtual void on_down(const text::IdSet& /*ranks*/) {}
   virtual void on_up(const text::IdSet& /*ranks*/) {}
+  /// Receives all drains that begin later, by their begins, which replace those known before: after
+  /// on_resources(), and when they have changed. With AcquisitionOptions::scheduled only.
+  virtual void on_scheduled(const std::vector<ScheduledDrain>& /*drains*/) {}
   /// Follows all other calls of a response: the picture is complete, so that a scheduler can act on it.
   virtual void on_change() {}
 
@@ -81,6 +115,11 @@ struct AcquisitionOptions {
   /// Request the present allocations, as `allocations` does, and learn how others change them: the extension
   /// `ledger`, which a daemon of an earlier version does not have (EPROTO).
   bool ledger = false;
+  /// Learn which drains of the targets begin later: the extension `scheduled`. A daemon that does not grant
+  /// it, such as the module of a Flux instance, tells of none; one of an earlier version refuses it (EPROTO).
+  bool scheduled = false;
+  /// Learn why targets go down: the extension `cause`, which a daemon of an earlier version refuses (EPROTO).
+  bool cause = false;
   /// Wait for its turn while another scheduler has the resources. answer_timeout does not count then.
   bool wait = false;
   /// The daemon frees the resources when nothing has come from the connection for this time, 5 s to one hour;
@@ -119,6 +158,9 @@ class Acquisition {
   /// Returns the targets that are available now: none unless state() is held, nor after the connection was
   /// closed.
   [[nodiscard]] const text::IdSet& up() const noexcept;
+  /// Returns the drains of the targets that begin later, by their begins, as on_scheduled() has received them
+  /// last. While the acquisition is lost they stay as they were. Empty without AcquisitionOptions::scheduled.
+  [[nodiscard]] const std::vector<ScheduledDrain>& scheduled() const noexcept;
   /// Returns the view of the ledger, and what changes it. It is a part of the acquisition. Throws Error
   /// EINVAL without AcquisitionOptions::ledger.
   [[nodiscard]] Ledger& ledger() const;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "client/acquisition.hpp"
 #include "fixture.hpp"
 
 namespace resourced::e2e {
@@ -195,6 +196,39 @@ TEST_CASE(
   CHECK(refused.status == 1);
   CHECK(refused.err ==
         "resourcectl: rank 1 scheduled to be drained 16 times already: cancel one first (test1)\n");
+}
+
+TEST_CASE("a scheduler with the library learns which drains begin later, and why targets went down") {
+  Cluster cluster;
+  struct Observer : client::AcquisitionObserver {
+    void on_cause(const client::DownCauses& causes) override { drained = causes.drained.encode(); }
+    void on_error(const Error& why) override { FAIL(why.what()); }
+    std::string drained;
+  } observer;
+  client::AcquisitionOptions options;
+  options.scheduled = options.cause = true;
+  client::Connection connection(cluster.daemon.uri());
+  const client::Acquisition acquisition(connection, observer, options);
+  wire::pump(connection, [&] { return acquisition.state() == client::Acquisition::State::held; });
+  CHECK(acquisition.scheduled().empty());
+
+  cluster.ctl.done(
+      {"drain", "--from", "2090-01-01T12:00Z", "--until", "2091-01-01T12:00Z", "test[1-2]", "power"});
+  wire::pump(connection, [&] { return !acquisition.scheduled().empty(); });
+  REQUIRE(acquisition.scheduled().size() == 1);
+  const client::ScheduledDrain& drain = acquisition.scheduled().front();
+  CHECK(drain.ranks.encode() == "1-2");
+  CHECK(drain.from == wall_time(3786955200));
+  CHECK(drain.until == wall_time(3818491200));
+  CHECK(drain.reason == "power");
+  CHECK(acquisition.up().encode() == "0-7");
+
+  cluster.drain("3", "fan");
+  wire::pump(connection, [&] { return !observer.drained.empty(); });
+  CHECK(observer.drained == "3");
+  CHECK(acquisition.up().encode() == "0-2,4-7");
+  cluster.ctl.done({"undrain", "test[1-2]"});
+  wire::pump(connection, [&] { return acquisition.scheduled().empty(); });
 }
 
 TEST_SUITE_END();
