@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#pragma GCC visibility push(default)
 namespace resourced::constraint {
 
 class Budget {
@@ -50,3 +51,4 @@ constexpr std::uint64_t max_amount = std::uint64_t{1} << 62U;
 [[nodiscard]] constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace resourced::constraint
+#pragma GCC visibility pop

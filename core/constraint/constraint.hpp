@@ -1,6 +1,6 @@
 // A job constraint (RFC 31): a condition on properties, hosts and ranks that narrows an inventory to the
 // ranks that satisfy it. The text form that people write is in query.hpp; feasibility.hpp checks the request
-// against the ranks that match.
+// against the ranks that match. A value: threads may read one at the same time.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@ namespace resourced::json_text {
 class JsonPath;
 }
 
+#pragma GCC visibility push(default)
 namespace resourced::constraint {
 
 class Constraint {
@@ -35,15 +36,17 @@ class Constraint {
 
   /// Reads an RFC 31 object. Throws Error EINVAL that names operator and place
   /// (`and[1].properties[0]: must be a string`), or ERANGE for one that is past a limit.
-  [[nodiscard]] static Constraint from_json(const nlohmann::json& document);
+  [[nodiscard, gnu::visibility("hidden")]] static Constraint from_json(const nlohmann::json& document);
   /// Reads an object that has its place in a larger document: errors start with that place.
-  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const json_text::JsonPath& place);
+  [[nodiscard, gnu::visibility("hidden")]] static Constraint from_json(const nlohmann::json& document,
+                                                                       const json_text::JsonPath& place);
   /// The same within a budget.
-  [[nodiscard]] static Constraint from_json(const nlohmann::json& document, const json_text::JsonPath& place,
-                                            Budget& budget);
+  [[nodiscard, gnu::visibility("hidden")]] static Constraint from_json(const nlohmann::json& document,
+                                                                       const json_text::JsonPath& place,
+                                                                       Budget& budget);
 
   /// Returns the object as it was read.
-  [[nodiscard]] nlohmann::json to_json() const;
+  [[nodiscard, gnu::visibility("hidden")]] nlohmann::json to_json() const;
 
   /// Returns the ranks of the inventory that satisfy the constraint. The cost is one set operation for each
   /// term and one look-up for each named host. Ranks, hosts and properties that the inventory does not have
@@ -64,13 +67,15 @@ class Constraint {
     std::vector<Constraint> operands;
   };
 
-  class Reader;
+  class [[gnu::visibility("hidden")]] Reader;
 
-  [[nodiscard]] static text::IdSet match(const Operation& operation, const rset::ResourceSet& inventory,
-                                         Budget& budget);
+  [[nodiscard, gnu::visibility("hidden")]] static text::IdSet match(const Operation& operation,
+                                                                    const rset::ResourceSet& inventory,
+                                                                    Budget& budget);
 
   /// The constraint is satisfied if all of these are.
   std::vector<Operation> operations_;
 };
 
 }  // namespace resourced::constraint
+#pragma GCC visibility pop

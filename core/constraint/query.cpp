@@ -269,12 +269,12 @@ Json query_to_json(std::string_view text, const QueryOptions& options) {
   return read_query(text, options, Terms::checked);
 }
 
-Constraint parse_query(std::string_view text) {
+Constraint parse_query(std::string_view text, const QueryOptions& options) {
   try {
-    return Constraint::from_json(read_query(text, {}, Terms::unchecked));
+    return Constraint::from_json(read_query(text, options, Terms::unchecked));
   } catch (const Error&) {
     // Check each term by itself, so that the error names the column of the term.
-    static_cast<void>(query_to_json(text));
+    static_cast<void>(query_to_json(text, options));
     throw;
   }
 }

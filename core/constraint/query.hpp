@@ -12,6 +12,7 @@
 
 #include "core/constraint/constraint.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::constraint {
 
 struct QueryOptions {
@@ -32,9 +33,12 @@ constexpr std::size_t max_query_depth = 24;
 /// them, all of which are required. Operands are kept as they are written; those of `properties`, `hostlist`
 /// and `ranks` must be valid. Throws Error EINVAL `column N: ...` (characters, counted from 1) that shows
 /// what was found there.
-[[nodiscard]] nlohmann::json query_to_json(std::string_view text, const QueryOptions& options = {});
+[[nodiscard, gnu::visibility("hidden")]] nlohmann::json query_to_json(std::string_view text,
+                                                                      const QueryOptions& options = {});
 
-/// Reads a query into a constraint. Throws as query_to_json and Constraint::from_json do.
-[[nodiscard]] Constraint parse_query(std::string_view text);
+/// Reads a query into a constraint. Throws Error EINVAL that names the column (characters, counted from 1)
+/// or the operator, and ERANGE for a constraint past its limits.
+[[nodiscard]] Constraint parse_query(std::string_view text, const QueryOptions& options = {});
 
 }  // namespace resourced::constraint
+#pragma GCC visibility pop

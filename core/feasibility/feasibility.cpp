@@ -9,11 +9,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
 #include "core/feasibility/packing.hpp"
-#include "core/json/json_path.hpp"
+#include "core/feasibility/request.hpp"
+#include "core/feasibility/request_demand.hpp"
 
 namespace resourced::feasibility {
 
@@ -22,7 +21,6 @@ using constraint::Constraint;
 using constraint::plus;
 using constraint::times;
 using jobspec::ResourceGraph;
-using json_text::JsonPath;
 using rset::ResourceSet;
 
 namespace {
@@ -159,26 +157,6 @@ class Explanation {
   NodeKind supply_;
 };
 
-/// Returns a member that is an object; null if it is null or missing.
-const nlohmann::json* object_at(const nlohmann::json* parent, const char* key, const JsonPath& path) {
-  if (parent == nullptr) return nullptr;
-  const auto found = parent->find(key);
-  if (found == parent->end() || found->is_null()) return nullptr;
-  if (!found->is_object()) path.fail("must be an object");
-  return &*found;
-}
-
-Constraint constraint_of(const nlohmann::json& jobspec, Budget& budget) {
-  const JsonPath attributes_path = JsonPath("attributes");
-  const JsonPath system_path = attributes_path / "system";
-  const JsonPath constraints_path = system_path / "constraints";
-  const nlohmann::json* attributes = object_at(&jobspec, "attributes", attributes_path);
-  const nlohmann::json* system = object_at(attributes, "system", system_path);
-  const nlohmann::json* constraints = object_at(system, "constraints", constraints_path);
-  return constraints == nullptr ? Constraint()
-                                : Constraint::from_json(*constraints, constraints_path, budget);
-}
-
 }  // namespace
 
 Feasibility check_feasibility(const ResourceGraph& resources, const Constraint& constraint,
@@ -221,11 +199,8 @@ Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const Resou
 
 Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec, const ResourceSet& inventory,
                                       Budget& budget) {
-  if (!jobspec.is_object()) throw Error(EINVAL, "jobspec: must be an object");
-  const auto list = jobspec.find("resources");
-  if (list == jobspec.end()) throw Error(EINVAL, "resources: is missing");
-  const ResourceGraph resources = resources_from_json(*list, jobspec::ExtraKeys::allowed);
-  return check_feasibility(resources, constraint_of(jobspec, budget), inventory, budget);
+  const Request request = read_request(jobspec, budget);
+  return check_feasibility(request.resources, request.constraint, inventory, budget);
 }
 
 }  // namespace resourced::feasibility

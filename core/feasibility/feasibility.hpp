@@ -7,7 +7,10 @@
 // `exclusive: true`, and in a slot unless `exclusive: false`.
 //
 // The cost follows the groups of equal nodes. A request whose slots without nodes are all alike is always
-// decided, as is nearly every other; packing.hpp tells the exact bounds.
+// decided, as is nearly every other. Different kinds of such slots together are a question of bin packing: if
+// a bounded amount of work (a fraction of a second) does not decide it, the answer says so.
+//
+// The functions may be called in any thread; a budget is for one thread.
 #pragma once
 
 #include <string>
@@ -16,10 +19,10 @@
 
 #include "core/constraint/budget.hpp"
 #include "core/constraint/constraint.hpp"
-#include "core/feasibility/packing.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "core/rset/resource_set.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::feasibility {
 
 /// The verdict, with a reason of one line unless it is `feasible`.
@@ -54,27 +57,11 @@ struct Feasibility {
 
 /// Judges a jobspec object by its `resources` and `attributes.system.constraints`, and ignores the rest.
 /// Throws Error EINVAL that names the path of a missing or wrong key.
-[[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
-                                                    const rset::ResourceSet& inventory);
+[[nodiscard, gnu::visibility("hidden")]] Feasibility check_jobspec_feasibility(
+    const nlohmann::json& jobspec, const rset::ResourceSet& inventory);
 /// The same within a budget: throws Error ETIMEDOUT when it is spent.
-[[nodiscard]] Feasibility check_jobspec_feasibility(const nlohmann::json& jobspec,
-                                                    const rset::ResourceSet& inventory,
-                                                    constraint::Budget& budget);
-
-// Reduces a request (RFC 14) to the demand that pack() takes: counts of nodes with cores and gpus, and counts
-// of pieces that lie in one node each. Levels, labels and slots of the request are not kept.
-
-struct RequestDemand {
-  /// The demand. Equal parts are merged, in the order of their first appearance.
-  Demand demand;
-  /// Parts of the request that R cannot express (`the type memory`). If there are any, the demand is not
-  /// complete.
-  std::string not_judged;
-};
-
-/// Reduces a request. Throws Error EINVAL for a slot without resources; with a budget ETIMEDOUT when it is
-/// spent.
-[[nodiscard]] RequestDemand demand_of(const jobspec::ResourceGraph& resources);
-[[nodiscard]] RequestDemand demand_of(const jobspec::ResourceGraph& resources, constraint::Budget& budget);
+[[nodiscard, gnu::visibility("hidden")]] Feasibility check_jobspec_feasibility(
+    const nlohmann::json& jobspec, const rset::ResourceSet& inventory, constraint::Budget& budget);
 
 }  // namespace resourced::feasibility
+#pragma GCC visibility pop

@@ -1,3 +1,5 @@
+#include "core/feasibility/request_demand.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/feasibility/feasibility.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::feasibility {

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/jobspec/resource_graph.hpp"
+#include "core/jobspec/resource_list.hpp"
 #include "core/json/json_path.hpp"
 #include "core/time.hpp"
 

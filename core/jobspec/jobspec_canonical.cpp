@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/jobspec/jobspec.hpp"
-#include "core/jobspec/resource_graph.hpp"
+#include "core/jobspec/resource_list.hpp"
 #include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 

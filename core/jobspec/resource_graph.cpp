@@ -1,6 +1,6 @@
-#include "core/jobspec/resource_graph.hpp"
-
 #include <nlohmann/json.hpp>
+
+#include "core/jobspec/resource_list.hpp"
 
 namespace resourced::jobspec {
 

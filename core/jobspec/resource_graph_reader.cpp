@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/jobspec/resource_graph.hpp"
+#include "core/jobspec/resource_list.hpp"
 #include "core/json/json_path.hpp"
 #include "core/text/quote.hpp"
 

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/jobspec/resource_graph.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::jobspec {
 
 /// Maximum size of a shape in bytes: that of one argument of a command line. Its graph has at most
@@ -67,3 +68,4 @@ struct ShapeOptions {
 }
 
 }  // namespace resourced::jobspec
+#pragma GCC visibility pop

@@ -1,7 +1,8 @@
 // The resource set R, version 1 (RFC 20): which cores and gpus each execution target (rank) controls, the
 // host of each target, properties and times. Both editions of RFC 20 are read; the current one is written. A
 // ResourceSet is a value that is cheap to copy: ranks, groups, hosts and carried keys are shared and never
-// changed in place. Set algebra is in operations.hpp, targets by name in targets.hpp.
+// changed in place, so threads may read and destroy copies of their own at the same time. Set algebra is in
+// operations.hpp, targets by name in targets.hpp.
 #pragma once
 
 #include <cstddef>

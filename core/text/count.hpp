@@ -10,6 +10,7 @@
 
 #include "core/text/idset.hpp"
 
+#pragma GCC visibility push(default)
 namespace resourced::text {
 
 class Count {
@@ -79,3 +80,4 @@ class Count {
 };
 
 }  // namespace resourced::text
+#pragma GCC visibility pop

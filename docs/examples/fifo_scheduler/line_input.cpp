@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "core/document/document.hpp"
 #include "core/error.hpp"
+#include "core/feasibility/request.hpp"
 
 namespace resourced::fifo {
 
@@ -18,7 +18,7 @@ namespace {
 
 /// Maximum length of a line: one more than the limit of a request, so that read_request() refuses a line that
 /// was cut.
-constexpr std::size_t max_line = document::max_document_bytes + 1;
+constexpr std::size_t max_line = feasibility::max_jobspec_bytes + 1;
 
 [[noreturn]] void fail(const std::string& name) {
   const int errnum = errno;

@@ -1,16 +1,13 @@
 #include "docs/examples/fifo_scheduler/request.hpp"
 
 #include <algorithm>
-#include <string>
-
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/constraint/budget.hpp"
 #include "core/constraint/query.hpp"
-#include "core/document/document.hpp"
-#include "core/error.hpp"
+#include "core/feasibility/request.hpp"
+#include "core/feasibility/request_demand.hpp"
 #include "core/jobspec/shape.hpp"
-#include "core/json/json_path.hpp"
 
 namespace resourced::fifo {
 
@@ -28,23 +25,11 @@ Request read_shape(std::string_view line) {
 }
 
 Request read_jobspec(std::string_view line) {
-  using Pointer = nlohmann::json::json_pointer;
-  const Pointer constraints("/attributes/system/constraints");
-  const Pointer duration("/attributes/system/duration");
-  const nlohmann::json jobspec = document::read_document(line);
-
-  if (!jobspec.contains("resources")) throw Error(EINVAL, "resources: is missing");
+  feasibility::Request read = feasibility::parse_request(line);
   Request request;
-  request.resources = resources_from_json(jobspec["resources"], jobspec::ExtraKeys::allowed);
-  if (jobspec.contains(constraints))
-    request.constraint = constraint::Constraint::from_json(
-        jobspec[constraints], json_text::JsonPath("attributes.system.constraints"));
-  if (jobspec.contains(duration)) {
-    const nlohmann::json& value = jobspec[duration];
-    if (!value.is_number() || value < 0)
-      throw Error(EINVAL, "attributes.system.duration: must be a number of seconds, 0 or more");
-    request.duration = Seconds(value.get<double>());
-  }
+  request.resources = std::move(read.resources);
+  request.constraint = std::move(read.constraint);
+  request.duration = read.duration;
   return request;
 }
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/constraint/constraint.hpp"
-#include "core/feasibility/feasibility.hpp"
 #include "core/feasibility/packing.hpp"
 #include "core/jobspec/resource_graph.hpp"
 #include "core/time.hpp"

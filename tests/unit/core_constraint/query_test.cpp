@@ -169,6 +169,12 @@ TEST_CASE("an operand that its operator refuses is named with its column") {
   CHECK(error_of("rank:x").starts_with("column 6: ranks[0]: \"x\""));
 }
 
+TEST_CASE("a constraint may be read with operators of the caller") {
+  const QueryOptions options{"rank", {{"rank", "ranks"}}};
+  CHECK(parse_query("1-2", options).to_json() == Json::parse(R"({"ranks":["1-2"]})"));
+  CHECK_THROWS_AS((void)parse_query("host:n1", options), Error);
+}
+
 TEST_CASE("length and nesting are limited") {
   std::string nested = "a";
   for (std::size_t i = 0; i < max_query_depth; ++i) nested = "(b|c&" + nested + ")";

@@ -12,6 +12,7 @@
 
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
+#include "core/jobspec/resource_list.hpp"
 #include "core/jobspec/shape.hpp"
 
 namespace resourced::feasibility {

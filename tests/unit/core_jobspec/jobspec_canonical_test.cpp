@@ -7,7 +7,7 @@
 
 #include "core/document/document.hpp"
 #include "core/jobspec/jobspec.hpp"
-#include "core/jobspec/resource_graph.hpp"
+#include "core/jobspec/resource_list.hpp"
 #include "jobspec_tools.hpp"
 #include "vector_files.hpp"
 

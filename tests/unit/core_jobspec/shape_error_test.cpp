@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/jobspec/resource_list.hpp"
 #include "core/jobspec/shape.hpp"
 #include "repeat.hpp"
 

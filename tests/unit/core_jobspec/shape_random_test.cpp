@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/jobspec/resource_list.hpp"
 #include "core/jobspec/shape.hpp"
 #include "vector_files.hpp"
 

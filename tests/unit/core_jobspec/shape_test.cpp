@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/document/document.hpp"
+#include "core/jobspec/resource_list.hpp"
 #include "vector_files.hpp"
 
 using namespace resourced;
