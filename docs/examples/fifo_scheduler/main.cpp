@@ -32,6 +32,7 @@ struct Options {
   std::string uri;
   std::string file;
   std::string partition;
+  bool wait = false;
   bool exit_at_eof = false;
   bool no_ledger = false;
 };
@@ -69,6 +70,8 @@ void run(const Options& options) {
   fifo::Scheduler scheduler(print, now, options.partition);
   client::AcquisitionOptions acquire;
   acquire.ledger = !options.no_ledger;
+  acquire.scheduled = acquire.cause = true;
+  acquire.wait = options.wait;
   acquire.partition = options.partition;
   client::Acquisition acquisition(connection, scheduler, acquire);
   if (acquire.ledger) scheduler.record_in(acquisition.ledger());
@@ -100,7 +103,8 @@ int main(int argc, char** argv) {
       "Allocates resources to requests, first come, first served.\n\n"
       "A request is a line: a shape (RFC 46) such as slot=2/core=4, with `where QUERY` (RFC 35) behind it "
       "to\n"
-      "select targets; a jobspec as JSON; or `free ID`. The answers are printed as JSON Lines.",
+      "select targets; a jobspec as JSON; `free ID`; or `prolong ID SECONDS`. The answers are printed as\n"
+      "JSON Lines.",
       "fifo_scheduler");
   app.add_option("--uri", options.uri,
                  "The daemon's bus; default: $RESOURCED_URI, or the daemon of this user or host")
@@ -108,6 +112,7 @@ int main(int argc, char** argv) {
   app.add_option("--file", options.file, "Read requests from here instead of standard input")
       ->type_name("FILE");
   app.add_option("--partition", options.partition, "The partition to acquire")->type_name("NAME");
+  app.add_flag("--wait", options.wait, "Wait while another scheduler has the resources");
   app.add_flag("--no-ledger", options.no_ledger,
                "Keep allocations in memory only, for a daemon without a ledger");
   app.add_flag("--exit-at-eof", options.exit_at_eof,

@@ -74,10 +74,10 @@ std::vector<Pool::Node> Pool::all_nodes(const IdSet& ranks) const {
   return nodes;
 }
 
-std::vector<Pool::Node> Pool::free_nodes(const Request& request) const {
+std::vector<Pool::Node> Pool::free_nodes(const Request& request, const IdSet& avoided) const {
   const bool whole = std::ranges::any_of(request.demand.nodes, &feasibility::NodeDemand::whole);
   std::vector<Node> nodes;
-  for (Node& node : all_nodes(request.constraint.match(inventory_) & up_)) {
+  for (Node& node : all_nodes(request.constraint.match(inventory_) & (up_ - avoided))) {
     if (const auto taken = taken_.find(targets_.at(node.rank)); taken != taken_.end()) {
       if (whole) continue;
       node.has.cores -= taken->second.cores;
@@ -122,9 +122,29 @@ bool Pool::expired(WallTime now) const {
   return inventory_.expiration() != WallTime{} && inventory_.expiration() <= now;
 }
 
+WallTime Pool::end_of(const Request& request, WallTime now) const {
+  const WallTime last = inventory_.expiration() == WallTime{} ? WallTime::max() : inventory_.expiration();
+  return request.duration > Seconds(0) ? std::min(last, now + request.duration) : last;
+}
+
+IdSet Pool::drained_before(WallTime end) const {
+  IdSet ranks;
+  for (const client::ScheduledDrain& drain : scheduled_)
+    if (drain.from < end) ranks |= drain.ranks;
+  return ranks;
+}
+
+bool Pool::waits_for_drain(const Request& request, WallTime now) const {
+  const auto fits = [&](const IdSet& avoided) {
+    return place(sizes_of(free_nodes(request, avoided)), request.demand).has_value();
+  };
+  return fits({}) && !fits(drained_before(end_of(request, now)));
+}
+
 std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, WallTime now) {
   if (expired(now)) return std::nullopt;
-  const std::vector<Node> nodes = free_nodes(request);
+  const WallTime end = end_of(request, now);
+  const std::vector<Node> nodes = free_nodes(request, drained_before(end));
   const std::optional<std::vector<Share>> shares = place(sizes_of(nodes), request.demand);
   if (!shares) return std::nullopt;
   if (has_gpus_alone(*shares)) throw Error(EINVAL, gpus_alone);
@@ -143,7 +163,6 @@ std::optional<ResourceSet> Pool::allocate(JobId id, const Request& request, Wall
   ResourceSet allocation = intersect(inventory_, chosen).without_local_properties();
   allocation.set_nslots(request.slots);
   allocation.set_starttime(now);
-  const WallTime end = now + request.duration;
   if (request.duration > Seconds(0) &&
       (inventory_.expiration() == WallTime{} || end < inventory_.expiration()))
     allocation.set_expiration(end);

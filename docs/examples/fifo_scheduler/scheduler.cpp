@@ -14,9 +14,6 @@ namespace resourced::fifo {
 
 namespace {
 
-/// Number of refusals of the ledger after which a job does not wait any more.
-constexpr int most_refusals = 8;
-
 /// Whether the ledger refuses targets that have been drained, excluded or removed, or have lost a property.
 /// The daemon informs the scheduler about them, but perhaps not yet.
 bool is_of_targets(int errnum) {
@@ -25,74 +22,86 @@ bool is_of_targets(int errnum) {
 
 }  // namespace
 
-void Scheduler::release(Pool::JobId id) {
-  const auto fail = [this, id](const Error& why) {
-    say({{"error", fmt::format("free: {}: {}", id, why.what())}});
-  };
-  const auto finish = [this, id] {
-    // An operator may have freed the job meanwhile.
-    if (pool_.holds(id)) finish_release(id);
-    schedule();
-  };
-  if (ledger_ == nullptr) return finish();
-  try {
-    ledger_->change({.frees = {{std::to_string(id)}}}, [fail, finish](const client::Response& answer) {
-      if (!answer.ok() && answer.error().errnum() != ENOENT) return fail(answer.error());
-      finish();
-    });
-  } catch (const Error& unanswered) {
-    fail(unanswered);
-  }
-}
-
-void Scheduler::finish_release(Pool::JobId id) {
-  pool_.release(id);
-  if (id < first_foreign) say({{"free", id}});
-  try_head_ = true;
-}
-
 void Scheduler::schedule() {
-  if (!acquired_) return;
+  if (!acquired_ || replacement_) return;
   if (std::exchange(judge_, false)) judge_queue();
   if (!std::exchange(try_head_, false)) return;
-  while (!queue_.empty()) {
-    Job& head = queue_.front();
-    // Wait: the change that explains the refusal is on its way.
-    if (head.refused_view == view_) return;
-    try {
-      std::optional<rset::ResourceSet> allocation = pool_.allocate(head.id, head.request, clock_());
-      if (!allocation) return;
-      record(std::move(head), *allocation);
-    } catch (const Error& error) {
-      deny(head.id, error.what());
-    }
-    queue_.pop_front();
+  while (start_head()) continue;
+}
+
+bool Scheduler::start_head() {
+  // After a refusal, wait: the change that explains it is on its way.
+  if (queue_.empty() || queue_.front().refused_view == view_) return false;
+  std::optional<rset::ResourceSet> allocation;
+  try {
+    allocation = pool_.allocate(queue_.front().id, queue_.front().request, clock_());
+    if (!allocation) return false;
+  } catch (const Error& error) {
+    deny(queue_.front().id, error.what());
   }
+  Job head = std::move(queue_.front());
+  queue_.pop_front();
+  if (allocation) record(std::move(head), *allocation);
+  return true;
+}
+
+void Scheduler::release(Pool::JobId id) {
+  const client::Allocation* const job = settled(id);
+  if (job != nullptr && acquired_ && !replacement_) {
+    replacement_ = {id, job->resources};
+    pool_.release(id);
+    while (replacement_->next == 0 && start_head()) continue;
+    if (replacement_->next != 0) return;
+    pool_.recover(id, std::exchange(replacement_, std::nullopt)->resources);
+  }
+  release_alone(id);
+}
+
+void Scheduler::release_alone(Pool::JobId id) {
+  if (ledger_ == nullptr) return finish_release(id);
+  ledger_->change({.frees = {{std::to_string(id)}}}, [this, id](const client::Response& answer) {
+    if (!answer.ok() && answer.error().errnum() != ENOENT)
+      return say({{"error", fmt::format("free: {}: {}", id, answer.error().what())}});
+    // An operator may have freed the job meanwhile.
+    if (pool_.holds(id)) finish_release(id);
+  });
 }
 
 void Scheduler::record(Job job, const rset::ResourceSet& allocation) {
   const Pool::JobId id = job.id;
   recording_.emplace(id, Recording{std::move(job), allocation, view_});
   if (ledger_ == nullptr) return on_recorded(id, client::Response("", nullptr, true));
-  client::Allocation wanted{std::to_string(id), allocation};
-  if (allocation.expiration() != WallTime{}) wanted.expiration = allocation.expiration();
-  ledger_->change({.allocations = {std::move(wanted)}},
-                  [this, id](const client::Response& answer) { on_recorded(id, answer); });
+  client::LedgerChange wanted{.allocations = {{std::to_string(id), allocation}}};
+  if (allocation.expiration() != WallTime{}) wanted.allocations[0].expiration = allocation.expiration();
+  if (replacement_) {
+    replacement_->next = id;
+    wanted.frees = {{std::to_string(replacement_->ended)}};
+  }
+  ledger_->change(std::move(wanted), [this, id](const client::Response& answer) { on_recorded(id, answer); });
 }
 
 void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
   auto [job, allocation, view] = std::move(recording_.extract(id).mapped());
-  if (answer.ok()) return say_(fmt::format(R"({{"id":{},"R":{}}})", id, allocation.encode()));
-  pool_.release(id);
+  std::optional<Replacement> replaced;
+  if (replacement_ && replacement_->next == id) replaced.swap(replacement_);
   try_head_ = true;
-  const int errnum = answer.error().errnum();
-  const char* const why = answer.error().what();
-  const bool was_old = is_of_targets(errnum) || (errnum == EBUSY && view != view_);
+  if (answer.ok()) {
+    if (replaced) finish_release(replaced->ended);
+    return say_(fmt::format(R"({{"id":{},"R":{}}})", id, allocation.encode()));
+  }
+  pool_.release(id);
+  if (replaced) {  // Either part may be what is refused, so each is sent alone.
+    pool_.recover(replaced->ended, replaced->resources);
+    requeue(std::move(job));
+    return release_alone(replaced->ended);
+  }
+  const Error& why = answer.error();
+  const bool was_old = is_of_targets(why.errnum()) || (why.errnum() == EBUSY && view != view_);
   // No refusal by the ledger means that the job can never be satisfied, so it is put aside, and not denied.
-  if (!was_old || ++job.refusals == most_refusals) return say({{"id", id}, {"aside", why}});
+  if (!was_old || ++job.refusals == most_refusals) return say({{"id", id}, {"aside", why.what()}});
   job.refused_view = view;
   requeue(std::move(job));
-  say({{"id", id}, {"wait", why}});
+  say({{"id", id}, {"wait", why.what()}});
 }
 
 void Scheduler::requeue(Job job) {
@@ -119,6 +128,7 @@ void Scheduler::compare() {
     const Pool::JobId id = id_of(name);
     const bool is_own = id < first_foreign;
     there.insert(id);
+    if (replacement_ && id == replacement_->ended) continue;
     if (is_own) last_id_ = std::max(last_id_, id);
     if (!pool_.release(id) && is_own)
       say_(fmt::format(R"({{"recovered":{},"R":{}}})", id, resources.encode()));

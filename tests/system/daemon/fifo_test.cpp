@@ -161,7 +161,7 @@ TEST_CASE("a day in the life of a scheduler") {
 
   // The operator drains a node under load and two free ones. Its jobs continue.
   cluster.drain("1,5-6");
-  CHECK(fifo->next() == json{{"down", "1,5-6"}});
+  CHECK(fifo->next() == json{{"down", "1,5-6"}, {"cause", {{"drained", "1,5-6"}}}});
   CHECK(fifo->ask("slot=2/node")["wait"] == "too little is up and free");
   CHECK(fifo->ask("core=1")["wait"] == "5 is first");
   book.release(fifo->ask("free 3"));
@@ -240,6 +240,70 @@ cores = "0-3"
 
   fifo->process().signal(SIGTERM);
   CHECK(fifo->process().wait() == 0);
+}
+
+/// A jobspec for a node for so many seconds.
+std::string node_for(int seconds) {
+  return json{{"resources", {{{"type", "node"}, {"count", 1}}}},
+              {"attributes", {{"system", {{"duration", seconds}}}}}}
+      .dump();
+}
+
+TEST_CASE("jobs end before a drain begins, are prolonged until then, and replaced in one step") {
+  Cluster cluster;
+  Fifo fifo(cluster, "jobs");
+  fifo.next();
+  const auto host_of = [](const json& message) { return message.at("R")["execution"]["nodelist"][0]; };
+  cluster.ctl.done({"drain", "--from", "+1h", "test[0-5]", "power"});
+  // The scheduler may take the first line before it is told: it has an answer after the next change.
+  cluster.drain("7");
+  CHECK(fifo.next()["cause"] == json{{"drained", "7"}});
+  cluster.undrain("7");
+  CHECK(fifo.next() == json{{"up", "7"}});
+  const json first = fifo.ask(node_for(3000));
+  CHECK(host_of(first) == "test0");
+  CHECK(host_of(fifo.ask(node_for(4000))) == "test6");
+  CHECK(host_of(fifo.ask("slot=1/node")) == "test7");
+  CHECK(fifo.ask("slot=1/node")["wait"] == "a drain begins before its end");
+  CHECK(fifo.ask("core=1")["wait"] == "4 is first");
+
+  const double end = first["R"]["execution"]["expiration"];
+  CHECK(fifo.ask("prolong 1 300") == json{{"prolonged", 1}, {"expiration", end + 300}});
+  const json listed = json::parse(cluster.operator_client.call("resource.allocations").payload);
+  CHECK(listed["allocations"][0]["id"] == "1");
+  CHECK(listed["allocations"][0]["expiration"] == end + 300);
+  CHECK(fifo.ask("prolong 1 600") == json{{"error", "prolong: 1 600: a drain begins before the new end"}});
+  CHECK(fifo.ask("prolong 3 600") ==
+        json{{"error", "prolong: 3 600: the ledger has no such job with an end"}});
+
+  CHECK(fifo.ask("free 3") == json{{"free", 3}});
+  CHECK(host_of(fifo.next()) == "test7");
+  std::vector<json> changes;
+  for (const json& event : history(cluster.operator_client, {{"allocations", true}}))
+    if (event["name"] == "free" || event["name"] == "alloc") changes.push_back(event);
+  REQUIRE(changes.size() == 5);
+  CHECK(changes[3]["name"] == "free");
+  CHECK(changes[3]["context"]["id"] == "3");
+  CHECK(changes[4]["context"]["id"] == "4");
+  CHECK(changes[3]["timestamp"] == changes[4]["timestamp"]);
+}
+
+TEST_CASE("a scheduler that waits its turn gets the resources when the other one ends") {
+  Cluster cluster;
+  auto first = std::make_unique<Fifo>(cluster, "first");
+  first->next();
+  CHECK(first->ask("slot=1/node").contains("R"));
+  Fifo second(cluster, "second", "--wait");
+  const auto waits = [&] {
+    return json::parse(cluster.operator_client.call("resource.peers").payload)
+               .value("waiting", json())
+               .size() == 1;
+  };
+  for (const Deadline deadline; !waits();)
+    if (deadline.passed()) throw Timeout("nobody waits");
+  first->process().kill();
+  CHECK(second.next().contains("acquired"));
+  CHECK(second.next()["recovered"] == 1);
 }
 
 TEST_CASE("hosts that leave for good take their part of the queue with them") {
@@ -328,7 +392,7 @@ TEST_CASE("requests come from a file, too, and the end of the input is the end o
   CHECK(fifo.ask("slot=8/node").contains("R"));
   fifo.close_input();
   cluster.drain("3");
-  CHECK(fifo.next() == json{{"down", "3"}});
+  CHECK(fifo.next() == json{{"down", "3"}, {"cause", {{"drained", "3"}}}});
 }
 
 /// The ledger: the id of the holder of each core of each host.

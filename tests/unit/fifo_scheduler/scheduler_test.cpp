@@ -2,33 +2,21 @@
 #include "docs/examples/fifo_scheduler/scheduler.hpp"
 
 #include <cerrno>
-#include <functional>
 #include <initializer_list>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "client/acquisition.hpp"
-#include "client/connection.hpp"
-#include "temp_dir.hpp"
-#include "wire/fake_bus.hpp"
+#include "stand.hpp"
 
 namespace resourced::fifo {
 
 using text::IdSet;
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-rset::ResourceSet four_nodes(const char* hosts = "n[0-3]") {
-  return rset::ResourceSet({{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, text::Hostlist::parse(hosts));
-}
 
 struct Stand {
   Stand() { scheduler.on_resources(four_nodes(), IdSet::range(0, 3)), said.clear(); }
@@ -55,8 +43,6 @@ struct Stand {
   Scheduler scheduler{[this](std::string_view line) { said.push_back(Json::parse(line)); },
                       [this] { return now; }};
 };
-
-using Lines = std::vector<std::string>;
 
 TEST_CASE("first come, first served: who does not fit yet holds back who would") {
   Stand stand;
@@ -163,242 +149,35 @@ TEST_CASE("while the daemon is away nothing is given out; what is held then is k
   CHECK(stand.say({"free 2"}) == Lines{R"({"free":2})", R"({"id":5,"R":"n1"})"});
 }
 
+TEST_CASE("no job starts on a node whose drain begins before its end") {
+  Stand stand;
+  const auto run = [&](int seconds) { return stand.say({job_of(seconds).c_str()}); };
+  stand.scheduler.on_scheduled({{IdSet{0}, wall_time(1060)}, {IdSet{0, 1}, wall_time(2000)}});
+  CHECK(run(61) == Lines{R"({"id":1,"R":"n1"})"});
+  CHECK(run(60) == Lines{R"({"id":2,"R":"n0"})"});
+  // A job without a duration has no end.
+  CHECK(stand.say({"free 1", "free 2", "slot=3/node"}).back() ==
+        R"({"id":3,"wait":"a drain begins before its end"})");
+  SUBCASE("the drain is cancelled") { stand.scheduler.on_scheduled({{IdSet{0}, wall_time(1060)}}); }
+  SUBCASE("the resources end before") { stand.scheduler.on_expiration(wall_time(2000)); }
+  CHECK(stand.take().back() == R"({"id":3,"R":"n[1-3]"})");
+}
+
+TEST_CASE("the cause of a change stands beside the targets that went down") {
+  Stand stand;
+  stand.scheduler.on_cause({.drained = {1}, .offline = {1, 2}, .torpid = {}, .excluded = {}});
+  stand.scheduler.on_down({1, 2});
+  stand.scheduler.on_change();
+  stand.scheduler.on_down({3});
+  CHECK(stand.take() ==
+        Lines{R"({"down":"1-2","cause":{"drained":"1","offline":"1-2"}})", R"({"down":"3"})"});
+}
+
 TEST_CASE("an error of the acquisition is the end") {
   Stand stand;
   CHECK_FALSE(stand.scheduler.error());
   stand.scheduler.on_error(Error(EBUSY, "held by another"));
   CHECK(stand.scheduler.error()->errnum() == EBUSY);
-}
-
-client::AcquisitionOptions with_ledger() {
-  client::AcquisitionOptions options;
-  options.ledger = true;
-  options.lease = std::nullopt;
-  return options;
-}
-
-/// A scheduler with the ledger of a daemon that answers when it is told to.
-class LedgerStand {
- public:
-  /// The first response after a connection has these allocations.
-  explicit LedgerStand(const std::vector<client::Allocation>& allocations = {}) {
-    scheduler_.record_in(acquisition_.ledger());
-    first_ = connect(allocations);
-  }
-  [[nodiscard]] const Lines& first() const { return first_; }
-
-  Lines connect(const std::vector<client::Allocation>& allocations = {}) {
-    stream_ = bus_.receive(connection_);
-    Json listed = Json::array();
-    for (const client::Allocation& one : allocations)
-      listed.push_back(
-          {{"id", one.id}, {"partition", one.partition}, {"R", Json::parse(one.resources.encode())}});
-    bus_.respond(stream_,
-                 Json{{"resources", Json::parse(four_nodes().encode())},
-                      {"up", "0-3"},
-                      {"allocations", listed},
-                      {"sequence", ++sequence_}}
-                     .dump(),
-                 true);
-    wire::pump(connection_, [&] { return acquisition_.state() == client::Acquisition::State::held; });
-    return take();
-  }
-  /// The connection is lost with all answers.
-  void lose() {
-    bus_.close();
-    wire::pump(connection_,
-               [&] { return acquisition_.state() == client::Acquisition::State::lost && pending() == 0; });
-    bus_.open();
-    calls_.clear();
-    (void)take();
-  }
-  /// Ends the acquisition.
-  void evict() {
-    bus_.fail(stream_, ECONNABORTED, "evicted");
-    wire::pump(connection_, [&] { return scheduler_.error().has_value(); });
-  }
-  /// Tells of changes in the acquire stream.
-  void tell(Json news) {
-    news["sequence"] = ++sequence_;
-    bus_.respond(stream_, news.dump(), true);
-    wire::pump(connection_, [this, before = said_.size()] { return said_.size() > before; });
-  }
-  void command(const char* line) { scheduler_.command(line); }
-  /// What was asked of the ledger and not answered: the id and hosts of each alloc, the id of each free.
-  Lines asked(std::initializer_list<const char*> lines = {}) {
-    for (const char* line : lines) scheduler_.command(line);
-    scheduler_.schedule();
-    while (calls_.size() < pending()) calls_.push_back(bus_.receive(connection_));
-    Lines texts;
-    for (const wire::Frames& call : calls_) {
-      const Json payload = Json::parse(call.payload());
-      const auto id = payload["id"].get<std::string>();
-      texts.push_back(call.topic() == "resource.free"
-                          ? "free " + id
-                          : id + " " + payload["R"]["execution"]["nodelist"][0].get<std::string>());
-    }
-    said_.clear();
-    return texts;
-  }
-  /// Answer the oldest request, and return the output.
-  Lines grant() {
-    return answer([&](const wire::Frames& call) {
-      bus_.respond(call, Json{{"sequence", ++sequence_}}.dump());
-    });
-  }
-  Lines refuse(int errnum) {
-    return answer([&](const wire::Frames& call) { bus_.fail(call, errnum, "so it is"); });
-  }
-  Lines take() {
-    scheduler_.schedule();
-    Lines lines;
-    for (Json& object : std::exchange(said_, {})) {
-      if (object.contains("R")) object["R"] = object["R"]["execution"]["nodelist"][0];
-      lines.push_back(object.dump());
-    }
-    return lines;
-  }
-
- private:
-  [[nodiscard]] std::size_t pending() const { return acquisition_.ledger().pending().size(); }
-  Lines answer(const std::function<void(const wire::Frames&)>& send) {
-    const wire::Frames call = calls_.at(0);
-    calls_.erase(calls_.begin());
-    const std::size_t before = pending();
-    send(call);
-    wire::pump(connection_, [&] { return pending() < before; });
-    return take();
-  }
-
-  test::TempDir directory_;
-  wire::FakeBus bus_{"ipc://" + directory_.file("bus")};
-  client::Connection connection_{"ipc://" + directory_.file("bus")};
-  std::vector<Json> said_;
-  Scheduler scheduler_{[this](std::string_view line) { said_.push_back(Json::parse(line)); },
-                       [] { return wall_time(1000); }};
-  client::Acquisition acquisition_{connection_, scheduler_, with_ledger()};
-  wire::Frames stream_;
-  std::vector<wire::Frames> calls_;
-  unsigned sequence_ = 0;
-  Lines first_;
-};
-
-TEST_CASE("an allocation that an operator has freed is free") {
-  LedgerStand stand;
-  CHECK(stand.asked({"slot=4/node"}) == Lines{"1 n[0-3]"});
-  stand.grant();
-  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
-  CHECK(stand.refuse(EPERM) == Lines{R"({"error":"free: 1: so it is"})"});
-  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
-  CHECK(stand.refuse(ENOENT) == Lines{R"({"free":1})"});
-  CHECK(stand.asked({"slot=4/node"}) == Lines{"2 n[0-3]"});
-  CHECK(stand.grant() == Lines{R"({"id":2,"R":"n[0-3]"})"});
-  stand.tell({{"freed", {{{"partition", ""}, {"id", "1"}}, {{"partition", ""}, {"id", "2"}}}}});
-  CHECK(stand.take() == Lines{R"({"free":2})"});
-}
-
-TEST_CASE("a job is freed once its allocation is answered") {
-  LedgerStand stand;
-  CHECK(stand.asked({"slot=1/node"}) == Lines{"1 n0"});
-  stand.command("free 1");
-  CHECK(stand.take() ==
-        Lines{R"({"error":"free: 1: allocation 1: wait for the answer to an earlier change"})"});
-  stand.grant();
-  CHECK(stand.asked({"free 1"}) == Lines{"free 1"});
-}
-
-TEST_CASE("jobs whose alloc was lost with the connection are served in their order") {
-  LedgerStand stand;
-  CHECK(stand.asked({"slot=1/node", "slot=1/node", "slot=1/node"}) == Lines{"1 n0", "2 n1", "3 n2"});
-  stand.lose();
-  stand.connect();
-  CHECK(stand.asked() == Lines{"1 n0", "2 n1", "3 n2"});
-}
-
-TEST_CASE("no job overtakes one whose alloc was lost with the connection") {
-  LedgerStand stand;
-  stand.asked({"slot=2/node"});
-  stand.grant();
-  CHECK(stand.asked({"slot=2/node", "slot=2/node", "free 1"}) == Lines{"2 n[2-3]", "free 1"});
-  stand.lose();
-  CHECK(stand.connect() ==
-        Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})", R"({"free":1})"});
-  CHECK(stand.asked() == Lines{"2 n[2-3]", "free 1", "3 n[0-1]"});
-  CHECK(stand.grant() == Lines{R"({"id":2,"R":"n[2-3]"})"});
-  CHECK(stand.grant().empty());
-}
-
-TEST_CASE("an allocation of another program that is gone is free, without a word") {
-  LedgerStand stand({client::Allocation{"other", four_nodes()}});
-  CHECK(stand.asked({"slot=4/node"}).empty());
-  stand.lose();
-  CHECK(stand.connect() == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
-  CHECK(stand.asked() == Lines{"1 n[0-3]"});
-}
-
-TEST_CASE("an allocation of another partition holds its resources, and is left alone") {
-  client::Allocation other{"7", four_nodes().copy_ranks(IdSet::range(0, 1))};
-  other.partition = "night";
-  LedgerStand stand({other});
-  CHECK(stand.first() == Lines{R"({"acquired":{"nodes":4,"cores":8,"gpus":0},"up":"0-3"})"});
-  CHECK(stand.asked({"free 7", "slot=1/node"}) == Lines{"1 n2"});
-}
-
-TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
-  LedgerStand stand;
-  CHECK(stand.asked({"slot=1/node", "slot=4/node"}) == Lines{"1 n0"});
-  SUBCASE("the refusal comes before the change") {
-    CHECK(stand.refuse(EHOSTDOWN) == Lines{R"({"id":1,"wait":"so it is"})"});
-    CHECK(stand.asked().empty());
-    stand.tell({{"down", "0"}});
-  }
-  SUBCASE("the change comes first") {
-    stand.tell({{"down", "0"}});
-    CHECK(stand.refuse(EHOSTDOWN) == Lines{R"({"down":"0"})", R"({"id":1,"wait":"so it is"})"});
-  }
-  SUBCASE("the target has been removed") {
-    CHECK(stand.refuse(EINVAL) == Lines{R"({"id":1,"wait":"so it is"})"});
-    stand.tell({{"down", "0"}, {"shrink", "0"}});
-  }
-  CHECK(stand.asked() == Lines{"1 n1"});
-}
-
-TEST_CASE("a job that the ledger refuses again and again is put aside in the end, and not denied") {
-  LedgerStand stand;
-  int errnum = 0;
-  SUBCASE("targets that are drained") { errnum = EHOSTDOWN; }
-  SUBCASE("properties that are old") { errnum = ESTALE; }
-  SUBCASE("an R that is wrong") { errnum = EINVAL; }
-  stand.command("slot=1/node");
-  Lines last;
-  for (int refusals = 0; refusals < 8; ++refusals) {
-    REQUIRE(stand.asked().size() == 1);
-    stand.tell({{"up", "0"}});
-    last = stand.refuse(errnum);
-  }
-  CHECK(last.back() == R"({"id":1,"aside":"so it is"})");
-  CHECK(stand.asked().empty());
-}
-
-TEST_CASE("once the acquisition has ended no request is denied") {
-  LedgerStand stand;
-  stand.evict();
-  stand.command("slot=1/node");
-  CHECK(stand.take() == Lines{R"({"id":1,"wait":"the daemon is away"})"});
-}
-
-TEST_CASE("what a change of the targets does not explain is put aside at once") {
-  LedgerStand stand;
-  stand.asked({"slot=1/node"});
-  CHECK(stand.refuse(EBUSY) == Lines{R"({"id":1,"aside":"so it is"})"});
-}
-
-TEST_CASE("a job whose allocation is too large for the ledger is put aside, and not denied") {
-  LedgerStand stand;
-  stand.asked({"slot=1/node"});
-  CHECK(stand.refuse(EMSGSIZE) == Lines{R"({"id":1,"aside":"so it is"})"});
-  stand.asked({"core=1"});
-  CHECK(stand.refuse(EDQUOT) == Lines{R"({"id":2,"aside":"so it is"})"});
 }
 
 }  // namespace
