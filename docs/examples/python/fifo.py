@@ -1,76 +1,80 @@
 #!/usr/bin/env python3
-"""A scheduler of whole nodes, first come, first served: reads `run ID NODES` and `end ID`, prints what it does."""
-import asyncio
-import sys
-import threading
-from collections import Counter
+"""A scheduler of whole nodes, first come, first served: reads `run ID NODES [SECONDS]`, `prolong ID SECONDS` and `end ID`,
+prints what it does. With --wait it waits its turn while another scheduler has the resources."""
+import asyncio, sys, threading, time
 from errno import EBUSY, EDQUOT, EEXIST, EHOSTDOWN, EINVAL, EMSGSIZE, ENOENT, ESTALE
 
 import resourced
 
-# After so many refusals with these errors a job is put aside, although it could be satisfied. Others pass.
-MOST_REFUSALS = {EDQUOT: 1, EMSGSIZE: 1, EINVAL: 8, ESTALE: 8}
-PASSING = (EBUSY, EEXIST, EHOSTDOWN, ENOENT)
-
-
-def read(loop, news):
-    for line in open(0, errors="replace", closefd=False):  # a thread reads: no loop can wait for a file
-        loop.call_soon_threadsafe(news.put_nowait, line.split())
-
-
-async def forward(items, news):
-    async for item in items:
-        news.put_nowait(item)
+# What a refusal counts: at 8 a job is put aside, although it could be satisfied. Those of 0 pass.
+REFUSALS = {EDQUOT: 8, EMSGSIZE: 8, EEXIST: 8, EINVAL: 1, ESTALE: 1, EBUSY: 0, EHOSTDOWN: 0, ENOENT: 0}
 
 
 async def schedule(acquisition, news):
-    ledger, jobs, ready = acquisition.ledger, {}, False  # the nodes of each job by its id, 0 for ended jobs
-    refusals = Counter()
+    ledger, jobs, ended, drains, ready, refused = acquisition.ledger, {}, set(), [], False, None
     while True:
-        match item := await news.get():
-            case ["run", id, nodes] if nodes.isdecimal():
-                jobs[id], refusals[id] = int(nodes), 0
-            case ["end", id]:
-                jobs[id] = 0
-            case resourced.Acquired() | resourced.Update() | resourced.Lost():
-                print(type(item).__name__.lower(), "up", acquisition.up or "none", flush=True)
-                ready = not isinstance(item, resourced.Lost)
-                if isinstance(item, resourced.Acquired) or getattr(item, "freed", ()) or getattr(item, "changed", ()):
-                    print("running", *(id for partition, id in ledger.list() if not partition), flush=True)
-        if not ready:
-            continue
         try:
-            for id, nodes in sorted(jobs.items(), key=lambda job: job[1] > 0):  # ended jobs first
-                running = {name: entry.allocation.resources.ranks for name, entry in ledger.list().items()}
-                if not nodes and ("", id) in running:
-                    await ledger.change(frees=[id])
-                    print("end", id, running["", id], flush=True)
-                elif nodes and ("", id) not in running:
-                    if len(free := acquisition.up.difference(*running.values())) < nodes:
-                        break
-                    chosen = acquisition.resources.copy_ranks(list(free)[:nodes])
-                    await ledger.change([resourced.Allocation(id, chosen)])
-                    print("run", id, chosen.nodelist, flush=True)  # here the job would start
-                del jobs[id]
+            match item := await news.get():
+                case ["run", id, nodes, *seconds] if "".join([nodes, *seconds]).isdecimal() and int(nodes):
+                    jobs[id] = [int(nodes), sum(map(int, seconds)), 0]  # the last one counts refusals
+                case ["end", id]:
+                    jobs.pop(id, None)
+                    ended.add(id)
+                case ["prolong", id, more] if more.isdecimal() and ("", id) in ledger.list():
+                    end = (job := ledger.list()["", id].allocation).expiration and job.expiration + int(more)
+                    if not end or any(drain.begin < end and drain.ranks & job.resources.ranks for drain in drains):
+                        raise resourced.ResourcedError(EHOSTDOWN, "it has no end, or a drain begins before the new one")
+                    await ledger.update(id, expiration=end)
+                    print("prolonged", id, flush=True)
+                case resourced.Acquired() | resourced.Update() | resourced.Lost():
+                    causes = sum(getattr(item, "cause", {}).items(), ())
+                    print(type(item).__name__.lower(), "up", acquisition.up or "none", *causes, flush=True)
+                    ready, later = not isinstance(item, resourced.Lost), getattr(item, "scheduled", None)
+                    drains = drains if later is None else later
+                    if isinstance(item, resourced.Acquired) or getattr(item, "freed", ()) or getattr(item, "changed", ()):
+                        print("running", *(id for partition, id in ledger.list() if not partition), flush=True)
+            while ready and (ended or jobs):
+                held = {name: entry.allocation.resources.ranks for name, entry in ledger.list().items()}
+                ended = {id for id in ended if ("", id) in held}
+                id, made = next(iter(jobs), None), []
+                if id and not (ended and id == refused):  # either part may have been refused: free alone then
+                    nodes, end = jobs[id][0], time.time() + jobs[id][1] if jobs[id][1] else None
+                    staying = (ranks for name, ranks in held.items() if name[0] or name[1] not in ended)
+                    soon = (drain.ranks for drain in drains if not end or drain.begin < end)
+                    if len(free := acquisition.up.difference(*staying, *soon)) >= nodes:
+                        made = [resourced.Allocation(id, acquisition.resources.copy_ranks(list(free)[:nodes]), end)]
+                if not ended and not made:
+                    break
+                await ledger.change(made, frees=ended)  # in one transaction
+                print(*(f"end {gone} {held['', gone]}\n" for gone in sorted(ended)), sep="", end="", flush=True)
+                for job in made:
+                    print("run", id, job.resources.nodelist, flush=True)  # here the job would start
+                    del jobs[id]
+                ended.clear()
         except resourced.ResourcedError as error:
-            if error.local or error.errno not in (*PASSING, *MOST_REFUSALS):
+            if error.local or error.errno not in REFUSALS:
                 raise
-            refusals[id] += error.errno in MOST_REFUSALS
-            if error.errno in MOST_REFUSALS and refusals[id] >= MOST_REFUSALS[error.errno]:
+            refused, job = id, jobs.get(id, [0, 0, 8])
+            job[2] += REFUSALS[error.errno]
+            if id and job[2] >= 8:
+                jobs.pop(id, None)
                 print("aside", id, error.text, flush=True)
-                del jobs[id]
             asyncio.get_running_loop().call_later(0.1, news.put_nowait, "again")
 
 
 async def main():
-    news = asyncio.Queue()
-    threading.Thread(target=read, args=(asyncio.get_running_loop(), news), daemon=True).start()
-    async with resourced.connect() as connection, connection.acquire(ledger=True) as acquisition:
-        await asyncio.gather(forward(acquisition, news), schedule(acquisition, news))
+    news, loop = asyncio.Queue(), asyncio.get_running_loop()
+    def read():  # in a thread, as no loop can wait for a file
+        for line in open(0, errors="replace", closefd=False):
+            loop.call_soon_threadsafe(news.put_nowait, line.split())
+    threading.Thread(target=read, daemon=True).start()
+    options = {"ledger": True, "scheduled": True, "cause": True, "wait": "--wait" in sys.argv}
+    async with resourced.connect() as link, link.acquire(**options) as acquisition, asyncio.TaskGroup() as group:
+        group.create_task(schedule(acquisition, news))
+        async for item in acquisition:
+            news.put_nowait(item)
 
-
-if __name__ == "__main__":
-    try:
-        asyncio.run(main())
-    except resourced.ResourcedError as error:
-        sys.exit(f"fifo: {error}")
+try:
+    asyncio.run(main())
+except* resourced.ResourcedError as errors:
+    sys.exit(f"fifo: {errors.exceptions[0]}")
