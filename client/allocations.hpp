@@ -6,6 +6,8 @@
 // answered is on disk. If the connection was lost before the answer, the change may have been made or not:
 // the allocations after the next acquire show it, or the same change is sent again with LedgerChange::repeat.
 // The functions here never send a change twice; client/ledger.hpp sends one again whose answer was lost.
+//
+// Threads: the functions are for the thread of the connection. The types are values, for any thread.
 #pragma once
 
 #include <optional>

@@ -19,9 +19,12 @@
 namespace resourced::client {
 
 /// Calls process() of a connection in the loop of an executor whenever there is something to do, and so the
-/// handlers, observers and timers of the connection. Use the connection in this executor only: it is not
-/// thread-safe, so the loop of several threads needs a strand. An exception of a handler leaves through the
-/// loop, which may run again. A handler may destroy the driver.
+/// handlers, observers and timers of the connection. An exception of a handler leaves through the loop, which
+/// may run again. A handler may destroy the driver.
+///
+/// Threads: use driver and connection in the executor only, and give the loop of several threads a strand.
+/// Completion handlers run in the executor that is associated with them, else in that of the driver. Another
+/// thread posts its wishes to the executor (boost::asio::post).
 class AsioDriver {
  public:
   /// `connection` must outlive the driver.

@@ -27,7 +27,12 @@
 // A connection belongs to the process that made it. In a child of fork(2), close(), the destructor and what
 // ends requests do nothing, and all else throws Error ENOTCONN: the child makes a connection of its own.
 //
-// Not thread-safe. Handlers, the functions of timers included, may rely on and may do the following:
+// Threads: all functions of a connection, stop() and the destructor included, and of all objects that use it
+// (acquisition, ledger, journal, operator, wait, driver) are for one thread at a time. Another thread may go
+// on with them later if a mutex or a join orders the calls. Several connections may have a thread each, at
+// the same time. Handlers run in the thread that calls the function that runs them.
+//
+// Handlers, the functions of timers included, may rely on and may do the following:
 // - A handler is called at most once with a last response. It is not called after forget() of its request or
 //   after close(), even if a response or a failure was pending.
 // - A handler may call everything here except connect(), call(), process(), wait(), run() and run_for(),
@@ -58,7 +63,7 @@
 namespace resourced::client {
 
 /// One response to a request (RFC 6): a payload or an error, sent by the daemon or found on this side (daemon
-/// not reachable, connection lost, no answer in time).
+/// not reachable, connection lost, no answer in time). A value: copies may be read in any thread.
 class Response {
  public:
   using Payload = std::shared_ptr<const std::string>;
@@ -126,7 +131,8 @@ struct ConnectionOptions {
   Milliseconds retry_first{20};
   Milliseconds retry_most{1000};
   /// With several URIs: called with why no daemon leads, as the daemons have said it, once the search for the
-  /// leader has taken some seconds, and again when the reasons have changed. It must not use the connection.
+  /// leader has taken some seconds, and again when the reasons have changed, in the thread that runs
+  /// handlers. It must not use the connection.
   std::function<void(const std::string&)> on_no_leader = nullptr;
   /// Maximum size in bytes of an accepted message; a longer one ends the connection. An R of a million nodes
   /// with their graph fits.
@@ -164,6 +170,8 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // The state of the connection, for the thread that uses it.
+
   [[nodiscard]] const std::string& uri() const noexcept;
   [[nodiscard]] bool connected() const noexcept;
   /// Whether there are several URIs.
@@ -179,6 +187,11 @@ class Connection {
   /// leader counts as lost.
   bool follows(Epoch epoch, const std::string& cluster);
 
+  // Requests. Their handlers run in the thread that calls the functions of the loop below, connect() or
+  // call(), and never from inside another function. A thread that decides something for another one's
+  // connection hands it over, for instance through a queue and an eventfd that the loop waits for beside
+  // fd().
+  //
   // A payload is a JSON object or nothing, which is empty as text and null as a value. Others are refused
   // with EINVAL.
 
@@ -212,6 +225,10 @@ class Connection {
   /// Calls f once, from process() or another function that runs handlers, when the time has passed.
   TimerId after(Milliseconds delay, std::function<void()> f);
   void cancel_timer(TimerId id);
+
+  // The loop. These functions run handlers in the thread that calls them. Any thread may wait for the
+  // descriptor, but only the thread of the connection may call process() then. stop() is for handlers and
+  // that thread, and neither for another thread nor for a signal handler.
 
   [[nodiscard]] int fd() const noexcept;
   /// Handles messages, events and timers that are due, and returns without waiting, also while it connects.

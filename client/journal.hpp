@@ -1,6 +1,9 @@
 // Follows the events of the resources (resource.journal, RFC 44), the past and then new ones. After a lost
 // connection, or if this client was too slow, a journal continues after the last event that it has handed on,
 // so each event comes once. docs/protocol.md has the events.
+//
+// Threads: a journal is used in the thread of its connection, where the observer is called, too. Copies of a
+// batch may be read in any thread.
 #pragma once
 
 #include <cstdint>

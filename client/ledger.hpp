@@ -1,6 +1,7 @@
 // The ledger of allocations as a scheduler knows it (docs/protocol.md, resource.acquire and resource.alloc):
 // a view that an acquisition with AcquisitionOptions::ledger keeps up to date, and changes that survive lost
 // answers. client/allocations.hpp has the changes themselves, and functions that send them without a view.
+// Threads: all functions are for the thread of the connection; other threads get copies of list().
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,8 @@
 // The requests of operators: drain, undrain, properties and evict, and the status and the peers that they
 // look at. client/target_wait.hpp waits until targets are idle or ready.
+//
+// Threads: an operator sends its requests in the thread of its connection. read_status() and read_peers() are
+// for any thread, and so are the types of requests and answers.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// Waits until targets are idle or ready (resource.wait), also over restarts of the daemon.
+// Waits until targets are idle or ready (resource.wait), also over restarts of the daemon. Threads: a wait is
+// made, told and destroyed in the thread of its connection.
 #pragma once
 
 #include <functional>
