@@ -64,10 +64,9 @@ async def schedule(acquisition, news):
 
 async def main():
     news, loop = asyncio.Queue(), asyncio.get_running_loop()
-    def read():  # in a thread, as no loop can wait for a file
-        for line in open(0, errors="replace", closefd=False):
-            loop.call_soon_threadsafe(news.put_nowait, line.split())
-    threading.Thread(target=read, daemon=True).start()
+    lines = open(0, errors="replace", closefd=False)  # a thread reads: no loop can wait for a file
+    put = lambda line: loop.call_soon_threadsafe(news.put_nowait, line.split())
+    threading.Thread(target=lambda: [put(line) for line in lines], daemon=True).start()
     options = {"ledger": True, "scheduled": True, "cause": True, "wait": "--wait" in sys.argv}
     async with resourced.connect() as link, link.acquire(**options) as acquisition, asyncio.TaskGroup() as group:
         group.create_task(schedule(acquisition, news))
@@ -77,4 +76,5 @@ async def main():
 try:
     asyncio.run(main())
 except* resourced.ResourcedError as errors:
-    sys.exit(f"fifo: {errors.exceptions[0]}")
+    why = errors.exceptions[0]
+sys.exit(f"fifo: {why}")

@@ -283,8 +283,8 @@ TEST_CASE("jobs end before a drain begins, are prolonged until then, and replace
     if (event["name"] == "free" || event["name"] == "alloc") changes.push_back(event);
   REQUIRE(changes.size() == 5);
   CHECK(changes[3]["name"] == "free");
-  CHECK(changes[3]["context"]["id"] == "3");
-  CHECK(changes[4]["context"]["id"] == "4");
+  CHECK(changes[3]["context"]["ids"] == json::array({"3"}));
+  CHECK(changes[4]["context"]["allocations"][0]["id"] == "4");
   CHECK(changes[3]["timestamp"] == changes[4]["timestamp"]);
 }
 

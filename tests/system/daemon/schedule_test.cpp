@@ -1,4 +1,5 @@
 // Drains that begin later and end by themselves, with the real programs.
+#include <functional>
 #include <sstream>
 #include <string>
 
@@ -209,12 +210,18 @@ TEST_CASE("a scheduler with the library learns which drains begin later, and why
   options.scheduled = options.cause = true;
   client::Connection connection(cluster.daemon.uri());
   const client::Acquisition acquisition(connection, observer, options);
-  wire::pump(connection, [&] { return acquisition.state() == client::Acquisition::State::held; });
+  const auto until = [&](const std::function<bool()>& condition) {
+    for (const Deadline deadline; !condition();) {
+      if (deadline.passed()) throw Timeout("the scheduler was not told");
+      connection.wait(client::Milliseconds(100));
+    }
+  };
+  until([&] { return acquisition.state() == client::Acquisition::State::held; });
   CHECK(acquisition.scheduled().empty());
 
   cluster.ctl.done(
       {"drain", "--from", "2090-01-01T12:00Z", "--until", "2091-01-01T12:00Z", "test[1-2]", "power"});
-  wire::pump(connection, [&] { return !acquisition.scheduled().empty(); });
+  until([&] { return !acquisition.scheduled().empty(); });
   REQUIRE(acquisition.scheduled().size() == 1);
   const client::ScheduledDrain& drain = acquisition.scheduled().front();
   CHECK(drain.ranks.encode() == "1-2");
@@ -224,11 +231,11 @@ TEST_CASE("a scheduler with the library learns which drains begin later, and why
   CHECK(acquisition.up().encode() == "0-7");
 
   cluster.drain("3", "fan");
-  wire::pump(connection, [&] { return !observer.drained.empty(); });
+  until([&] { return !observer.drained.empty(); });
   CHECK(observer.drained == "3");
   CHECK(acquisition.up().encode() == "0-2,4-7");
   cluster.ctl.done({"undrain", "test[1-2]"});
-  wire::pump(connection, [&] { return acquisition.scheduled().empty(); });
+  until([&] { return acquisition.scheduled().empty(); });
 }
 
 TEST_SUITE_END();

@@ -46,16 +46,19 @@ int main() {
   check(request.resources.front().extra != nullptr, "extra");
   request.resources.front().extra = nullptr;
   check(jobspec::print_shape(request.resources, {"task"}) == "slot=2/core=4", "print_shape");
-  check(check_feasibility(request.resources, request.constraint, inventory).feasible(), "feasible");
+  check(feasibility::check_feasibility(request.resources, request.constraint, inventory).feasible(),
+        "feasible");
 
   const jobspec::ResourceGraph three = jobspec::parse_shape("slot=3/node");
-  const feasibility::Feasibility answer = check_feasibility(three, request.constraint, inventory);
+  const feasibility::Feasibility answer =
+      feasibility::check_feasibility(three, request.constraint, inventory);
   check(answer.verdict == feasibility::Feasibility::Verdict::infeasible && !answer.reason.empty(), "verdict");
-  check(check_feasibility(three, constraint::parse_query("fast or host:n0"), inventory).feasible(),
-        "parse_query");
+  check(
+      feasibility::check_feasibility(three, constraint::parse_query("fast or host:n0"), inventory).feasible(),
+      "parse_query");
   try {
     constraint::Budget none(0);
-    (void)check_feasibility(three, {}, inventory, none);
+    (void)feasibility::check_feasibility(three, {}, inventory, none);
     check(false, "a budget that is spent");
   } catch (const Error& error) {
     check(error.errnum() == ETIMEDOUT, "errno of a budget that is spent");
