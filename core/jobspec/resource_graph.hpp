@@ -36,6 +36,8 @@ struct Vertex {
 
   friend bool operator==(const Vertex& a, const Vertex& b);
 };
+// A friend declaration alone is not exported.
+bool operator==(const Vertex& a, const Vertex& b);
 
 /// The vertices of one level; the outermost one is the request.
 using ResourceGraph = std::vector<Vertex>;

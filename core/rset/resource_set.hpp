@@ -168,6 +168,8 @@ class ResourceSet {
   WallTime expiration_{};
   std::optional<std::uint64_t> nslots_;
 };
+// A friend declaration alone is not exported.
+bool operator==(const ResourceSet& a, const ResourceSet& b);
 
 /// Whether both are null, or have the same value: neither the order of keys nor the digits of a number
 /// matter.

@@ -128,6 +128,8 @@ class Hostlist {
   std::vector<Stem> stems_;
   std::string text_;
 };
+// A friend declaration alone is not exported.
+bool operator==(const Hostlist& a, const Hostlist& b);
 
 }  // namespace resourced::text
 #pragma GCC visibility pop

@@ -140,6 +140,8 @@ class IdSet {
 
   Parts parts_;
 };
+// A friend declaration alone is not exported.
+bool operator==(const IdSet& a, const IdSet& b);
 
 }  // namespace resourced::text
 #pragma GCC visibility pop

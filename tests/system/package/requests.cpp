@@ -43,6 +43,8 @@ int main() {
   check(request.duration == Seconds(90), "duration");
   check(request.constraint.match(inventory) == text::IdSet{1, 2}, "match");
   check(request.resources.front().count.min() == 2, "count");
+  check(inventory == rset::ResourceSet::parse(inventory.encode()), "comparison of sets");
+  check(inventory.nodelist() == text::Hostlist::parse("n[0-2]"), "comparison of hosts");
   check(request.resources.front().extra != nullptr, "extra");
   request.resources.front().extra = nullptr;
   check(jobspec::print_shape(request.resources, {"task"}) == "slot=2/core=4", "print_shape");
@@ -50,6 +52,7 @@ int main() {
         "feasible");
 
   const jobspec::ResourceGraph three = jobspec::parse_shape("slot=3/node");
+  check(three == jobspec::parse_shape(jobspec::print_shape(three)), "comparison of requests");
   const feasibility::Feasibility answer =
       feasibility::check_feasibility(three, request.constraint, inventory);
   check(answer.verdict == feasibility::Feasibility::Verdict::infeasible && !answer.reason.empty(), "verdict");
