@@ -10,7 +10,6 @@
 #include <sstream>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -150,6 +149,7 @@ struct BackupOptions {
   if (!options.config.empty()) words.insert(words.end(), {"--config", options.config});
   if (!options.state.empty()) words.insert(words.end(), {"--state", options.state});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::execv(arguments.front(), arguments.data());
@@ -224,7 +224,7 @@ void register_daemon(usage::Command& app, Context& context) {
     const ReportOptions& report = reload_options->report;
     if (report.quiet) return;
     const auto all = text::IdSet::range(0, text::IdSet::max_id);
-    if (auto moves = views::moves_of(division, all); !moves.empty()) object["moves"] = std::move(moves);
+    if (const auto moves = views::moves_of(division, all); !moves.empty()) object["moves"] = moves;
     context.print_line(report.json ? object.dump() : text);
     if (!report.json) context.out() << views::moves_text(division, all);
   });

@@ -30,6 +30,7 @@ std::vector<Move> find_moves(const Division& division, const IdSet& targets) {
   for (const auto& [name, partition] : division.partitions) parts.emplace_back(name, &partition);
   if (division.rest) parts.emplace_back(std::nullopt, &*division.rest);
   std::vector<std::pair<Name, IdSet>> coming;
+  coming.reserve(parts.size());
   for (const auto& [name, part] : parts) coming.emplace_back(name, part->waiting & targets);
   std::vector<Move> moves;
   const auto add = [&](IdSet ranks, const Name& from, const Name& to) {
