@@ -156,7 +156,7 @@ void recover(const Options& options) {
   const char* const end = options.recover_to.data() + options.recover_to.size();
   const auto [stop, error] = std::from_chars(options.recover_to.data(), end, last);
   const bool is_event = error == std::errc() && stop == end;
-  if (is_event && config.cluster.is_set()) {
+  if (config.cluster.is_set()) {
     throw Error(
         EINVAL,
         "the log of a member of a cluster is in etcd: move its state directory away, and it takes a copy "

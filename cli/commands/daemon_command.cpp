@@ -145,9 +145,11 @@ struct BackupOptions {
 [[noreturn]] void back_up(const BackupOptions& options) {
   std::error_code unknown;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
-  std::vector<std::string> words{(self.parent_path() / "resourced").string(), "--backup", options.file};
-  if (!options.config.empty()) words.insert(words.end(), {"--config", options.config});
-  if (!options.state.empty()) words.insert(words.end(), {"--state", options.state});
+  if (unknown) throw Error(unknown.value(), fmt::format("/proc/self/exe: {}", unknown.message()));
+  // A value beside its option is not taken for another option if it begins with a dash.
+  std::vector<std::string> words{(self.parent_path() / "resourced").string(), "--backup=" + options.file};
+  if (!options.config.empty()) words.push_back("--config=" + options.config);
+  if (!options.state.empty()) words.push_back("--state=" + options.state);
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());

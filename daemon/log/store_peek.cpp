@@ -121,6 +121,9 @@ Backup backup_store(const std::string& directory, const std::string& file) {
   const std::string part = file + ".part";
   const os::Descriptor created(
       ::open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (created.get() < 0 && errno == EEXIST) {
+    throw Error(EEXIST, fmt::format("{}: is of another backup; remove it if none is being made there", part));
+  }
   if (created.get() < 0) os::fail(part, errno);
   Backup backup;
   try {

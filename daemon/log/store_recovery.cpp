@@ -91,6 +91,11 @@ Recovered cut(const std::string& path, std::optional<Sequence> wanted,
   while (!search.is_done()) past.advance(search);
   for (Sequence sequence = recovered.last + 1; sequence <= newest; ++sequence)
     recovered.lost.push_back(describe(log, sequence));
+  // A backup may be older than the number that an earlier recovery has given the store.
+  if (!wanted && before && !is_behind && before->store != store_number(database)) {
+    recovered.lost.push_back(fmt::format(
+        "all that the store as it was, with events up to {}, has and this file lacks", before->sequence));
+  }
   if (is_behind)
     recovered.lost.push_back(
         fmt::format("events {} to {}, which this file lacks", newest + 1, before->sequence));
@@ -169,6 +174,10 @@ Recovered recover_store(const std::string& directory, Sequence last) {
 Recovered restore_store(const std::string& directory, const std::string& backup) {
   const std::string path = (fs::path(directory) / store_file).string();
   check_store_files(path);
+  if (!fs::exists(backup)) {
+    throw Error(ENOENT,
+                fmt::format("{}: there is no such file, and it is not the number of an event", backup));
+  }
   std::error_code other;
   if (fs::equivalent(path, backup, other))
     throw Error(EINVAL, fmt::format("{}: is the store itself, and no backup", backup));

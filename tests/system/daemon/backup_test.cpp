@@ -94,20 +94,27 @@ TEST_CASE("a backup says why it is not made, and leaves what is there") {
   const std::string nowhere = cluster.dir / "no/backup";
   CHECK(backup(nowhere).err == fmt::format("resourced: {}.part: No such file or directory\n", nowhere));
   CHECK(backup(nowhere).status == 1);
+  // A name that looks like an option is a name.
+  CHECK(cluster.ctl
+            .run({"backup", "--config", cluster.daemon.config_file(), "--state", cluster.dir / "state", "--",
+                  "--no/backup"})
+            .err == "resourced: --no/backup.part: No such file or directory\n");
   CHECK(cluster.ctl.run({"backup"}).status == 2);
 }
 
-TEST_CASE("a member of a cluster does not give up events of its own, as its log is in etcd") {
+TEST_CASE("a member of a cluster gives up no events of its own, as its log is in etcd") {
   Cluster cluster;
   CHECK(cluster.daemon.terminate() == 0);
   cluster.daemon.configure(std::string(eight_nodes) +
                            "[cluster]\nname = \"a\"\netcd = [\"http://127.0.0.1:1\"]\n");
-  const Outcome refused = Process(resourced_command({"--config", cluster.daemon.config_file(), "--state",
-                                                     cluster.dir / "state", "--recover-to", "1"}))
-                              .finish();
-  CHECK(refused.status == 1);
-  CHECK(refused.err.find("the log of a member of a cluster is in etcd: move its state directory away") !=
-        std::string::npos);
+  for (const std::string to : {"1", "/nowhere/backup"}) {
+    const Outcome refused = Process(resourced_command({"--config", cluster.daemon.config_file(), "--state",
+                                                       cluster.dir / "state", "--recover-to", to}))
+                                .finish();
+    CHECK(refused.status == 1);
+    CHECK(refused.err.find("the log of a member of a cluster is in etcd: move its state directory away") !=
+          std::string::npos);
+  }
 }
 
 TEST_SUITE_END();

@@ -180,9 +180,18 @@ TEST_CASE("a backup beside a running daemon is a store to go back to, also after
   CHECK(restored.lost == std::vector<std::string>{"events 6 to 8, which this file lacks"});
   CHECK(std::filesystem::exists(restored.kept));
   CHECK(refusal(dir.path()) == "");
-  StoreWriter writer(store_path(dir.path()));
-  CHECK(writer.last_sequence() == 5);
-  CHECK(state_of(writer).targets.drains.ranks() == text::IdSet{2, 3, 4, 5});
+  {
+    StoreWriter writer(store_path(dir.path()));
+    CHECK(writer.last_sequence() == 5);
+    CHECK(state_of(writer).targets.drains.ranks() == text::IdSet{2, 3, 4, 5});
+  }
+
+  // The store has another number now, so the backup cannot tell which events it lacks.
+  write_drains(dir.path(), 6, 7);
+  std::filesystem::remove(restored.kept);
+  CHECK(
+      restore_store(dir.path(), file).lost ==
+      std::vector<std::string>{"all that the store as it was, with events up to 7, has and this file lacks"});
 
   const resourced::test::TempDir other;
   const Recovered moved = restore_store(other.path(), file);
@@ -195,6 +204,11 @@ TEST_CASE("what is damaged or no store is neither backed up nor put in the place
   const resourced::test::TempDir dir;
   const std::string file = dir / "backup";
   CHECK_THROWS_WITH_AS((void)backup_store(dir.path(), file), doctest::Contains("there is no store"), Error);
+  const std::string part = dir.write("backup.part", "of another one");
+  CHECK_THROWS_WITH_AS((void)backup_store(dir.path(), file),
+                       doctest::Contains("backup.part: is of another backup; remove it"), Error);
+  CHECK(resourced::test::read_file(part) == "of another one");
+  std::filesystem::remove(part);
   write_store(dir.path());
   CHECK_THROWS_WITH_AS((void)backup_store(dir.path(), file),
                        doctest::Contains("event 600 of the log is damaged"), Error);
@@ -205,7 +219,7 @@ TEST_CASE("what is damaged or no store is neither backed up nor put in the place
     CHECK_THROWS_WITH_AS((void)restore_store(dir.path(), backup), doctest::Contains(why), Error);
     CHECK(resourced::test::read_file(store_path(dir.path())) == before);
   };
-  refuses(file, "backup: there is no store");
+  refuses(file, "backup: there is no such file, and it is not the number of an event");
   refuses(store_path(dir.path()), "is the store itself");
   refuses(dir.write("text", std::string(10000, 'x')), "text: damaged, or not a store");
   refuses(dir.write("empty", ""), "empty: it has no tables");
