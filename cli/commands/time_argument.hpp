@@ -12,8 +12,7 @@ namespace resourced::cli::commands {
 enum class Unsigned { ahead, back };
 
 /// Reads a duration: as RFC 23 has it, with several units (`1h30m`), with weeks (`1w`), with the name of a
-/// unit
-/// (`2hours`), or as days and hours of Slurm (`1-12:30:00`). Throws what text::parse_duration() does.
+/// unit (`2hours`), or as days and hours of Slurm (`1-12:30:00`). Throws what text::parse_duration() does.
 [[nodiscard]] Seconds parse_span(std::string_view text);
 
 /// Reads `1700000000.5` (seconds since the epoch), `2026-11-22`, `2026-11-22T18:30`, `2026-11-22T18:30:05.5`

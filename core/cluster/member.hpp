@@ -336,7 +336,7 @@ class Member {
   BootTime lease_due_{};
 
   std::string holders_;
-  /// To be put beside the commits; nothing once it is there.
+  /// The holders to put beside the commits; unset once they are in etcd.
   std::optional<std::string> next_holders_;
   /// What is being put.
   std::string put_holders_;

@@ -1,5 +1,5 @@
-// What a scheduler knows beyond RFC 28, by the extensions that it has asked for: compared with the state of
-// the daemon, and with the states that a second implementation computes.
+// Compares what a scheduler knows beyond RFC 28, by the extensions that it has asked for, with the state of
+// the daemon and with the states that a second implementation computes.
 #include <algorithm>
 #include <cerrno>
 #include <functional>

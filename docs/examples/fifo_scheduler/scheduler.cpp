@@ -90,7 +90,7 @@ void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
     return say_(fmt::format(R"({{"id":{},"R":{}}})", id, allocation.encode()));
   }
   pool_.release(id);
-  if (replaced) {  // Either part may be what is refused, so each is sent alone.
+  if (replaced) {  // The daemon may refuse either part, so each goes alone.
     pool_.recover(replaced->ended, replaced->resources);
     requeue(std::move(job));
     return release_alone(replaced->ended);

@@ -79,8 +79,8 @@ class LedgerStand {
     wire::pump(connection_, [this, before = said_.size()] { return said_.size() > before; });
   }
   void command(const char* line) { scheduler_.command(line); }
-  /// What was asked of the ledger and not answered: the id and hosts of each alloc with what it frees, the id
-  /// of each free, the id and the new end of each update.
+  /// The requests of the ledger that are not answered: the id and hosts of each alloc with what it frees, the
+  /// id of each free, the id and the new end of each update.
   Lines asked(std::initializer_list<const char*> lines = {}) {
     for (const char* line : lines) scheduler_.command(line);
     scheduler_.schedule();
