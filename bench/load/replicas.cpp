@@ -19,7 +19,6 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/measure/timing.hpp"
-#include "client/connection.hpp"
 #include "config/cluster.hpp"
 #include "harness/daemon.hpp"
 
@@ -197,12 +196,14 @@ double Member::memory() const {
   throw std::runtime_error("VmRSS is not known");
 }
 
-double seconds_until_changed(const std::string& uris) {
-  client::Connection client(uris);
-  return time_of([&] {
-    client.call("resource.property", {{"op", "add"}, {"name", "measured"}, {"targets", "0"}},
-                client::Milliseconds(60'000));
-  });
+double seconds_until_changed(const std::string& uri) {
+  const auto begun = Clock::now();
+  while (seconds_since(begun) < patience) {
+    BusClient client(uri);
+    client.send("resource.property", R"({"op":"add","name":"measured","targets":"0"})");
+    if (client.receive().errnum == 0) return seconds_since(begun);
+  }
+  throw std::runtime_error("no daemon leads at " + uri);
 }
 
 std::uint64_t last_event(const std::string& uri) {

@@ -62,8 +62,9 @@ class Member {
   std::unique_ptr<e2e::Process> process_;
 };
 
-/// Returns the time of one change by a client that has to find the leader.
-[[nodiscard]] double seconds_until_changed(const std::string& uris);
+/// Returns the time until the standby at `uri` leads and answers a change. Only the standby is asked, since a
+/// leader that hands over may answer one more change, or end without an answer to it.
+[[nodiscard]] double seconds_until_changed(const std::string& uri);
 
 /// Returns the number of the last event of the log.
 [[nodiscard]] std::uint64_t last_event(const std::string& uri);

@@ -150,7 +150,7 @@ Row takeover(const Bench& bench) {
                           auto pair = std::make_shared<Pair>(bench);
                           return [pair] {
                             pair->leader.kill();
-                            return seconds_until_changed(pair->leader.uri() + "," + pair->standby.uri());
+                            return seconds_until_changed(pair->standby.uri());
                           };
                         },
                         .bar = 4.0});
@@ -165,7 +165,7 @@ Row hand_over(const Bench& bench) {
                           return [pair] {
                             BusClient client(pair->leader.uri());
                             client.send("resource.hand-over");
-                            return seconds_until_changed(pair->leader.uri() + "," + pair->standby.uri());
+                            return seconds_until_changed(pair->standby.uri());
                           };
                         },
                         .bar = 0.5});
