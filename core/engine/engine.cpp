@@ -53,12 +53,6 @@ Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> b
 
 module::Acquisition::Tell Engine::teller(Effects& effects) {
   return [this, &effects](HolderId holder, module::Delta delta) {
-    // A target that leaves for good has no state that could be a cause.
-    const IdSet down = delta.down - delta.shrink;
-    if (!down.empty() && acquisition_.extensions_of(holder).cause) {
-      delta.cause = {down & module_.drains().ranks(), down - module_.online(), down & module_.torpid(),
-                     down & module_.excluded()};
-    }
     effects.updates.push_back({applied_, holder, std::move(delta)});
   };
 }
@@ -263,11 +257,7 @@ void Engine::take(const Mute& /*input*/, const Occasion& /*now*/, Effects& /*eff
 }
 
 module::ScheduledDrains Engine::scheduled_for(const IdSet& targets) const {
-  module::ScheduledDrains scheduled;
-  for (const auto& [drain, ranks] : module_.scheduled_drains().groups()) {
-    if (IdSet some = ranks & targets; !some.empty()) scheduled.emplace(drain, std::move(some));
-  }
-  return scheduled;
+  return module_.scheduled_drains().groups_of(targets);
 }
 
 void Engine::take(const SetExpiration& input, const Occasion& now, Effects& effects) {

@@ -135,7 +135,7 @@ Acquisition::Acquired Acquisition::acquire(HolderId holder, const std::optional<
   holder_of_.emplace(name, holder);
   Holder& taken = holders_[holder];
   taken = {name, std::move(resources), {}, {}, reports, extensions, false};
-  if (extensions.ledger || extensions.scheduled || extensions.cause) extended_.insert(holder);
+  if (extensions.ledger || extensions.scheduled) extended_.insert(holder);
   give(taken, free);
   return {taken.resources, taken.kept};
 }
@@ -144,11 +144,6 @@ std::optional<Acquisition::Held> Acquisition::held_by(HolderId holder) const {
   const auto found = holders_.find(holder);
   if (found == holders_.end()) return std::nullopt;
   return Held{found->second.partition, found->second.kept};
-}
-
-Extensions Acquisition::extensions_of(HolderId holder) const {
-  const auto found = holders_.find(holder);
-  return found == holders_.end() ? Extensions{} : found->second.extensions;
 }
 
 bool Acquisition::tells(HolderId holder, bool Extensions::*extension) const {

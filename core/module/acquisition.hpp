@@ -61,7 +61,7 @@ class Acquisition {
   [[nodiscard]] static Error busy(const std::string& partition, std::string_view holder = {});
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
   /// inventory without exclusions; `reports` says that the holder reports its allocations; its `extensions`
-  /// are for extensions_of(). Throws Error EBUSY if another holder has it, ENOENT for an unknown partition;
+  /// are for tells(). Throws Error EBUSY if another holder has it, ENOENT for an unknown partition;
   /// both name it.
   Acquired acquire(HolderId holder, const std::optional<std::string>& partition,
                    const text::IdSet& acquirable, bool reports = false, Extensions extensions = {});
@@ -88,8 +88,6 @@ class Acquisition {
     const text::IdSet& kept;
   };
   [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
-  /// Returns the extensions of a holder, none for an unknown one.
-  [[nodiscard]] Extensions extensions_of(HolderId holder) const;
   /// Returns whether a holder has this extension and gets changes.
   [[nodiscard]] bool tells(HolderId holder, bool Extensions::*extension) const;
   /// Returns the resources of a holder.

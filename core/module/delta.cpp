@@ -67,9 +67,6 @@ void Delta::merge(const Delta& later) {
   merge_properties(later.property_add, property_add, property_remove);
   merge_properties(later.property_remove, property_remove, property_add);
   if (later.expiration) expiration = later.expiration;
-  for (IdSet DownCauses::*const of :
-       {&DownCauses::drained, &DownCauses::offline, &DownCauses::torpid, &DownCauses::excluded})
-    cause.*of = ((cause.*of - later.down) | later.cause.*of) & down;
   for (const auto& [name, news] : later.allocations) {
     if (const auto pending = allocations.find(name); pending != allocations.end()) {
       pending->second.merge(news);

@@ -63,7 +63,8 @@ struct Delta {
   rset::ResourceSet::Properties property_remove;
   std::optional<WallTime> expiration;
   /// The following members are for schedulers with extensions, and restricted() leaves them out: causes of
-  /// `down`, news of allocations, and all scheduled drains if they have changed.
+  /// `down`, which are found when a response is made, and which merge() leaves out too; news of allocations;
+  /// and all scheduled drains if they have changed.
   DownCauses cause = {};
   std::map<AllocationName, AllocationNews> allocations = {};
   std::optional<ScheduledDrains> scheduled = std::nullopt;

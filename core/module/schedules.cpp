@@ -19,10 +19,15 @@ IdSet beginning(const DrainTable& table, const IdSet& ranks, std::optional<WallT
 
 }  // namespace
 
-std::map<Drain, IdSet> Schedules::groups() const {
-  std::map<Drain, IdSet> all = next().groups();
-  for (std::size_t position = 1; position < most; ++position)
-    for (const auto& [drain, ranks] : tables_.at(position).groups()) all[drain] |= ranks;
+std::map<Drain, IdSet> Schedules::groups() const { return groups_of(ranks()); }
+
+std::map<Drain, IdSet> Schedules::groups_of(const IdSet& targets) const {
+  std::map<Drain, IdSet> all;
+  for (const DrainTable& table : tables_) {
+    for (const auto& [drain, ranks] : table.groups()) {
+      if (IdSet some = ranks & targets; !some.empty()) all[drain] |= some;
+    }
+  }
   return all;
 }
 

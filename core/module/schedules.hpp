@@ -28,6 +28,8 @@ class Schedules {
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return next().ranks(); }
   /// Returns all scheduled drains with their targets, ordered by their begins first.
   [[nodiscard]] std::map<Drain, text::IdSet> groups() const;
+  /// Returns those of these targets in the same way.
+  [[nodiscard]] std::map<Drain, text::IdSet> groups_of(const text::IdSet& targets) const;
   /// Returns those of these targets that have `most` scheduled drains, none of which begins at this time.
   [[nodiscard]] text::IdSet full(const text::IdSet& ranks, WallTime begin) const;
 

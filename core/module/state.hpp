@@ -116,6 +116,10 @@ struct State {
   Ledger ledger;
   AbsentStates absent;
 
+  /// Returns why these targets, which are not available, are so.
+  [[nodiscard]] DownCauses causes_of(const text::IdSet& down) const {
+    return {down & targets.drains.ranks(), down - targets.online, down & targets.torpid, down & exclude};
+  }
   /// Whether targets are ranks of brokers (RestartEvent::of_brokers).
   [[nodiscard]] bool has_brokers() const noexcept { return !brokers.empty(); }
   /// The targets that a command may name, with their hosts.

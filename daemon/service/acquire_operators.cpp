@@ -81,11 +81,11 @@ void AcquireTopics::evict(const Call& call) {
   const std::string why =
       fmt::format("evicted by {}{}{}", seen_name_of(call.actor()), wanted.reason.empty() ? "" : ": ",
                   json_text::printable_line(wanted.reason));
-  tell(origin.by, "is " + why);
   const text::IdSet& targets = executor_.engine().acquisition().resources_of(*evicted);
   executor_.step(module::Command(module::EvictCommand{
                      {targets, {}, wanted.partition, origin.by, origin.since, wanted.reason}}),
                  call.actor());
+  tell(origin.by, "is " + why);
   // One line is enough: release() has nothing to say of a holder without an origin.
   origins_.erase(*evicted);
   if (origin.kept_until) {

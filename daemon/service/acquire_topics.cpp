@@ -48,6 +48,12 @@ bool is_same(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
+/// Returns whether a request is of the scheduler that has this token.
+bool is_of_one_scheduler(const streams::EarlyScheduler& wanted, const std::optional<module::Actor>& by,
+                         std::string_view token) {
+  return !wanted.token.empty() && by == wanted.by && is_same(token, wanted.token);
+}
+
 }  // namespace
 
 std::string seen_name_of(const std::optional<module::Actor>& by) {
@@ -79,6 +85,8 @@ void AcquireTopics::acquire(const Call& call) {
       }
     } else {
       if (!wanted.wait) check_early(wanted);
+      // The end of the former stream of this client may show that the client is gone.
+      if (requests_.registry().find(key) == nullptr) return;
       wait(key, wanted);
     }
     if (wanted.lease) watch(key, {wanted.number, *wanted.lease}, executor_.now().steady + *wanted.lease);
@@ -137,7 +145,7 @@ void AcquireTopics::serve_waiting() {
     const streams::EarlyScheduler wanted = early(key);
     const std::string partition = wanted.partition.value_or("");
     // One with a token may take over what an earlier one of the same scheduler has got.
-    if (wanted.wait && wanted.token.empty() && busy.contains(partition)) continue;
+    if (wanted.wait && busy.contains(partition) && !resumed_by(wanted)) continue;
     try {
       hold(key, wanted);
     } catch (const Error& error) {
@@ -220,7 +228,7 @@ void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) 
   const module::Extensions extensions = wanted.extensions.value_or(module::Extensions{});
   // A scheduler with a ledger keeps it.
   wanted.allocations = wanted.allocations || extensions.ledger;
-  const auto holder = subscribers_.add(key, wanted.extensions && !has_brokers);
+  const auto holder = subscribers_.add(key, wanted.extensions && !has_brokers, extensions.cause);
   std::optional<engine::Effects::Acquired> acquired;
   try {
     acquired = executor_.step(
@@ -288,11 +296,17 @@ void AcquireTopics::check_free(const streams::EarlyScheduler& wanted) const {
                                  seen_name_of(reserved->holder), is_rest ? "them" : "it"));
 }
 
-void AcquireTopics::take_over(const streams::EarlyScheduler& wanted) {
+std::optional<engine::HolderId> AcquireTopics::resumed_by(const streams::EarlyScheduler& wanted) const {
   const auto holder = executor_.engine().acquisition().holder_of(wanted.partition.value_or(""));
-  if (!holder || wanted.token.empty()) return;
+  if (!holder) return std::nullopt;
+  const Origin& origin = origins_.at(*holder);
+  return is_of_one_scheduler(wanted, origin.by, origin.token) ? holder : std::nullopt;
+}
+
+void AcquireTopics::take_over(const streams::EarlyScheduler& wanted) {
+  const auto holder = resumed_by(wanted);
+  if (!holder) return;
   const Origin origin = origins_.at(*holder);
-  if (origin.by != wanted.by || !is_same(origin.token, wanted.token)) return;
   if (origin.kept_until) {
     free(*holder);
   } else {
@@ -304,11 +318,11 @@ void AcquireTopics::resume(const Call& call, const streams::SchedulerPosition& p
   // Refuse without an inventory: resources that a scheduler is told are lost never return to it.
   executor_.engine().require_inventory();
   requests_.keep(call, [&](proto::RequestKey key) {
-    const auto holder = subscribers_.add(key);
+    const auto extensions = granted(request_of(call).extensions, true).value_or(module::Extensions{});
+    const auto holder = subscribers_.add(key, false, extensions.cause);
     requests_.become(key, streams::Scheduler{holder});
     executor_.step(engine::Resume{holder, position.resources, position.up, position.expiration,
-                                  position.properties, position.muted,
-                                  granted(request_of(call).extensions, true).value_or(module::Extensions{})});
+                                  position.properties, position.muted, extensions});
     origins_[holder] = {key, executor_.now().wall, call.actor(), false};
   });
 }
@@ -329,13 +343,17 @@ std::vector<module::PartitionHolder> AcquireTopics::holders() const {
 }
 
 // Lets one scheduler of each partition wait for the inventory: a second one would be refused later.
-void AcquireTopics::check_early(const streams::EarlyScheduler& wanted) const {
+void AcquireTopics::check_early(const streams::EarlyScheduler& wanted) {
   const std::string partition = wanted.partition.value_or("");
-  for (const auto& [number, key] : waiting_) {
-    const streams::EarlyScheduler& other = early(key);
+  for (const auto& [number, key] : std::map(waiting_)) {
+    if (!is_there(key, number)) continue;
+    const streams::EarlyScheduler other = early(key);
     if (other.partition.value_or("") != partition) continue;
-    throw module::Acquisition::busy(partition,
-                                    fmt::format("{}, which waits for the inventory", seen_name_of(other.by)));
+    if (!is_of_one_scheduler(wanted, other.by, other.token)) {
+      throw module::Acquisition::busy(
+          partition, fmt::format("{}, which waits for the inventory", seen_name_of(other.by)));
+    }
+    requests_.supersede(key);
   }
 }
 

@@ -80,8 +80,9 @@ class AcquireTopics {
   /// Throws Error EBUSY that names the holder if another scheduler has acquired the partition, or if it is
   /// reserved for the one that had it before a takeover.
   void check_free(const streams::EarlyScheduler& wanted) const;
-  /// Throws Error EBUSY if another acquire of the same partition waits.
-  void check_early(const streams::EarlyScheduler& wanted) const;
+  /// Throws Error EBUSY if an acquire of the same partition waits for the inventory, and ends the one that
+  /// this acquire resumes.
+  void check_early(const streams::EarlyScheduler& wanted);
   /// Throws Error EDEADLK if the client itself has what it would wait for, or waits for it already, the Error
   /// of nothing_to_wait_for(), and ENOBUFS if too many requests of its user wait.
   void check_wait(proto::ClientId client, const streams::EarlyScheduler& wanted) const;
@@ -104,6 +105,8 @@ class AcquireTopics {
   void watch(proto::RequestKey key, const Lease& lease, SteadyTime end, bool again = false);
   /// Returns whether this acquire is still there. Matchtags are used again.
   [[nodiscard]] bool is_there(proto::RequestKey key, std::uint64_t number) const;
+  /// Returns the holder whose acquisition a request resumes, if there is one.
+  [[nodiscard]] std::optional<engine::HolderId> resumed_by(const streams::EarlyScheduler& wanted) const;
   /// Ends the acquisition that a request resumes, if there is one.
   void take_over(const streams::EarlyScheduler& wanted);
   /// Frees the resources of a holder whose request has ended.

@@ -281,7 +281,8 @@ void Service::release(proto::RequestKey key, const streams::Stream& stream, End 
 
 void Service::flush() {
   outbox_.flush();
-  for (const proto::ClientId client : subscribers_.flush(executor_.now().wall)) requests_.forget_gone(client);
+  for (const proto::ClientId client : subscribers_.flush(executor_.now().wall, committed_.state()))
+    requests_.forget_gone(client);
 }
 
 void Service::settle() {
@@ -362,8 +363,8 @@ void Service::on_committed(log::Sequence last) {
   const SteadyTime now = program_.steady_now();
   outbox_.committed(last, now);
   groups_.journal.on_committed(last);
-  flush();
   follow_commits(now);
+  flush();
   groups_.journal.flush();
 }
 

@@ -87,8 +87,8 @@ void Outbox::flush() {
   for (const proto::ClientId client : clients_.flush()) listener_.on_unreachable(client);
 }
 
-Subscribers::HolderId Subscribers::add(proto::RequestKey request, bool numbered) {
-  subscribers_.emplace(++last_, Subscriber{request, {}, 0, numbered});
+Subscribers::HolderId Subscribers::add(proto::RequestKey request, bool numbered, bool causes) {
+  subscribers_.emplace(++last_, Subscriber{request, {}, 0, numbered, causes, nullptr, 0});
   return last_;
 }
 
@@ -104,29 +104,39 @@ void Subscribers::update(log::Sequence after, HolderId holder, const module::Del
   if (!subscriber.pending.empty()) ++merged_;
   subscriber.pending.merge(delta);
   subscriber.after = after;
+  subscriber.response = nullptr;
   dirty_.insert(holder);
 }
 
-transport::SendResult Subscribers::tell(const Subscriber& subscriber, WallTime now) {
+transport::SendResult Subscribers::tell(Subscriber& subscriber, WallTime now,
+                                        const module::State& committed) {
   const proto::Message* request = registry_.request(subscriber.request);
-  if (subscriber.pending.empty() || request == nullptr) return transport::SendResult::sent;
-  // The outbox has passed on all changes up to this event.
-  const auto sequence = subscriber.numbered ? std::optional(outbox_.committed()) : std::nullopt;
-  const auto payload = proto::make_payload(proto::topics::encode_delta(subscriber.pending, sequence, now));
-  return outbox_.offer(subscriber.after, subscriber.request.client, proto::make_response(*request, payload));
+  module::Delta& pending = subscriber.pending;
+  if (pending.empty() || request == nullptr) return transport::SendResult::sent;
+  if (!subscriber.response || subscriber.made != outbox_.committed()) {
+    subscriber.made = outbox_.committed();
+    // The outbox has passed on all changes up to this event.
+    const auto sequence = subscriber.numbered ? std::optional(subscriber.made) : std::nullopt;
+    // A target that left for good has no state that could be a cause.
+    if (subscriber.causes) pending.cause = committed.causes_of(pending.down - pending.shrink);
+    subscriber.response = proto::make_payload(proto::topics::encode_delta(pending, sequence, now));
+  }
+  return outbox_.offer(subscriber.after, subscriber.request.client,
+                       proto::make_response(*request, subscriber.response));
 }
 
-std::vector<proto::ClientId> Subscribers::flush(WallTime now) {
+std::vector<proto::ClientId> Subscribers::flush(WallTime now, const module::State& committed) {
   std::vector<proto::ClientId> gone;
   for (auto next = dirty_.begin(); next != dirty_.end();) {
     Subscriber& subscriber = subscribers_.at(*next);
-    const transport::SendResult result = tell(subscriber, now);
+    const transport::SendResult result = tell(subscriber, now, committed);
     if (result == transport::SendResult::full) {
       ++next;
       continue;
     }
     if (result == transport::SendResult::gone) gone.push_back(subscriber.request.client);
     subscriber.pending = module::Delta{};
+    subscriber.response = nullptr;
     next = dirty_.erase(next);
   }
   return gone;

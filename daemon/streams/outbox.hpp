@@ -126,17 +126,19 @@ class Subscribers {
   /// `registry` keeps the request of each holder until remove().
   Subscribers(Outbox& outbox, const Registry& registry) : outbox_(outbox), registry_(registry) {}
 
-  /// Adds a holder. If it is `numbered`, each response tells up to which event it is true.
-  HolderId add(proto::RequestKey request, bool numbered = false);
+  /// Adds a holder. If it is `numbered`, each response tells up to which event it is true, and with `causes`
+  /// why targets are down then.
+  HolderId add(proto::RequestKey request, bool numbered = false, bool causes = false);
   /// Removes a holder. Ignores one that is gone.
   void remove(HolderId holder);
 
   /// Merges a change into the pending one of a holder. `after` is the last event of the change. Ignores a
   /// holder that is gone.
   void update(log::Sequence after, HolderId holder, const module::Delta& delta);
-  /// Sends pending changes to holders with room. `now` is the time by which allocations have expired. Returns
-  /// the clients that are found to be gone.
-  std::vector<proto::ClientId> flush(WallTime now);
+  /// Sends pending changes to holders with room. `now` is the time by which allocations have expired, and
+  /// `committed` the state after the last event that the outbox has passed on. Returns the clients that are
+  /// found to be gone.
+  std::vector<proto::ClientId> flush(WallTime now, const module::State& committed);
 
   /// Returns how many changes were merged into one that was waiting already.
   [[nodiscard]] std::uint64_t merged() const noexcept { return merged_; }
@@ -148,9 +150,14 @@ class Subscribers {
     /// The last event that `pending` includes.
     log::Sequence after = 0;
     bool numbered = false;
+    bool causes = false;
+    /// The response with `pending`, and the last committed event when it was made: a client without room is
+    /// tried again often.
+    proto::Payload response;
+    log::Sequence made = 0;
   };
 
-  transport::SendResult tell(const Subscriber& subscriber, WallTime now);
+  transport::SendResult tell(Subscriber& subscriber, WallTime now, const module::State& committed);
 
   Outbox& outbox_;
   const Registry& registry_;

@@ -54,11 +54,8 @@ void Simulation::check_cause(const Scheduler& scheduler, const json& body) {
   const Reference::Ranks down =
       without(parse_ranks(body.value("down", "")), parse_ranks(body.value("shrink", "")));
   std::map<std::string, Reference::Ranks> expected;
+  const Reference& state = state_after(scheduler.sequence);
   for (const unsigned rank : down) {
-    // The response may have several changes. The last one that took the target counts.
-    std::uint64_t taken = scheduler.sequence;
-    while (taken > scheduler.seen && !state_after(taken - 1).available().contains(rank)) --taken;
-    const Reference& state = state_after(taken);
     if (state.drained().contains(rank)) expected["drained"].insert(rank);
     if (!state.online().contains(rank)) expected["offline"].insert(rank);
     if (state.torpid().contains(rank)) expected["torpid"].insert(rank);

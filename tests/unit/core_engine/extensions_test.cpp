@@ -144,6 +144,27 @@ TEST_CASE("an allocation that expires is told once, at its time") {
   CHECK_FALSE(it.engine.next_due(wall_time(101)));
 }
 
+Effects updated(World& it, module::UpdateRequest wanted) {
+  module::LedgerCommand command;
+  command.update = std::move(wanted);
+  return it.step(ChangeLedger{{1}, std::move(command)});
+}
+
+TEST_CASE("a scheduler that gives an allocation an expiration that has passed is told that it has expired") {
+  Whole it;
+  it.step(Tick{}, 100);
+  const AllocationNews made =
+      only_news(it.alloc({{"j1", part("0", "0", "node0"), wall_time(99)}}), 1, {"", "j1"});
+  CHECK_FALSE(made.own);
+  CHECK(made.whole);
+  module::UpdateRequest note{.id = "j1"};
+  note.note = "late";
+  CHECK(only_news(updated(it, note), 1, {"", "j1"}).own);
+  module::UpdateRequest wanted{.id = "j1"};
+  wanted.expiration = wall_time(98);
+  CHECK_FALSE(only_news(updated(it, wanted), 1, {"", "j1"}).own);
+}
+
 TEST_CASE("a scheduler that comes later is not told again what its first response shows as expired") {
   Divided it;
   it.alloc({{"j1", part("0", "0", "node0"), wall_time(100)}}, {1});
@@ -210,30 +231,6 @@ TEST_CASE("the loss of a target for good takes its scheduled drains away") {
     CHECK(update.delta.scheduled->begin()->second == IdSet{2});
   }
   CHECK(told);
-}
-
-TEST_CASE("beside `down` stands why") {
-  World it("node[0-3]");
-  it.step(Release{1});
-  it.step(Acquire{1, {}, false, {.cause = true}});
-  const Effects drained = it.step(Command{drain("1")});
-  REQUIRE(drained.updates.size() == 1);
-  CHECK(drained.updates[0].delta.cause.drained == IdSet{1});
-  CHECK(drained.updates[0].delta.cause.offline.empty());
-  module::MonitorCommand lost;
-  lost.offline = IdSet{1, 2};
-  const Effects offline = it.step(Command{lost});
-  REQUIRE(offline.updates.size() == 1);
-  CHECK(offline.updates[0].delta.down == IdSet{2});
-  CHECK(offline.updates[0].delta.cause.offline == IdSet{2});
-  CHECK(offline.updates[0].delta.cause.drained.empty());
-  // A target that leaves for good has no state.
-  module::ShrinkCommand shrink;
-  shrink.targets = "3";
-  const Effects left = it.step(Command{shrink});
-  REQUIRE(left.updates.size() == 1);
-  CHECK(left.updates[0].delta.down == IdSet{3});
-  CHECK(left.updates[0].delta.cause.offline.empty());
 }
 
 }  // namespace

@@ -75,6 +75,21 @@ TEST_CASE_FIXTURE(AcquireStand, "a response has numbers for a scheduler that kno
         json{{"down", "2"}, {"sequence", applied + 1}, {"cause", {{"drained", "2"}}}});
 }
 
+TEST_CASE_FIXTURE(AcquireStand, "a scheduler that reads late is told why its targets are down by then") {
+  const auto client = connect();
+  acquire(client, {{"partition", "night"}, {"extensions", {"cause"}}});
+  (void)receive_json(client);
+  transport.full.insert(client);
+  const auto admin = connect();
+  CHECK(call(admin, "resource.drain", {{"targets", "2"}}).errnum() == 0);
+  CHECK(call(admin, "resource.monitor-force-down", {{"ranks", "2"}}).errnum() == 0);
+  CHECK(call(admin, "resource.undrain", {{"targets", "2"}}).errnum() == 0);
+  transport.full.clear();
+  service->on_writable();
+  CHECK(receive_json(client) ==
+        json{{"down", "2"}, {"sequence", service->engine().applied()}, {"cause", {{"offline", "2"}}}});
+}
+
 TEST_CASE_FIXTURE(AcquireStand, "a scheduler with a ledger learns what others do with its allocations") {
   const auto client = connect();
   acquire(client, {{"partition", "batch"}, {"extensions", {"ledger"}}});

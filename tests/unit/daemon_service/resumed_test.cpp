@@ -113,6 +113,23 @@ TEST_CASE_FIXTURE(ResumedStand, "a scheduler takes over its own stream, whose co
   CHECK(holders().size() == 1);
 }
 
+TEST_CASE_FIXTURE(ResumedStand, "a scheduler takes over its own request that waits for the inventory") {
+  discovery = nodes::DiscoverySettings{.size = 3};
+  restart();
+  const auto former = connect();
+  acquire(former);
+  CHECK(silent(former));
+  CHECK(busy() ==
+        "partition batch is acquired by another scheduler already: uid 0, which waits for the inventory");
+  const auto again = connect();
+  acquire(again);
+  const proto::Message end = receive(former);
+  CHECK(end.errnum() == ECONNABORTED);
+  CHECK(end.text() == "resumed by another connection");
+  CHECK(silent(again));
+  CHECK(busy().find("waits for the inventory") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(ResumedStand,
                   "a request without a partition never means the acquisition that is left to a connection") {
   const auto former = connect();

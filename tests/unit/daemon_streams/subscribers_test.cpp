@@ -68,12 +68,12 @@ TEST_CASE("subscribers: a change is told once, to the holder that it concerns") 
   CHECK(first != second);
   stand.subscribers.update(1, second, down(IdSet{3}));
   CHECK(stand.told().empty());
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told() == Texts{R"(2 {"down":"3"})"});
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told().size() == 1);
   stand.subscribers.update(2, second, down(IdSet{4}));
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told() == Texts{R"(2 {"down":"3"})", R"(2 {"down":"4"})"});
   CHECK(stand.subscribers.merged() == 0);
 }
@@ -83,12 +83,12 @@ TEST_CASE("subscribers: changes of a holder that does not read become one net ch
   const auto holder = stand.subscribe(1);
   stand.transport.full.insert(scheduler);
   stand.subscribers.update(1, holder, down(IdSet{1, 2}));
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   stand.subscribers.update(2, holder, up(IdSet{2}));
   stand.subscribers.update(3, holder, down(IdSet{5}));
   CHECK(stand.subscribers.merged() == 2);
   stand.transport.full.clear();
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told() == Texts{R"(1 {"down":"1,5"})"});
 }
 
@@ -102,10 +102,10 @@ std::string told_of(const std::vector<module::AllocationNews>& news) {
     Delta delta;
     delta.allocations[{"", "j"}] = one;
     stand.subscribers.update(++after, holder, delta);
-    CHECK(stand.subscribers.flush({}).empty());
+    CHECK(stand.subscribers.flush({}, {}).empty());
   }
   stand.transport.full.clear();
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   const Texts texts = stand.told();
   CHECK(texts.size() <= 1);
   return texts.empty() ? "" : texts.front().substr(2);
@@ -156,22 +156,28 @@ TEST_CASE("subscribers: a numbered change has the number of the event up to whic
   const auto holder = stand.subscribers.add(key, true);
   stand.subscribers.update(3, holder, down(IdSet{1}));
   stand.subscribers.update(5, holder, down(IdSet{2}));
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told() == Texts{R"(4 {"down":"1-2","sequence":10})"});
 }
 
-TEST_CASE("subscribers: a cause is told for the targets that are down at the end") {
+TEST_CASE("subscribers: causes are those of the state that has been committed, for targets that have one") {
   Streams stand;
-  const auto holder = stand.subscribe(1);
-  Delta first = down(IdSet{1, 2});
-  first.cause.drained = IdSet{1, 2};
-  stand.subscribers.update(1, holder, first);
-  stand.subscribers.update(2, holder, up(IdSet{2}));
-  Delta second = down(IdSet{3});
-  second.cause.offline = IdSet{3};
-  stand.subscribers.update(3, holder, second);
-  CHECK(stand.subscribers.flush({}).empty());
-  CHECK(stand.told() == Texts{R"(1 {"down":"1,3","cause":{"drained":"1","offline":"3"}})"});
+  const auto key = stand.registry.add(
+      scheduler, proto::make_request("resource.acquire", 4, nullptr, proto::flag::streaming));
+  const auto holder = stand.subscribers.add(key, false, true);
+  module::State state;
+  state.targets.online = IdSet{0, 2, 3, 4};
+  state.targets.torpid = IdSet{3};
+  state.exclude = IdSet{4};
+  (void)state.targets.drains.drain(IdSet{2, 3}, {}, module::Overwrite::nothing);
+  stand.subscribers.update(1, holder, down(IdSet{0, 1, 2, 3, 4, 5}));
+  stand.subscribers.update(2, holder, up(IdSet{0}));
+  Delta left;
+  left.down = left.shrink = IdSet{5};
+  stand.subscribers.update(3, holder, left);
+  CHECK(stand.subscribers.flush({}, state).empty());
+  CHECK(stand.told() == Texts{R"(4 {"down":"1-5","shrink":"5",)"
+                              R"("cause":{"drained":"2-3","offline":"1","torpid":"3","excluded":"4"}})"});
 }
 
 TEST_CASE("subscribers: what was taken back before it was told is not told") {
@@ -179,7 +185,7 @@ TEST_CASE("subscribers: what was taken back before it was told is not told") {
   const auto holder = stand.subscribe(1);
   stand.subscribers.update(1, holder, down(IdSet{1}));
   stand.subscribers.update(2, holder, up(IdSet{1}));
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told().empty());
 }
 
@@ -189,7 +195,7 @@ TEST_CASE("subscribers: a holder that is gone is told nothing, and what concerns
   stand.subscribers.update(1, holder, down(IdSet{1}));
   stand.subscribers.remove(holder);
   stand.subscribers.update(2, holder, down(IdSet{2}));
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told().empty());
   stand.subscribers.remove(holder);
   // The number of a holder is not reused.
@@ -201,8 +207,8 @@ TEST_CASE("subscribers: a client that turns out to be gone is told of") {
   const auto holder = stand.subscribe(1);
   stand.transport.gone.insert(scheduler);
   stand.subscribers.update(1, holder, down(IdSet{1}));
-  CHECK(stand.subscribers.flush({}) == std::vector{scheduler});
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}) == std::vector{scheduler});
+  CHECK(stand.subscribers.flush({}, {}).empty());
 }
 
 TEST_CASE("subscribers: a response of the client that waits for room is not overtaken by a change") {
@@ -212,10 +218,10 @@ TEST_CASE("subscribers: a response of the client that waits for room is not over
   stand.outbox.push(0, streams::Response{scheduler, proto::make_response(proto::make_request("x.y", 9))}, {});
   stand.transport.full.clear();
   stand.subscribers.update(1, holder, down(IdSet{1}));
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told().empty());
   stand.outbox.flush();
-  CHECK(stand.subscribers.flush({}).empty());
+  CHECK(stand.subscribers.flush({}, {}).empty());
   CHECK(stand.told() == Texts{"9 ", R"(1 {"down":"1"})"});
 }
 
