@@ -157,8 +157,9 @@ class Ledger:
             raise error
 
     def _send(self, change: _Change) -> None:
-        change.request, change.is_unknown = _Request(self, change), False
-        self._connection.submit(change.request)
+        request = _Request(self, change)
+        self._connection.submit(request)  # if this raises, the next resync() sends the change
+        change.request, change.is_unknown = request, False
 
     def _receive(self, change: _Change, response: Response) -> None:
         try:

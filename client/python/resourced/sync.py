@@ -313,6 +313,7 @@ class Ledger(_Twin):
 
     change = _waits(_ledger.Ledger.change)
     update = _waits(_ledger.Ledger.update)
+    resync = _Method(_ledger.Ledger.resync, lambda result, loop: None)
 
     def list(self) -> dict[_ledger.Name, _ledger.Entry]:
         """The allocations by partition and id, as of the last call that has read messages."""
@@ -323,9 +324,6 @@ class Ledger(_Twin):
 
     def unknown(self) -> _Names:
         return cast(_ledger.Ledger, self._twin).unknown()
-
-    def resync(self) -> None:
-        cast(_ledger.Ledger, self._twin).resync()
 
 
 class Acquisition(Reader[_acquisition.AcquisitionEvent]):
