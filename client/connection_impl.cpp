@@ -160,7 +160,7 @@ void Connection::Impl::close() {
   closed_ = true;
   drop_link();
   search_.reset();
-  // Destroying a handler may run code that calls this object. It must not
+  // Destroying a handler may run code that calls this object. It must not find a map that is being cleared.
   const auto requests = std::exchange(requests_, {});
   outgoing_.clear();
   failures_.clear();
