@@ -1,4 +1,4 @@
-"""The daemons of a cluster: the search for the leader, and the requests that are sent again to the next one.
+"""The daemons of a cluster: the search for the leader.
 
 All daemons are asked (`resource.leader`), each over a link of its own, repeatedly with growing pauses, until one
 answers that it leads. If one leads another cluster, or is in none, the search fails: each change would go to one of the
@@ -18,28 +18,10 @@ from typing import Any
 from resourced._link import Failure, Link, Owner
 from resourced._message import Response, request_parts
 from resourced._reachability import explain
-from resourced._requests import Request
+from resourced._repeats import DOES_NOT_LEAD
 from resourced.address import Endpoint, Keys
 from resourced.errors import ResourcedError
 
-#: Requests that change nothing and have one response. Not resource.wait, whose sender repeats it differently after a
-#: loss.
-_QUESTIONS = frozenset((
-    "resource.allocations", "resource.peers", "feasibility.check", "resource.status", "resource.status-at",
-    "resource.report", "resource.sched-status", "resource.get", "resource.stats-get", "resource.ready",
-    "resource.metrics", "resource.cluster", "resource.ping", "config.get", "attr.get", "resource.user-names",
-    "resource.version",
-))
-#: Requests by which an operator or a scheduler changes the state.
-_CHANGES = frozenset((
-    "resource.drain", "resource.undrain", "resource.evict", "resource.drain-cancel", "resource.property", "resource.expiration",
-    "resource.expiration-update", "resource.shrink", "resource.unshrink", "resource.forget", "resource.alloc",
-    "resource.alloc-update", "resource.free", "resource.force-free",
-))
-#: How often a question may be lost: one that ends the daemon must not go through the whole cluster.
-_MOST_LOSSES = 2
-#: The error text of a clean shutdown of the daemon.
-UNLOADED = "the resource module was unloaded"
 #: Number of parts of the time of an attempt. Each part ends in a turn of the loop, so that a program that was busy
 #: meanwhile still reads the answer.
 _PARTS = 10
@@ -245,7 +227,7 @@ class LeaderSearch:
         place.is_known = True
         place.reason = ""
         if response.errnum == errno.EHOSTUNREACH:
-            place.reason = response.error().text.removeprefix("this daemon does not lead its cluster: ")
+            place.reason = response.error().text.removeprefix(DOES_NOT_LEAD)
         place.claim = self._claim(response)
         if not place.claim:
             self._pause(place)
@@ -328,45 +310,3 @@ def none_leads(places: Iterable[Endpoint]) -> ResourcedError:
     return ResourcedError(
         errno.EHOSTUNREACH, f"cannot reach the daemon at {uris}: none of them leads the cluster", local=True
     )
-
-
-class Repeats:
-    """Which requests the next leader gets again. A change is never sent twice, as it would mean something else after the
-    changes of others, but for one that a daemon has refused without making it."""
-
-    def __init__(self, longest: float) -> None:
-        self._longest = longest
-        self._last_sent = 0
-
-    def sent(self, request: Request) -> None:
-        self._last_sent = request.number
-
-    def survives_loss(self, request: Request) -> bool:
-        """A request that was sent, and whose connection is lost."""
-        if request.topic not in _QUESTIONS or request.losses >= _MOST_LOSSES:
-            return False
-        request.losses += 1
-        return True
-
-    def survives_error(self, request: Request, error: ResourcedError) -> bool:
-        """Handles a request that was answered with this error."""
-        if error.errno == errno.ECANCELED and error.text == UNLOADED:
-            return self.survives_loss(request)
-        is_of_standby = leads_no_more(request, error)
-        if not is_of_standby and not (error.errno == errno.EAGAIN and request.topic in _CHANGES):
-            return False
-        # Changes keep their order: do not repeat one if another change was sent after it.
-        if request.topic not in _QUESTIONS and request.number != self._last_sent:
-            return False
-        now = asyncio.get_running_loop().time()
-        if request.refusal is None:
-            request.refused_at = now
-        elif now - request.refused_at >= self._longest:
-            return False
-        request.refusal = error
-        return True
-
-
-def leads_no_more(request: Request, error: ResourcedError) -> bool:
-    """Whether the error is that of a standby. EHOSTUNREACH of resource.wait is about its targets."""
-    return error.errno == errno.EHOSTUNREACH and request.topic != "resource.wait"

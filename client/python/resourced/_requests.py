@@ -52,6 +52,8 @@ class Request:
         self.payload = encode_payload(payload)
         self.flags = flags
         self.wait_for_daemon = wait_for_daemon
+        #: The time for the last response, which the sender measures.
+        self.timeout = math.inf
         #: The time for the first response from when the request is sent, and its timer.
         self.answer_timeout = math.inf
         self.late: asyncio.TimerHandle | None = None

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from resourced._json import entries, member
 from resourced._message import STREAMING, Response, encode_payload
-from resourced._places import UNLOADED
+from resourced._repeats import is_shut_down
 from resourced._requests import Reader, Request, awaited
 from resourced.allocations import Allocation, Freed, merged_news
 from resourced.errors import ResourcedError
@@ -354,7 +354,7 @@ class Acquisition(Reader[AcquisitionEvent]):
 
     def fail(self, error: ResourcedError) -> None:
         self._partial = None
-        shut_down = error.errno == errno.ECANCELED and error.text == UNLOADED and not error.local
+        shut_down = error.errno == errno.ECANCELED and is_shut_down(error) and not error.local
         if (error.errno == errno.ECONNRESET) if error.local else (shut_down and self._follow_restart):
             if not self._lost:
                 self._put(Lost(error))

@@ -4,7 +4,7 @@ The connection is made when something is sent. If the attempt fails, the request
 those with `wait_for_daemon`, for which new attempts are made until they can be sent, or until the daemon refuses this
 client's key or user. When an established connection is lost, every request that was sent fails with a local ECONNRESET;
 the next one makes a new connection. The requests of a connection with several endpoints wait for the leader, and some
-are sent again (_places.py).
+are sent again (_repeats.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import math
 import os
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -28,8 +27,9 @@ import zmq
 
 from resourced._link import Context, Failure, Link, LinkOptions, LocalLink, Owner, ZmqLink
 from resourced._message import NORESPONSE, STREAMING, Response, request_parts
-from resourced._places import LastLeader, LeaderSearch, Patience, Repeats, leads_no_more, none_leads
+from resourced._places import LastLeader, LeaderSearch, Patience, none_leads
 from resourced._reachability import explain
+from resourced._repeats import CHANGES, Outgoing, Repeats, cannot_commit, is_of_standby, is_shut_down
 from resourced._requests import Call, End, Request, awaited, in_loop
 from resourced._tcp_link import TcpLink
 from resourced.address import Endpoint, Keys, default_uri, load_keys, parse_places
@@ -46,6 +46,11 @@ _CANCELLABLE = ("resource.wait",)
 def _cancel(connection: "weakref.ref[RpcConnection]", request: Request) -> None:
     if found := connection():
         found.cancel(request)
+
+
+def _lose(connection: "weakref.ref[RpcConnection]") -> None:
+    if found := connection():
+        found._lose()
 
 
 class RpcConnection:
@@ -122,15 +127,19 @@ class RpcConnection:
         self._since = -math.inf
         self._patience: Patience | None = None
         self._retry: asyncio.TimerHandle | None = None
-        #: Timer during which nothing is sent, because the daemon cannot make changes at present.
+        #: Timer during which questions alone are sent, because the daemon cannot make changes at present.
         self._hold: asyncio.TimerHandle | None = None
         self._hold_for = retry_first
+        #: Timer until the link is dropped, because the daemon stops or does not lead. Nothing more is sent to it, and
+        #: answers on their way are read.
+        self._leaving: asyncio.TimerHandle | None = None
+        #: Number of responses, and as of the last look for those that are still to be read before the link is dropped.
+        self._received, self._received_before = 0, -1
         #: Requests and connect() calls that have failed, while the reason is looked for.
         self._failing: dict[asyncio.Task[None], tuple[list[Request], list[asyncio.Future[None]]]] = {}
         #: Calls of connect() that wait.
         self._connecting: set[asyncio.Future[None]] = set()
-        #: Requests and notices that are not sent yet.
-        self._outgoing: deque[Request] = deque()
+        self._outgoing = Outgoing()
         #: Sent requests by matchtag; None for those whose caller no longer waits.
         self._pending: dict[int, Request | None] = {}
         self._last_tag = 0
@@ -183,8 +192,8 @@ class RpcConnection:
         math.inf for none)."""
         request = Call(topic, payload, wait_for_daemon)
         await self._catch_up()
+        request.timeout = seconds = self._call_timeout if timeout is None else timeout
         self.submit(request)
-        seconds = self._call_timeout if timeout is None else timeout
         try:
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
                 with awaited(self):
@@ -211,6 +220,10 @@ class RpcConnection:
             return request.refusal
         if request.matchtag is None and self._search:
             return await self._why_none()
+        if request.matchtag is None and (refusal := self._outgoing.refusal):
+            text = (f"{request.topic}: not sent to {self.uri} within {seconds:g} s, as an earlier change was refused: "
+                    f"{refusal.text}")
+            return ResourcedError(refusal.errno, text, local=True)
         text = f"{request.topic}: no answer from {self.uri} within {seconds:g} s"
         return ResourcedError(errno.ETIMEDOUT, text, local=True)
 
@@ -232,7 +245,7 @@ class RpcConnection:
 
     def _notify(self, topic: str, payload: Mapping[str, Any] | None = None) -> None:
         if self._connected:
-            self._outgoing.append(Request(topic, payload, flags=NORESPONSE))
+            self._outgoing.put(Request(topic, payload, flags=NORESPONSE))
             self._flush()
 
     async def close(self) -> None:
@@ -245,18 +258,18 @@ class RpcConnection:
 
     def _shut(self) -> Link | None:
         """Closes, and returns the link whose messages are on their way out."""
+        waiting = self._outgoing.take(lambda one: not one.flags & NORESPONSE)
         if self._connected:
             for service in sorted(self._services):
                 self._notify(f"{service}.disconnect")
         self._closed = True
         link, connected = self._link, self._connected
-        requests = [*self._drop_link(self._linger if connected else 0), *self._outgoing]
-        self._outgoing.clear()
+        requests = [*self._drop_link(self._linger if connected else 0), *waiting]
+        self._outgoing = Outgoing()
         if self._search:
             self._search.close()
-        for timer in (self._retry, self._hold):
-            if timer:
-                timer.cancel()
+        if self._retry:
+            self._retry.cancel()
         error = ResourcedError(errno.ENOTCONN, f"the connection to {self.uri} is closed", local=True)
         for task, failing in self._failing.items():
             task.cancel()
@@ -282,6 +295,7 @@ class RpcConnection:
         ends += [self._search.close] if self._search else []
         is_open = bool(ends)
         ends += [request.stop_timer for request in self._pending.values() if request]
+        ends += [self._leaving.cancel] if self._leaving else []
         for end in ends:
             in_loop(self._loop, end)
         if is_open:  # last, as a warning may be an error
@@ -315,7 +329,7 @@ class RpcConnection:
         if request.flags & STREAMING:
             self._services.add(request.topic.partition(".")[0])
         request.number = next(self._numbers)
-        self._outgoing.append(request)
+        self._outgoing.put(request)
         self._flush()
 
     def cancel(self, request: Request) -> None:
@@ -323,8 +337,7 @@ class RpcConnection:
         be ended."""
         request.stop_timer()
         if request.matchtag is None:
-            if request in self._outgoing:
-                self._outgoing.remove(request)
+            self._outgoing.remove(request)
         elif self._pending.get(request.matchtag) is request:
             # The matchtag stays in use until the last response.
             self._pending[request.matchtag] = None
@@ -368,8 +381,7 @@ class RpcConnection:
             raise ResourcedError(errno.ENOTCONN, f"{what}: the connection belongs to another event loop", local=True)
 
     def _flush(self) -> None:
-        while self._connected and self._link and self._outgoing and not self._hold:
-            request = self._outgoing[0]
+        while self._connected and self._link and not self._leaving and (request := self._outgoing.first):
             tag = 0
             if not request.flags & NORESPONSE:
                 if len(self._pending) >= MAX_PENDING:
@@ -377,10 +389,9 @@ class RpcConnection:
                 tag = self._last_tag % 0xFFFFFFFE + 1
                 while tag in self._pending:
                     tag = tag % 0xFFFFFFFE + 1
-            self._outgoing.popleft()
             if not self._link.send(request_parts(request.topic, request.payload, tag, request.flags)):
-                self._outgoing.appendleft(request)
                 return
+            self._outgoing.pop()
             if tag:
                 request.matchtag = self._last_tag = tag
                 self._pending[tag] = request
@@ -447,8 +458,7 @@ class RpcConnection:
         assert self._search
         why = functools.partial(self._search.why, self._keys)
         self._search = None
-        requests, futures = [*self._outgoing], [*self._connecting]
-        self._outgoing.clear()
+        requests, futures = self._outgoing.take(lambda one: True), [*self._connecting]
         self._connecting.clear()
         if requests or futures:
             self._fail_with(why, requests, futures)
@@ -458,9 +468,10 @@ class RpcConnection:
         if self._patience:
             self._patience.end()
             self._patience = None
-        if self._hold:
-            self._hold.cancel()
-            self._hold = None
+        self._end_hold()
+        if self._leaving:
+            self._leaving.cancel()
+            self._leaving = None
         if self._link:
             self._link.close(linger)
         self._link = None
@@ -486,12 +497,6 @@ class RpcConnection:
         except ResourcedError:
             self._retry_later()  # no descriptors left, for example
 
-    def _keep_waiting(self) -> list[Request]:
-        """Keeps the requests that wait for the daemon, and returns the others."""
-        others = [request for request in self._outgoing if not request.wait_for_daemon]
-        self._outgoing = deque(request for request in self._outgoing if request.wait_for_daemon)
-        return others
-
     def link_connected(self) -> None:
         self._begin()
 
@@ -509,11 +514,8 @@ class RpcConnection:
     def link_failed(self, failure: Failure) -> None:
         """Handles the failure of the only endpoint."""
         self._drop_link()
-        requests = self._keep_waiting()
-        if failure.is_final:
-            requests += self._outgoing
-            self._outgoing.clear()
-        elif self._outgoing:
+        requests = self._outgoing.take(lambda one: failure.is_final or not one.wait_for_daemon)
+        if self._outgoing:
             self._retry_later()
         futures = [future for future in self._connecting if not future.done()]
         self._connecting.clear()
@@ -535,14 +537,30 @@ class RpcConnection:
         if self._last_leader.allows(acquired):
             self._last_leader.become(acquired)
             return True
-        self.link_lost()
+        self._lose()
         return False
+
+    def _leave(self) -> None:
+        """Gives a daemon that stops the time of an attempt for the answers to other requests."""
+        if not self._leaving:
+            weak = weakref.ref(self)
+            self._leaving = asyncio.get_running_loop().call_later(self._connect_timeout, _lose, weak)
+
+    def _lose(self) -> None:
+        """Drops the link once the responses that have arrived are read: when a turn of the loop brings no further one."""
+        if self._leaving:
+            self._leaving.cancel()
+        if self._received == self._received_before:
+            return self.link_lost()
+        self._received_before = self._received
+        self._leaving = asyncio.get_running_loop().call_later(0, _lose, weakref.ref(self))
 
     def link_lost(self) -> None:
         sent = self._drop_link()
         again = [one for one in sent if self.has_places and self._repeats.survives_loss(one)]
         self._send_again(again)
-        requests = [*(one for one in sent if one not in again), *self._keep_waiting()]
+        waiting = self._outgoing.take(lambda one: not one.wait_for_daemon)
+        requests = [*(one for one in sent if one not in again), *waiting]
         # Pauses grow if a daemon ends each connection at once.
         if asyncio.get_running_loop().time() - self._since >= self._retry_most:
             self._pause = self._retry_first
@@ -551,35 +569,46 @@ class RpcConnection:
         self._fail(requests, (), error)
 
     def _send_again(self, requests: Iterable[Request]) -> None:
-        for request in requests:
+        kept = [*requests]
+        for request in kept:
             request.matchtag = None
-            self._outgoing.append(request)
-        self._outgoing = deque(sorted(self._outgoing, key=lambda one: one.number))
+        self._outgoing.put_back(kept)
 
     def _put_off(self, request: Request, error: ResourcedError) -> bool:
-        """Keeps a request that was refused for the next leader, or for later."""
-        if request.flags & STREAMING:
+        """Handles an error from a daemon of a cluster. Keeps a request for the next leader, or for later; returns False if
+        the request ends with the error."""
+        has_ended, does_not_lead = is_shut_down(error), is_of_standby(request.topic, error)
+        if has_ended:
+            self._leave()
+        elif does_not_lead:
+            self._lose()
+        if request.flags & STREAMING and (has_ended or does_not_lead):
             # An acquisition and a journal continue at the next leader, as after a loss.
-            if not leads_no_more(request, error):
-                return False
-            request.fail(ResourcedError(errno.ECONNRESET, f"the daemon at {self.uri} lost leadership", local=True))
-            self.link_lost()
+            why = "stops" if has_ended else "lost leadership"
+            request.fail(ResourcedError(errno.ECONNRESET, f"the daemon at {self.uri} {why}", local=True))
             return True
-        if not self._repeats.survives_error(request, error):
+        if request.flags & STREAMING or not self._repeats.survives_error(request, error):
             return False
-        self._send_again([request])
-        if error.errno == errno.EAGAIN:
+        if cannot_commit(request, error):
+            self._end_hold()
+            self._outgoing.hold()
             self._hold = asyncio.get_running_loop().call_later(self._hold_for, self._go_on)
             self._hold_for = min(2 * self._hold_for, self._retry_most)
-        else:
-            self.link_lost()
+        self._send_again([request])
         return True
 
+    def _end_hold(self) -> None:
+        if self._hold:
+            self._hold.cancel()
+            self._hold = None
+        self._outgoing.end_hold()
+
     def _go_on(self) -> None:
-        self._hold = None
+        self._end_hold()
         self._flush()
 
     def link_response(self, response: Response) -> None:
+        self._received += 1
         if response.matchtag not in self._pending:
             return
         request = self._pending[response.matchtag]
@@ -587,14 +616,16 @@ class RpcConnection:
             request.stop_timer()
         if not response.more:
             del self._pending[response.matchtag]
-            self._flush()
         if request and response.errnum:
             error = response.error()
             if not (self.has_places and self._put_off(request, error)):
                 request.fail(error)
         elif request:
-            self._hold_for = self._retry_first
+            if request.topic in CHANGES:
+                self._hold_for = self._retry_first
             request.receive(response)
+        if not response.more:
+            self._flush()
 
     def link_room(self) -> None:
         self._flush()
