@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from resourced._json import entries, member
+from resourced._repeats import is_standby_refusal
 from resourced.acquisition import Acquisition
 from resourced.allocations import Allocation, Freed
 from resourced.errors import ResourcedError
@@ -259,8 +260,8 @@ class Connection(RpcConnection):
     async def wait(
         self, targets: str | IDset | Hostlist, condition: WaitCondition = "idle", *, assume_idle: bool = False
     ) -> None:
-        """Waits until all targets are in this condition, also over restarts of the daemon. EHOSTUNREACH: no scheduler
-        reports the allocations of a target; with `assume_idle` it counts as idle."""
+        """Waits until all targets are in this condition, also over restarts of the daemon, and while it is a standby.
+        EHOSTUNREACH: no scheduler reports the allocations of a target; with `assume_idle` it counts as idle."""
         payload = {"targets": str(targets), "for": condition}
         if assume_idle:
             payload["unreported"] = "idle"
@@ -270,7 +271,8 @@ class Connection(RpcConnection):
                 await self.call("resource.wait", payload, timeout=float("inf"), wait_for_daemon=True)
                 return
             except ResourcedError as error:
-                if error.errno not in ((errno.ECONNRESET,) if error.local else (errno.ECANCELED, errno.EAGAIN)):
+                passes = error.errno in ((errno.ECONNRESET,) if error.local else (errno.ECANCELED, errno.EAGAIN))
+                if not passes and not is_standby_refusal(error):
                     raise
             # Wait for unreported targets, because the next daemon may start before the schedulers reconnect.
             payload.setdefault("unreported", "wait")

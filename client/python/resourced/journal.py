@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from resourced._json import member
+from resourced._repeats import is_standby_refusal
 from resourced._requests import Reader
 from resourced.errors import ResourcedError
 from resourced.resource_set import ResourceSet
@@ -16,6 +17,7 @@ from resourced.rpc import RpcConnection
 from resourced.stream import Stream
 
 _TOPIC = "resource.journal"
+_FIRST_PAUSE, _LONGEST_PAUSE, _SHUT_DOWN_PAUSE = 0.02, 1.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -55,15 +57,29 @@ class Journal(Reader[JournalBatch]):
         # Wait for the next leader if a daemon of a cluster stops.
         self._follow_restart = follow_restart or connection.has_places
         self._stream: Stream | None = None
+        #: Set when the next request may be sent.
+        self._may_ask = asyncio.Event()
+        self._may_ask.set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._pause = _FIRST_PAUSE
         self._interrupted = self._caught_up = self._any = self._closed = False
 
     @property
     def _has_news(self) -> bool:
-        return self._closed or not self._stream or self._stream._has_news
+        return self._closed or (self._stream._has_news if self._stream else self._may_ask.is_set())
+
+    def _ask_again(self, pause: float) -> None:
+        self._interrupted, self._stream = True, None
+        if pause:
+            self._may_ask.clear()
+            self._timer = asyncio.get_running_loop().call_later(pause, self._may_ask.set)
 
     async def __anext__(self) -> JournalBatch:
         while not self._closed:
             if not self._stream:
+                await self._may_ask.wait()
+                if self._closed:
+                    break
                 payload = self._payload | ({} if self.after is None else {"after": self.after})
                 self._stream = self._connection.stream(_TOPIC, payload, wait_for_daemon=self._interrupted)
             try:
@@ -71,17 +87,22 @@ class Journal(Reader[JournalBatch]):
             except StopAsyncIteration:
                 if self._closed or not self._follow_restart or (self._any and self.after is None):
                     raise
-                self._interrupted, self._stream = True, None
                 # Wait after a refusal: a daemon that shuts down would refuse each new request at once.
-                await asyncio.sleep(0.1)
+                self._ask_again(_SHUT_DOWN_PAUSE)
                 continue
             except ResourcedError as error:
                 passes = error.errno == errno.EOVERFLOW or (error.local and error.errno == errno.ECONNRESET)
+                # A standby may not have the event of the cursor yet.
+                is_early = not error.local and (error.errno == errno.EAGAIN or is_standby_refusal(error))
+                may_begin_again = not self._any and (self._connection.has_places or not is_early)
                 # Fail without a cursor: the events would come again.
-                if not passes or (self._any and self.after is None):
+                if not (passes or is_early) or (self.after is None and not may_begin_again):
                     raise
-                self._interrupted, self._stream = True, None
+                self._ask_again(self._pause if is_early else 0)
+                if is_early:
+                    self._pause = min(2 * self._pause, _LONGEST_PAUSE)
                 continue
+            self._pause = _FIRST_PAUSE
             self._any = True
             if batch.last is not None:
                 self.after = batch.last
@@ -92,6 +113,9 @@ class Journal(Reader[JournalBatch]):
 
     async def close(self) -> None:
         self._closed = True
+        if self._timer:
+            self._timer.cancel()
+        self._may_ask.set()
         if self._stream:
             await self._stream.close()
 
