@@ -264,7 +264,7 @@ constexpr auto settings_table = std::to_array<Setting>({
 
     {"acquire", "keep", live, always, seconds<&Config::acquire, &Acquire::keep>(keep_bounds),
      "For how long the resources of a scheduler that has lost its connection are kept for it, if it acquired "
-     "them with a token (docs/protocol.md). 0: they are free at once (RFC 28).",
+     "them with a token (docs/protocol.md); at most an hour. 0: they are free at once (RFC 28).",
      ""},
     {"acquire", "partition", restart, if_written,
      stored<&Config::acquire, &Acquire::partitions, read_partitions>(Type::entries), "", ""},

@@ -75,7 +75,7 @@ module::AllocationRequest read_allocation(const json& entry) {
   allocation.id = required_string(entry, "id");
   allocation.resources = read_resources(required_member(entry, "R"), "R", allocation.id);
   allocation.expiration = optional_expiration(entry);
-  allocation.note = optional_string(entry, "note");
+  if (auto note = optional_string(entry, "note"); note && !note->empty()) allocation.note = std::move(note);
   allocation.partition = optional_string(entry, "partition");
   return allocation;
 }

@@ -25,7 +25,7 @@ std::vector<Engine::Former> Engine::changing(const module::EventBody& event) con
     former.emplace_back(update->name, all.at(update->name));
   } else if (const auto* free = std::get_if<module::FreeEvent>(&event)) {
     for (const std::string& id : free->ids) {
-      if (const auto name = freed_name(all, *free, id)) former.emplace_back(*name, all.at(*name));
+      if (const auto place = find_freed(all, *free, id); place != all.end()) former.emplace_back(*place);
     }
   }
   return former;

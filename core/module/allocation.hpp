@@ -137,7 +137,7 @@ struct FreeEvent {
   /// Set if only `ranks` of the single allocation were freed.
   bool partial = false;
   /// The partition of all ids. Unset in the log of an earlier version, where each id is that of the only
-  /// allocation that has it (freed_name()).
+  /// allocation that has it (find_freed()).
   std::optional<std::string> partition = std::nullopt;
 };
 

@@ -343,9 +343,7 @@ void Ledger::put(const SharedAllocation& allocation) {
   ++version_;
 }
 
-SharedAllocation Ledger::take(const AllocationName& name) {
-  const auto found = allocations_.find(name);
-  RESOURCED_INVARIANT(found != allocations_.end());
+SharedAllocation Ledger::take(Allocations::iterator found) {
   work_of_held_ -= runs_held(found->second->resources);
   unindex(found->second->resources, found->second);
   SharedAllocation allocation = std::move(found->second);
@@ -356,9 +354,7 @@ SharedAllocation Ledger::take(const AllocationName& name) {
   return allocation;
 }
 
-void Ledger::take_part(const AllocationName& name, const ResourceSet& part) {
-  const auto found = allocations_.find(name);
-  RESOURCED_INVARIANT(found != allocations_.end());
+void Ledger::take_part(Allocations::iterator found, const ResourceSet& part) {
   SharedAllocation& place = found->second;
   // The slots are those of all targets, and do not hold for a part of them.
   Allocation rest = *place;
@@ -416,15 +412,15 @@ void Ledger::unindex_expiration(const Allocation& allocation) {
 std::vector<std::shared_ptr<const ResourceSet>> Ledger::apply(const FreeEvent& event) {
   std::vector<std::shared_ptr<const ResourceSet>> released;
   for (const std::string& id : event.ids) {
-    const auto name = freed_name(allocations_, event, id);
-    RESOURCED_INVARIANT(name);
-    const Allocation* allocation = find(*name);
-    if (event.partial && !ends_without(event.ranks, *allocation)) {
-      auto part = std::make_shared<const ResourceSet>(allocation->resources.copy_ranks(event.ranks));
-      take_part(*name, *part);
+    const auto place = find_freed(allocations_, event, id);
+    RESOURCED_INVARIANT(place != allocations_.end());
+    const Allocation& allocation = *place->second;
+    if (event.partial && !ends_without(event.ranks, allocation)) {
+      auto part = std::make_shared<const ResourceSet>(allocation.resources.copy_ranks(event.ranks));
+      take_part(place, *part);
       released.push_back(std::move(part));
     } else {
-      const SharedAllocation taken = take(*name);
+      const SharedAllocation taken = take(place);
       released.emplace_back(taken, &taken->resources);
     }
   }

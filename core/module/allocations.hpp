@@ -73,14 +73,13 @@ template <class Entries>
   return partitions;
 }
 
-/// Returns the name of an allocation that a free has by this id; nothing if there is no such allocation, or
-/// if the event has no partition and there are several. `entries` is a map from names of allocations.
+/// Finds the allocation that a free has by this id; the end if there is no such allocation, or if the event
+/// has no partition and there are several. `entries` is a map from names of allocations.
 template <class Entries>
-[[nodiscard]] std::optional<AllocationName> freed_name(const Entries& entries, const FreeEvent& event,
-                                                       const std::string& id) {
-  const auto partitions = event.partition ? std::vector{*event.partition} : partitions_with(entries, id);
-  if (partitions.size() != 1 || !entries.contains({partitions.front(), id})) return std::nullopt;
-  return AllocationName{partitions.front(), id};
+[[nodiscard]] auto find_freed(Entries& entries, const FreeEvent& event, const std::string& id) {
+  if (event.partition) return entries.find({*event.partition, id});
+  const auto partitions = partitions_with(entries, id);
+  return partitions.size() == 1 ? entries.find({partitions.front(), id}) : entries.end();
 }
 
 /// Returns the group of a rank, which must be among these resources.
@@ -143,7 +142,7 @@ class Ledger {
   void apply(const AllocEvent& event);
   /// Requires an allocation with this name, and that none holds the added resources.
   void apply(const AllocUpdateEvent& event);
-  /// Requires that freed_name() knows all ids. Returns the resources that are held no longer: those of freed
+  /// Requires that find_freed() finds all ids. Returns the resources that are held no longer: those of freed
   /// allocations, and of targets that were freed of others.
   std::vector<std::shared_ptr<const rset::ResourceSet>> apply(const FreeEvent& event);
 
@@ -186,10 +185,10 @@ class Ledger {
   void discount(const Allocation& allocation);
   void index_expiration(const Allocation& allocation);
   void unindex_expiration(const Allocation& allocation);
-  SharedAllocation take(const AllocationName& name);
+  SharedAllocation take(Allocations::iterator found);
   /// Takes targets out of an allocation that keeps others. The cost grows with the resources of these
   /// targets, and with the runs of the others.
-  void take_part(const AllocationName& name, const rset::ResourceSet& part);
+  void take_part(Allocations::iterator found, const rset::ResourceSet& part);
   [[nodiscard]] static std::size_t runs_held(const rset::ResourceSet& resources);
   void index(const SharedAllocation& place);
   void unindex(const rset::ResourceSet& resources, const SharedAllocation& place);

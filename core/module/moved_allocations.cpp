@@ -174,7 +174,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
   // Absent targets come back last, so that resources which are allocated to a present target stay there.
   // Targets that leave now do not come back: if hosts repeat, another target has their name.
   for (auto& [allocation, gone] : changing) {
-    SharedAllocation restored = moved.take(allocation->name);
+    SharedAllocation restored = moved.take(moved.allocations_.find(allocation->name));
     if (!restored->absent.empty() || !places.lacking(restored->resources).empty())
       restored = moved.restore(recorded(*restored, to), places);
     if (!gone.empty()) {

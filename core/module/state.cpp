@@ -142,7 +142,7 @@ struct CanFollow {
     const std::set<std::string_view> ids(event.ids.begin(), event.ids.end());
     return ids.size() == event.ids.size() && (!event.partial || ids.size() == 1) &&
            std::ranges::all_of(event.ids, [&](const std::string& id) {
-             return freed_name(state.ledger.all(), event, id).has_value();
+             return find_freed(state.ledger.all(), event, id) != state.ledger.all().end();
            });
   }
   template <class Other>

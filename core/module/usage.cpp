@@ -31,8 +31,8 @@ struct Concerned {
   IdSet operator()(const FreeEvent& event) const {
     IdSet ranks;
     for (const std::string& id : event.ids) {
-      const auto name = freed_name(states.ledger.all(), event, id);
-      if (name) ranks |= states.ledger.find(*name)->resources.ranks();
+      const auto place = find_freed(states.ledger.all(), event, id);
+      if (place != states.ledger.all().end()) ranks |= place->second->resources.ranks();
     }
     return event.partial ? ranks & event.ranks : ranks;
   }

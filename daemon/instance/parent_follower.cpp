@@ -105,8 +105,8 @@ void ParentFollower::on_batch(const client::Response& response) {
 void ParentFollower::take_in(const proto::topics::JournalBatch& batch) {
   if (batch.unreadable > 0) {
     if (const auto before = defects_.admit()) {
-      os::log_warning("ignored {} events of the enclosing instance: {} ({} more since the last such line)",
-                      batch.unreadable, std::string_view(batch.defect).substr(0, longest_text), *before);
+      os::log_warning("ignored {} events of the enclosing instance: {}{}", batch.unreadable,
+                      std::string_view(batch.defect).substr(0, longest_text), *before);
     }
   }
   if (synced()) {
@@ -153,8 +153,7 @@ void ParentFollower::history_is_through() {
   miss_at_.reset();
   last_failure_.clear();
   if (const auto before = successes_.admit()) {
-    os::log_info("following the enclosing instance at {} ({} more since the last such line)",
-                 connection_.uri(), *before);
+    os::log_info("following the enclosing instance at {}{}", connection_.uri(), *before);
   }
   tell();
 }
@@ -175,9 +174,8 @@ void ParentFollower::fail(std::string_view why) {
   if (text == last_failure_) return;
   if (const auto before = failures_.admit()) {
     last_failure_ = text;
-    os::log_warning(
-        "not following the enclosing instance at {}, trying again: {} ({} more since the last such line)",
-        connection_.uri(), text, *before);
+    os::log_warning("not following the enclosing instance at {}, trying again: {}{}", connection_.uri(), text,
+                    *before);
   }
 }
 

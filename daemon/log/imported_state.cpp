@@ -186,8 +186,8 @@ ResourceSet ImportedState::added_to(Allocated& allocated, const ResourceSet& add
 
 ImportedState::Translated ImportedState::translate(const module::FreeEvent& event) {
   for (const std::string& id : event.ids) {
-    const auto name = freed_name(allocations_, event, id);
-    if (!name) {
+    const auto found = find_freed(allocations_, event, id);
+    if (found == allocations_.end()) {
       const bool is_ambiguous = !event.partition && !partitions_with(allocations_, id).empty();
       throw Error(EINVAL,
                   is_ambiguous
@@ -195,7 +195,6 @@ ImportedState::Translated ImportedState::translate(const module::FreeEvent& even
                       : fmt::format("context.ids: unknown allocation: {}",
                                     module::text_of({event.partition.value_or(""), id})));
     }
-    const auto found = allocations_.find(*name);
     auto& numbers = found->second.numbers;
     const Numbers freed = event.partial ? freed_of(found->second, event) : Numbers{};
     std::erase_if(numbers,

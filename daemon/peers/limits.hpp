@@ -4,7 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/time.hpp"
 #include "daemon/transport/token_bucket.hpp"
@@ -16,17 +19,18 @@ class RateLimit {
  public:
   explicit RateLimit(transport::TokenBucket::Rate rate = {1, 1}) : rate_(rate) {}
 
-  /// Returns a number if the line should be written now: that of the lines left out before it.
-  [[nodiscard]] std::optional<std::uint64_t> admit(SteadyTime now) {
+  /// Returns how the line ends if it should be written now: it says how many were left out before it, if any.
+  [[nodiscard]] std::optional<std::string> admit() {
+    return admit(SteadyTime(std::chrono::steady_clock::now().time_since_epoch()));
+  }
+  [[nodiscard]] std::optional<std::string> admit(SteadyTime now) {
     if (lines_.left(now, rate_) < 1) {
       ++suppressed_;
       return std::nullopt;
     }
     lines_.take(now, rate_, 1);
-    return std::exchange(suppressed_, 0);
-  }
-  [[nodiscard]] std::optional<std::uint64_t> admit() {
-    return admit(SteadyTime(std::chrono::steady_clock::now().time_since_epoch()));
+    const std::uint64_t lines = std::exchange(suppressed_, 0);
+    return lines == 0 ? std::string() : fmt::format(" ({} more since the last such line)", lines);
   }
 
  private:

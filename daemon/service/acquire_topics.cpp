@@ -105,17 +105,18 @@ const streams::EarlyScheduler& AcquireTopics::early(proto::RequestKey key) const
 
 void AcquireTopics::check_wait(proto::ClientId client, const streams::EarlyScheduler& wanted) const {
   const std::string partition = wanted.partition.value_or("");
+  const std::string what = partition.empty() ? "the resources" : "partition " + partition;
   const auto holder = executor_.engine().acquisition().holder_of(partition);
   requests_.registry().for_each(client, [&](const streams::Stream& stream) {
     const auto* own = std::get_if<streams::Scheduler>(&stream);
     if (holder && own != nullptr && own->holder == *holder)
-      throw Error(EDEADLK, module::Acquisition::busy(partition, "this connection").what());
+      throw Error(EDEADLK, fmt::format("this connection has acquired {} already", what));
   });
   std::size_t waiting = 0;
   for (const auto& [number, key] : waiting_) {
     const streams::EarlyScheduler& other = early(key);
     if (key.client == client && other.partition.value_or("") == partition)
-      throw Error(EDEADLK, module::Acquisition::busy(partition, "this connection waits for them").what());
+      throw Error(EDEADLK, fmt::format("this connection waits for {} already", what));
     if (other.by == wanted.by) ++waiting;
   }
   if (const auto nothing = nothing_to_wait_for(wanted)) throw Error(*nothing);
@@ -362,8 +363,8 @@ void AcquireTopics::tell(const std::optional<module::Actor>& who, const std::str
   if (executor_.module().has_brokers()) return;
   if (const auto before = lines_.admit()) {
     os::log_made([who, what, left_out = *before] {
-      return os::LogLine{fmt::format("the scheduler {} {} ({} more since the last such line)",
-                                     who ? full_name_of(*who) : "without a name", what, left_out)};
+      return os::LogLine{
+          fmt::format("the scheduler {} {}{}", who ? full_name_of(*who) : "without a name", what, left_out)};
     });
   }
 }

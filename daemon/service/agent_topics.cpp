@@ -27,8 +27,7 @@ void AgentTopics::hello(const Call& call) {
     admit(call);
   } catch (const Error& error) {
     if (const auto before = refused_.admit()) {
-      os::log_warning("refused an agent of {}: {} ({} more since the last such line)", call.sender.name,
-                      error.what(), *before);
+      os::log_warning("refused an agent of {}: {}{}", call.sender.name, error.what(), *before);
     }
     throw;
   }

@@ -81,7 +81,7 @@ std::string text_of(const ChangeLine& line) {
   if (line.has_author) text += " by " + (line.by ? full_name_of(*line.by) : "the daemon");
   if (!line.reason.empty()) text += ": " + line.reason;
   text = json_text::printable_line(text);
-  if (line.left_out > 0) text += fmt::format(" ({} more since the last such line)", line.left_out);
+  text += line.left_out;
   return text;
 }
 

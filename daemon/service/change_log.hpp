@@ -36,8 +36,8 @@ struct ChangeLine {
   std::string reason;
   /// Whether the line names its author.
   bool has_author = true;
-  /// Number of lines that were left out before this one.
-  std::uint64_t left_out = 0;
+  /// What the line says at its end of lines that were left out (RateLimit).
+  std::string left_out = {};
 };
 
 /// Returns `drain n3 by alice (uid 1000): bad memory`. For the log's thread, as it asks the user database.

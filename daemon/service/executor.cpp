@@ -49,47 +49,40 @@ std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& inp
     if (!node.stays) {
       os::log_warning("{} is drained: {}", node.host, node.reason);
     } else if (const auto before = unfit_.admit()) {
-      os::log_warning(
-          "{}, which stays drained, does not match the inventory: {} ({} more since the last such line)",
-          node.host, node.reason, *before);
+      os::log_warning("{}, which stays drained, does not match the inventory: {}{}", node.host, node.reason,
+                      *before);
     }
   }
   for (const nodes::Rivalry& rivalry : effects.rivalries) {
     const auto before = rivals_.admit();
     if (!before) continue;
     if (rivalry.origins.empty()) {
-      os::log_info("{}: a single agent reports for this host again ({} more since the last such line)",
-                   rivalry.host, *before);
+      os::log_info("{}: a single agent reports for this host again{}", rivalry.host, *before);
     } else {
       os::log_warning(
           "{}: two agents say that they are this host and take turns, from {}: rename one of them; until "
-          "then no report returns the node to service ({} more since the last such line)",
+          "then no report returns the node to service{}",
           rivalry.host, rivalry.origins, *before);
     }
   }
   if (const Seconds ahead = engine_.ahead_of(now.wall); !logged.empty() && ahead > tolerated_ahead) {
     if (const auto before = ahead_.admit()) {
       os::log_warning(
-          "the log is {} ahead of the clock, so events get the time of the last one: check the clock "
-          "({} more since the last such line)",
+          "the log is {} ahead of the clock, so events get the time of the last one: check the clock{}",
           text::format_duration(ahead), *before);
     }
   }
   // Limit these lines: an agent can say hello again and again.
   if (!effects.without_checks.empty()) {
     if (const auto before = gated_.admit()) {
-      os::log_warning(
-          "{} cannot come up: health-gate is set, and no checks run there ({} more since the last such "
-          "line)",
-          effects.without_checks.encode(), *before);
+      os::log_warning("{} cannot come up: health-gate is set, and no checks run there{}",
+                      effects.without_checks.encode(), *before);
     }
   }
   for (const Error& error : effects.refused) {
     if (const auto before = refusals_.admit()) {
-      os::log_warning(
-          "refused a change from node agents or the enclosing instance: {} ({} more since the last such "
-          "line)",
-          error.what(), *before);
+      os::log_warning("refused a change from node agents or the enclosing instance: {}{}", error.what(),
+                      *before);
     }
   }
   for (const nodes::AgentNews& news : effects.agents) listener_.on_agent(news);

@@ -70,7 +70,7 @@ void JournalTopics::serve() {
 // Logs the damage for the operator: the reader, who gets the error too, may be an ordinary user.
 void JournalTopics::on_damaged_log(const Error& error) {
   if (const auto before = damages_.admit()) {
-    os::log_error("a journal ended: {} ({} more since the last such line)", error.what(), *before);
+    os::log_error("a journal ended: {}{}", error.what(), *before);
   }
 }
 

@@ -234,8 +234,7 @@ void Service::cut_off(proto::ClientId client, std::string_view why) {
   const peers::Clients::Client* known = clients_.find(client);
   if (known == nullptr) return;
   if (const auto before = lines_.cut_off.admit()) {
-    os::log_warning("disconnected {}: {} ({} more since the last such line)", known->principal.name, why,
-                    *before);
+    os::log_warning("disconnected {}: {}{}", known->principal.name, why, *before);
   }
   requests_.forget(client, End::ended);
   large_.drop(client);
@@ -330,15 +329,15 @@ void Service::on_malformed(proto::ClientId client, const std::string& reason) {
   stats_.dropped_frame();
   if (const auto before = lines_.malformed.admit()) {
     const peers::Clients::Client* const known = clients_.find(client);
-    os::log_warning("dropped a message{}: {} ({} more since the last such line)",
-                    known == nullptr ? "" : " of " + known->principal.name, reason, *before);
+    os::log_warning("dropped a message{}: {}{}", known == nullptr ? "" : " of " + known->principal.name,
+                    reason, *before);
   }
 }
 
 void Service::on_refused(const std::string& reason) {
   stats_.refused_connection();
   if (const auto before = lines_.refused.admit()) {
-    os::log_warning("refused a connection: {} ({} more since the last such line)", reason, *before);
+    os::log_warning("refused a connection: {}{}", reason, *before);
   }
 }
 

@@ -437,7 +437,7 @@ void Gate::deny(const peers::Principal& sender, const proto::Message& request, c
   if (const auto before = denials_.admit()) {
     // The principal of every sender of an instance is its owner, so log the user of the request.
     const std::string name = sender.of_instance ? fmt::format("uid {}", request.userid) : sender.name;
-    os::log_warning("denied {} to {} ({} more since the last such line)", request.topic, name, *before);
+    os::log_warning("denied {} to {}{}", request.topic, name, *before);
   }
   throw error;
 }

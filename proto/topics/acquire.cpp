@@ -274,9 +274,10 @@ AcquireRequest parse_acquire(const json& payload) {
         request.holder.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
       throw Error(EINVAL, "holder must be 32 hexadecimal digits");
   }
-  if (!payload.contains("partition")) return request;
-  request.partition = required_string(payload, "partition");
-  if (request.partition->empty()) throw Error(ENOENT, "unknown partition: \"\"");
+  // The empty name is that of the targets in no partition.
+  if (std::string name = payload.contains("partition") ? required_string(payload, "partition") : "";
+      !name.empty())
+    request.partition = std::move(name);
   return request;
 }
 

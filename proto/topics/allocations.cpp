@@ -19,8 +19,8 @@ using nlohmann::json;
 
 namespace {
 
-// Maximum number of allocations that one request frees, as the loop looks each of them up.
-constexpr std::size_t most_frees = 16384;
+// Maximum number of allocations that one request frees: the loop takes 5 ms for them.
+constexpr std::size_t most_frees = 2000;
 
 json encode_freed(const module::FreeRequest& free) {
   json entry{{"id", free.id}};
@@ -90,7 +90,10 @@ module::LedgerCommand parse_alloc(const json& payload) {
     return command;
   }
   if (!list->is_array()) throw Error(EPROTO, "allocations must be an array");
-  if (payload.contains("id")) throw Error(EPROTO, "id and allocations exclude each other");
+  for (const char* const key : {"id", "R", "expiration", "note", "partition"}) {
+    if (payload.contains(key))
+      throw Error(EPROTO, fmt::format("{} stands in each of the allocations, not beside them", key));
+  }
   for (const json& entry : *list) command.allocations.push_back(read_allocation(entry));
   return command;
 }

@@ -220,14 +220,16 @@ TEST_CASE_FIXTURE(AcquireStand, "no scheduler waits for itself, or with too many
   acquire(holder, {{"partition", "batch"}, {"wait", true}});
   const proto::Message refused = receive(holder);
   CHECK(refused.errnum() == EDEADLK);
-  CHECK(refused.text() == "partition batch is acquired by another scheduler already: this connection");
+  CHECK(refused.text() == "this connection has acquired partition batch already");
   acquire(holder, {{"partition", "gone"}, {"wait", true}});
   CHECK(receive(holder).errnum() == ENOENT);
   const auto twice = connect();
   acquire(twice, {{"partition", "batch"}, {"wait", true}});
   CHECK(silent(twice));
   acquire(twice, {{"partition", "batch"}, {"wait", true}});
-  CHECK(receive(twice).errnum() == EDEADLK);
+  const proto::Message second = receive(twice);
+  CHECK(second.errnum() == EDEADLK);
+  CHECK(second.text() == "this connection waits for partition batch already");
   disconnect(twice);
   // The bound is that of each user or key, whatever others have used up.
   config::Access site;

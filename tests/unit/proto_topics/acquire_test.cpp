@@ -29,7 +29,7 @@ TEST_CASE("a scheduler asks for a partition, or for all that no partition names"
   CHECK(encode_acquire({{}, true}) == json::parse(R"({"allocations": true})"));
   CHECK(parse_acquire(encode_acquire({"night", true})).allocations);
   CHECK(refusal(parse_acquire, R"({"allocations": 1})") == "71 allocations must be true or false");
-  CHECK(refusal(parse_acquire, R"({"partition": ""})") == "2 unknown partition: \"\"");
+  CHECK_FALSE(parse_acquire(json{{"partition", ""}}).partition);
   CHECK(refusal(parse_acquire, R"({"partition": 1})") == "71 partition must be a string");
   for (const char* other : {R"({"x": 1})", R"({"partition": "a", "x": 1})"}) {
     CHECK(refusal(parse_acquire, other) ==
