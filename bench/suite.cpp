@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   bool is_markdown = false;
   cli::usage::Command app(
       "Measures every row of docs/performance.md. Fails if one is over its bar or grows too fast.");
-  app.add_flag("--quick", options.effort.quick, "a minute in all; fails only on growth, never on a time");
+  app.add_flag("--quick", options.effort.quick, "two minutes in all; fails only on growth, never on a time");
   app.add_option("--only", options.only, "rows whose name matches a regular expression");
   app.add_option("--directory", options.directory, "where state and sockets go; the disk that is measured");
   app.add_flag("--json", is_json, "an object a line");

@@ -35,7 +35,7 @@ struct Point {
   double peer = 0;
   /// The best time of this machine, measured in turns with the work.
   Sampler limit = nullptr;
-  /// Whether the point is measured only in a full run, because it takes too long for a check of every change.
+  /// Whether the point is measured only in a full run, because it takes too long for its size.
   bool only_full = false;
   /// The name of this variant, where a row compares several implementations side by side.
   std::string label = {};

@@ -57,8 +57,7 @@ Row mixed(const Bench& bench) {
                               return at->once();
                             };
                           },
-                          .limit = bench.limits.round_trip(),
-                          .only_full = size > 131'072});
+                          .limit = bench.limits.round_trip()});
   }
   return row;
 }

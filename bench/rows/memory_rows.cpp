@@ -71,7 +71,7 @@ Row per_target(const Bench& bench) {
         return (Cluster(bench, mixed_nodes, size).memory() - base - names) / static_cast<double>(size);
       };
     };
-    points.push_back({.size = size, .prepare = prepare, .bar = 256, .only_full = size > 131'072});
+    points.push_back({.size = size, .prepare = prepare, .bar = 256});
   }
   return row_of("memory a target beyond its name, one R_lite entry a rank", "targets", std::move(points));
 }

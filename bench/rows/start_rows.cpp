@@ -47,8 +47,7 @@ Row mixed(const Bench& bench) {
         {.size = size,
          .prepare = [&bench,
                      size] { return start_again(std::make_shared<Cluster>(bench, mixed_nodes, size)); },
-         .limit = Limits::process(),
-         .only_full = size > 131'072});
+         .limit = Limits::process()});
   }
   return row;
 }
