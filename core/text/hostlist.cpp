@@ -197,7 +197,7 @@ void Hostlist::add_part(const Hostlist& other, const Run& run, std::uint32_t ski
   const std::string_view suffix_text = other.suffix(stem);
   const std::uint64_t first = run.first + skip;
   const bool same_stem = !runs_.empty() && is_stem(stems_[runs_.back().stem], prefix_text, suffix_text);
-  if (run.width == 0 || (count == 1 && !same_stem)) {
+  if (run.width == 0 || (count == 1 && !same_stem && !runs_.empty())) {
     add_name(other.name(run, first));
   } else {
     add_range(prefix_text, suffix_text, first, count, run.width);
