@@ -61,8 +61,7 @@ class TextWriter {
     time == WallTime{} ? raw("0.0") : value(to_number(time));
   }
   void value(const json& value) { out_ += value.dump(-1, ' ', false, json::error_handler_t::replace); }
-  void ids(std::string_view name, const text::IdSet& ids) {
-    key(name);
+  void ids(const text::IdSet& ids) {
     out_ += '"';
     ids.encode_to(out_);
     out_ += '"';
@@ -90,12 +89,14 @@ class TextWriter {
 
 void write_group(TextWriter& out, const ResourceGroup& group) {
   out.separate();
-  out.raw("{");
-  out.ids("rank", group.ranks);
-  out.key("children");
-  out.raw("{");
-  out.ids("core", required_cores(group));
-  if (!group.gpus.empty()) out.ids("gpu", group.gpus);
+  out.raw(R"({"rank":)");
+  out.ids(group.ranks);
+  out.raw(R"(,"children":{"core":)");
+  out.ids(required_cores(group));
+  if (!group.gpus.empty()) {
+    out.raw(R"(,"gpu":)");
+    out.ids(group.gpus);
+  }
   out.members(part(group, "children"));
   out.raw("}");
   out.members(part(group, "entry"));
@@ -126,28 +127,27 @@ std::string ResourceSet::encode(bool with_scheduling) const {
   out.raw(R"(],"nodelist":[)");
   if (!empty()) out.string(nodelist().encode());
   out.raw("]");
-  if (nslots_) {
-    out.key("nslots");
-    out.raw(fmt::format("{}", *nslots_));
-  }
+  if (nslots_) out.raw(fmt::format(R"(,"nslots":{})", *nslots_));
   if (!properties_.empty()) {
-    out.key("properties");
-    out.raw("{");
-    for (const auto& [name, ranks] : properties_) out.ids(name, ranks);
+    out.raw(R"(,"properties":{)");
+    for (const auto& [name, ranks] : properties_) {
+      out.key(name);
+      out.ids(ranks);
+    }
     out.raw("}");
   }
-  out.key("starttime");
+  out.raw(R"(,"starttime":)");
   out.time(starttime_);
-  out.key("expiration");
+  out.raw(R"(,"expiration":)");
   out.time(expiration_);
   if (carried_) out.members(carried_->execution);
   out.raw("}");
   if (carried_ && carried_->scheduling && with_scheduling) {
-    out.key("scheduling");
+    out.raw(R"(,"scheduling":)");
     out.raw(*carried_->scheduling);
   }
   if (carried_ && carried_->attributes) {
-    out.key("attributes");
+    out.raw(R"(,"attributes":)");
     out.value(*carried_->attributes);
   }
   if (carried_) out.members(carried_->document);
