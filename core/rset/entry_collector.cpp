@@ -1,6 +1,8 @@
 #include "core/rset/entry_collector.hpp"
 
 #include <array>
+#include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -41,8 +43,11 @@ IdSet EntryCollector::ids(std::string_view place, const std::string& text) const
 }
 
 GroupTable::Children EntryCollector::children(const Entry& entry) {
-  // The key starts with the sizes of its parts, so that different entries have different keys.
-  const std::array<std::size_t, 2> sizes{entry.core->size(), entry.gpu != nullptr ? entry.gpu->size() : 0};
+  // The key starts with the sizes of its parts, so that different entries have different keys. The key of a
+  // few ids is short enough for a string without memory of its own.
+  const std::array<std::uint32_t, 2> sizes{
+      static_cast<std::uint32_t>(entry.core->size()),
+      static_cast<std::uint32_t>(entry.gpu != nullptr ? entry.gpu->size() : 0)};
   key_.assign(reinterpret_cast<const char*>(sizes.data()), sizeof(sizes));
   key_ += *entry.core;
   if (entry.gpu != nullptr) key_ += *entry.gpu;
@@ -53,16 +58,16 @@ GroupTable::Children EntryCollector::children(const Entry& entry) {
   if (known_.empty() && count_ > 0) known_.emplace(last_key_, last_);
   const auto known = known_.find(key_);
   if (known == known_.end()) {
-    const IdSet cores = ids("children.core", *entry.core);
+    IdSet cores = ids("children.core", *entry.core);
     if (cores.empty()) fail("children.core", "is empty");
-    const IdSet gpus = entry.gpu != nullptr ? ids("children.gpu", *entry.gpu) : IdSet();
+    IdSet gpus = entry.gpu != nullptr ? ids("children.gpu", *entry.gpu) : IdSet();
     if (entry.gpu != nullptr && gpus.empty()) fail("children.gpu", "is empty");
-    last_ = groups_.children(cores, gpus, entry.extra);
+    last_ = groups_.children(std::move(cores), std::move(gpus), entry.extra);
     if (count_ > 0) known_.emplace(key_, last_);
   } else {
     last_ = known->second;
   }
-  last_key_ = key_;
+  last_key_.swap(key_);
   return last_;
 }
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "core/text/idset_builder.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::rset {
@@ -147,9 +145,8 @@ std::string GroupTable::key_of(const Resources& resources) {
   return key;
 }
 
-GroupTable::Children GroupTable::children(const IdSet& cores, const IdSet& gpus,
-                                          const std::shared_ptr<const json>& extra) {
-  Resources resources{cores, gpus, extra};
+GroupTable::Children GroupTable::children(IdSet cores, IdSet gpus, std::shared_ptr<const json> extra) {
+  Resources resources{std::move(cores), std::move(gpus), std::move(extra), {}, {}};
   const auto number = static_cast<Children>(resources_.size());
   // Most sets have one kind of resources, which needs no search.
   if (number > 0) {
@@ -176,19 +173,17 @@ std::vector<ResourceGroup> GroupTable::finish(Repeats repeats, const Describe& d
   if (overlap != runs_.end()) runs_ = Overlay(*this, repeats, describe).cut(runs_);
 
   std::vector<ResourceGroup> groups;
-  std::vector<text::IdSetBuilder> ranks;
-  std::vector<std::size_t> place(resources_.size(), groups.max_size());
   for (const Run& run : runs_) {
-    std::size_t& group = place[run.children];
-    if (group == groups.max_size()) {
-      group = groups.size();
-      const Resources& resources = resources_[run.children];
-      groups.push_back({{}, resources.cores, resources.gpus, resources.extra});
-      ranks.emplace_back();
+    Resources& resources = resources_[run.children];
+    if (!resources.group) {
+      resources.group = groups.size();
+      groups.push_back(
+          {{}, std::move(resources.cores), std::move(resources.gpus), std::move(resources.extra)});
     }
-    ranks[group].append(run.first, run.last);
+    resources.ranks.append(run.first, run.last);
   }
-  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].ranks = ranks[i].take();
+  for (Resources& resources : resources_)
+    if (resources.group) groups[*resources.group].ranks = resources.ranks.take();
   return groups;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,7 @@
 
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/idset_builder.hpp"
 
 namespace resourced::rset {
 
@@ -35,13 +37,13 @@ class GroupTable {
   };
   using Describe = std::function<Error(const Conflict&)>;
 
-  Children children(const text::IdSet& cores, const text::IdSet& gpus,
-                    const std::shared_ptr<const nlohmann::json>& extra);
+  Children children(text::IdSet cores, text::IdSet gpus, std::shared_ptr<const nlohmann::json> extra);
 
   /// Adds resources to ranks. `source` is the caller's number for this addition, for an error.
   void add(const text::IdSet& ranks, Children children, std::size_t source);
 
-  /// Makes the groups. Throws the Error that `describe` returns for a conflict.
+  /// Makes the groups, which take the resources of the table: it must not be used afterwards. Throws the
+  /// Error that `describe` returns for a conflict.
   [[nodiscard]] std::vector<ResourceGroup> finish(Repeats repeats, const Describe& describe);
 
  private:
@@ -55,6 +57,9 @@ class GroupTable {
     text::IdSet cores;
     text::IdSet gpus;
     std::shared_ptr<const nlohmann::json> extra;
+    /// The position of their group, and its ranks, while finish() makes the groups.
+    std::optional<std::size_t> group;
+    text::IdSetBuilder ranks;
   };
   class Overlay;
 
