@@ -1,5 +1,6 @@
 #include "core/rset/document_reader.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -8,7 +9,6 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
-#include "core/rset/carried_keys.hpp"
 #include "core/rset/graph.hpp"
 #include "core/rset/json_check.hpp"
 #include "core/rset/property_name.hpp"
@@ -21,41 +21,26 @@ using text::Hostlist;
 
 namespace {
 
-bool is_document_key(std::string_view key) {
-  return key == "version" || key == "execution" || key == "scheduling" || key == "attributes";
+constexpr std::array<std::string_view, Members::unknown> names{
+    "",         "version", "scheduling", "execution", "R_lite",
+    "nodelist", "nslots",  "properties", "starttime", "expiration"};
+
+std::string path_of(Members::Key key) {
+  return key < Members::r_lite ? std::string(names[key]) : fmt::format("execution.{}", names[key]);
 }
 
-bool is_execution_key(std::string_view key) {
-  return key == "R_lite" || key == "nodelist" || key == "nslots" || key == "properties" ||
-         key == "starttime" || key == "expiration";
-}
-
-json take(const json& value) { return value; }
-json take(json& value) { return std::move(value); }
-
-/// Returns the carried keys of a document, copied or (if it is not const) moved.
-template <class Json>
-std::shared_ptr<const CarriedKeys> carried_keys(Json& document, std::optional<std::string> scheduling) {
-  CarriedKeys carried;
-  bool any = scheduling.has_value();
-  carried.scheduling = std::move(scheduling);
-  const auto carry = [&](std::string_view path, Json& value) {
-    limit_depth(value, path, ResourceSet::max_depth - 1);
-    any = true;
-    return take(value);
-  };
-  for (auto item = document.begin(); item != document.end(); ++item) {
-    if (item.key() == "attributes") carried.attributes = carry("attributes", *item);
-    if (!is_document_key(item.key()))
-      carried.document[item.key()] = carry(member_path("", item.key()), *item);
+/// Takes the members of an object whose known keys are those from `first` up to `end`.
+void take(const json& object, Members::Key first, Members::Key end, Members& members,
+          json::object_t& unknown) {
+  if (!object.is_object()) return;
+  for (const auto& [name, value] : object.get_ref<const json::object_t&>()) {
+    const Members::Key key = Members::find(name, first, end);
+    if (key == Members::unknown) {
+      unknown.emplace(name, value);
+    } else {
+      members.values[key] = &value;
+    }
   }
-  const auto execution = document.find("execution");
-  if (execution != document.end()) {
-    for (auto item = execution->begin(); item != execution->end(); ++item)
-      if (!is_execution_key(item.key()))
-        carried.execution[item.key()] = carry(member_path("execution", item.key()), *item);
-  }
-  return any ? std::make_shared<const CarriedKeys>(std::move(carried)) : nullptr;
 }
 
 void check_attributes(const json& attributes) {
@@ -75,22 +60,18 @@ Hostlist read_nodelist(const json& nodelist) {
     const auto path = [&] { return fmt::format("execution.nodelist[{}]", index); };
     if (!entry.is_string()) fail_at(path(), "is not a string");
     try {
-      hosts.append(Hostlist::parse(entry.get_ref<const std::string&>()));
+      Hostlist read = Hostlist::parse(entry.get_ref<const std::string&>());
+      if (index == 0) {
+        hosts = std::move(read);
+      } else {
+        hosts.append(read);
+      }
     } catch (const Error& error) {
       fail_at(path(), error.what());
     }
     ++index;
   }
   return hosts;
-}
-
-WallTime read_time(const json& execution, std::string_view key) {
-  const json* value = member(execution, key);
-  if (value == nullptr) return {};
-  if (!value->is_number()) fail_at(member_path("execution", key), "is not a number");
-  const double time = value->get<double>();
-  if (!std::isfinite(time) || time < 0) fail_at(member_path("execution", key), "is not a time");
-  return wall_time(time);
 }
 
 }  // namespace
@@ -120,51 +101,60 @@ std::string read_scheduling(std::string_view text, std::string_view path) {
           fmt::format("is not {} (at byte {})", fault.kind == Kind::utf8 ? "UTF-8" : "JSON", fault.at + 1));
 }
 
-ResourceSet ResourceSet::from_json(const json& document) { return DocumentReader::read(document); }
-
-ResourceSet ResourceSet::from_json(json&& document) {
-  EntryCollector entries;
-  return DocumentReader::read(std::move(document), entries);
+Members::Key Members::find(std::string_view name, Key first, Key end) {
+  const auto last = names.begin() + end;
+  const auto at = std::find(names.begin() + first, last, name);
+  return at == last ? unknown : static_cast<Key>(at - names.begin());
 }
+
+ResourceSet ResourceSet::from_json(const json& document) {
+  Members members;
+  members.values[Members::document] = &document;
+  take(document, Members::version, Members::r_lite, members, members.carried.document);
+  if (const json* execution = members.values[Members::execution])
+    take(*execution, Members::r_lite, Members::unknown, members, members.carried.execution);
+  return DocumentReader::read(std::move(members));
+}
+
+ResourceSet ResourceSet::from_json(json&& document) { return from_json(std::as_const(document)); }
 
 ResourceSet ResourceSet::parse(std::string_view text) { return read_text(text); }
 
-ResourceSet DocumentReader::read(const json& document) {
-  EntryCollector entries;
-  DocumentReader reader(entries);
-  reader.set_.carried_ = carried_keys(document, reader.document(document));
+ResourceSet DocumentReader::read(Members&& members) {
+  DocumentReader reader(members);
+  reader.document();
+  reader.carry();
   return std::move(reader.set_);
 }
 
-ResourceSet DocumentReader::read(json&& document, EntryCollector& entries) {
-  DocumentReader reader(entries);
-  reader.set_.carried_ = carried_keys(document, reader.document(document));
-  return std::move(reader.set_);
+const json& DocumentReader::required(Members::Key key) const {
+  if (members_.values[key] == nullptr) fail_at(path_of(key), "is missing");
+  return *members_.values[key];
 }
 
-std::optional<std::string> DocumentReader::document(const json& document) {
-  if (!document.is_object()) fail_at("", "R is not an object");
-  const json& version = required(document, "", "version");
+void DocumentReader::document() {
+  if (!members_.values[Members::document]->is_object()) fail_at("", "R is not an object");
+  const json& version = required(Members::version);
   if (!version.is_number_integer() || version != 1) fail_at("version", "is not the integer 1");
-  std::optional<std::string> scheduling;
-  if (const json* value = member(document, "scheduling")) {
+  CarriedKeys& carried = members_.carried;
+  if (const json* value = members_.values[Members::scheduling]) {
     // Writing a value as text recurses as deep as it is nested.
     limit_depth(*value, "scheduling", ResourceSet::max_depth - 1);
     constexpr auto replace = json::error_handler_t::replace;
     const auto text = json_text::opaque_text(*value);
-    scheduling =
+    carried.scheduling =
         read_scheduling(text ? std::string(*text) : value->dump(-1, ' ', false, replace), "scheduling");
   }
-  if (const json* attributes = member(document, "attributes")) check_attributes(*attributes);
-  if (const json* value = member(document, "execution")) {
-    execution(expect_object(*value, "execution"));
+  const auto attributes = carried.document.find("attributes");
+  if (attributes != carried.document.end()) check_attributes(attributes->second);
+  if (members_.values[Members::execution] != nullptr) {
+    execution();
   } else {
-    const json kept = json_text::value_of(scheduling.value_or("{}"));
+    const json kept = json_text::value_of(carried.scheduling.value_or("{}"));
     const json* const found = member(kept, "graph");
     if (found == nullptr) fail_at("execution", "is missing");
     graph(*found);
   }
-  return scheduling;
 }
 
 void DocumentReader::graph(const json& graph) {
@@ -173,12 +163,13 @@ void DocumentReader::graph(const json& graph) {
   set_.properties_ = std::move(found.properties);
 }
 
-void DocumentReader::execution(const json& execution) {
-  const json& r_lite = expect_array(required(execution, "execution", "R_lite"), "execution.R_lite");
-  for (const json& entry : r_lite) entries_.add(entry);
-  std::vector<ResourceGroup> groups = entries_.finish();
+void DocumentReader::execution() {
+  expect_object(required(Members::execution), "execution");
+  for (const json& entry : expect_array(required(Members::r_lite), "execution.R_lite"))
+    members_.entries.add(entry);
+  std::vector<ResourceGroup> groups = members_.entries.finish();
 
-  Hostlist hosts = read_nodelist(required(execution, "execution", "nodelist"));
+  Hostlist hosts = read_nodelist(required(Members::nodelist));
   std::size_t ranks = 0;
   for (const ResourceGroup& group : groups) ranks += group.ranks.count();
   if (hosts.size() != ranks)
@@ -187,9 +178,9 @@ void DocumentReader::execution(const json& execution) {
     fail_at("execution.R_lite", fmt::format("has more than {} ranks", ResourceSet::max_targets));
   if (ranks > 0) set_.table_ = std::make_shared<const TargetTable>(std::move(groups), std::move(hosts));
 
-  if (const json* value = member(execution, "properties")) properties(*value);
-  times(execution);
-  if (const json* nslots = member(execution, "nslots")) {
+  if (const json* value = members_.values[Members::properties]) properties(*value);
+  times();
+  if (const json* nslots = members_.values[Members::nslots]) {
     if (!nslots->is_number_integer()) fail_at("execution.nslots", "is not an integer");
     if (*nslots < 1) fail_at("execution.nslots", "is less than 1");
     set_.nslots_ = nslots->get<std::uint64_t>();
@@ -215,11 +206,36 @@ void DocumentReader::properties(const json& properties) {
   }
 }
 
-void DocumentReader::times(const json& execution) {
-  set_.starttime_ = read_time(execution, "starttime");
-  set_.expiration_ = read_time(execution, "expiration");
+WallTime DocumentReader::time(Members::Key key) const {
+  const json* value = members_.values[key];
+  if (value == nullptr) return {};
+  if (!value->is_number()) fail_at(path_of(key), "is not a number");
+  const double time = value->get<double>();
+  if (!std::isfinite(time) || time < 0) fail_at(path_of(key), "is not a time");
+  return wall_time(time);
+}
+
+void DocumentReader::times() {
+  set_.starttime_ = time(Members::starttime);
+  set_.expiration_ = time(Members::expiration);
   if (set_.expiration_ != WallTime{} && set_.expiration_ <= set_.starttime_)
     fail_at("execution.expiration", "is not after starttime");
+}
+
+/// Keeps the members that are written as they were read.
+void DocumentReader::carry() {
+  CarriedKeys& carried = members_.carried;
+  const bool any = carried.scheduling || !carried.document.empty() || !carried.execution.empty();
+  if (!any) return;
+  const auto check = [](const json::object_t& object, std::string_view path) {
+    for (const auto& [key, value] : object)
+      limit_depth(value, member_path(path, key), ResourceSet::max_depth - 1);
+  };
+  check(carried.document, "");
+  check(carried.execution, "execution");
+  if (auto attributes = carried.document.extract("attributes"); !attributes.empty())
+    carried.attributes = std::move(attributes.mapped());
+  set_.carried_ = std::make_shared<const CarriedKeys>(std::move(carried));
 }
 
 }  // namespace resourced::rset

@@ -1,14 +1,15 @@
-// Reads an R document, of either edition of RFC 20, into a ResourceSet. If read_text() has already taken the
-// entries of R_lite out of the text, the document has an empty R_lite.
+// Reads an R document, of either edition of RFC 20, into a ResourceSet. Its members are taken out of a JSON
+// value or out of the text first, so that one function checks them in one order, wherever they come from.
 #pragma once
 
-#include <optional>
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
+#include "core/rset/carried_keys.hpp"
 #include "core/rset/entry_collector.hpp"
 #include "core/rset/resource_set.hpp"
 
@@ -18,24 +19,52 @@ namespace resourced::rset {
 /// Error EINVAL that begins with the path for anything but an object that is suitable for it.
 [[nodiscard]] std::string read_scheduling(std::string_view text, std::string_view path);
 
+/// The members of a document that are not checked yet.
+struct Members {
+  /// The values that are read: the document, its members, and the members of its `execution`. Other keys are
+  /// unknown.
+  enum Key : std::size_t {
+    document,
+    version,
+    scheduling,
+    execution,
+    r_lite,
+    nodelist,
+    nslots,
+    properties,
+    starttime,
+    expiration,
+    unknown
+  };
+  /// Returns the key with this name among those from `first` up to, but not including, `end`.
+  [[nodiscard]] static Key find(std::string_view name, Key first, Key end);
+
+  /// The values by their keys; null for a member that is missing.
+  std::array<const nlohmann::json*, unknown> values{};
+  /// The entries that were taken out of `R_lite`, before those that its value still has.
+  EntryCollector entries;
+  /// Unknown keys; `attributes` is among those of the document.
+  CarriedKeys carried;
+};
+
 class DocumentReader {
  public:
-  /// Reads a document. Throws Error EINVAL that names the path. The second form moves the carried keys out of
-  /// the document.
-  [[nodiscard]] static ResourceSet read(const nlohmann::json& document);
-  [[nodiscard]] static ResourceSet read(nlohmann::json&& document, EntryCollector& entries);
+  /// Checks the members of a document, and makes a set of them. Throws Error EINVAL that names the path.
+  [[nodiscard]] static ResourceSet read(Members&& members);
 
  private:
-  explicit DocumentReader(EntryCollector& entries) : entries_(entries) {}
+  explicit DocumentReader(Members& members) : members_(members) {}
 
-  /// Reads all but the carried keys, and returns `scheduling`.
-  std::optional<std::string> document(const nlohmann::json& document);
+  [[nodiscard]] const nlohmann::json& required(Members::Key key) const;
+  void document();
   void graph(const nlohmann::json& graph);
-  void execution(const nlohmann::json& execution);
+  void execution();
   void properties(const nlohmann::json& properties);
-  void times(const nlohmann::json& execution);
+  [[nodiscard]] WallTime time(Members::Key key) const;
+  void times();
+  void carry();
 
-  EntryCollector& entries_;
+  Members& members_;
   ResourceSet set_;
 };
 

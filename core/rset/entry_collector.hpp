@@ -33,6 +33,7 @@ class EntryCollector {
   /// Throws Error EINVAL for the entry that would be added next: `execution.R_lite[N].PLACE: text`.
   [[noreturn]] void fail(std::string_view place, std::string_view text) const;
 
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::vector<ResourceGroup> finish();
 
  private:

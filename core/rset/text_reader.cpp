@@ -1,5 +1,7 @@
 // Reads the text of an R. Most of the text is entries of R_lite: each is read into the same buffers, without
 // a JSON value.
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,7 +11,6 @@
 
 #include "core/json/reader.hpp"
 #include "core/rset/document_reader.hpp"
-#include "core/rset/entry_collector.hpp"
 #include "core/rset/json_check.hpp"
 
 namespace resourced::rset {
@@ -31,9 +32,8 @@ class TextReader {
   explicit TextReader(std::string_view text) : reader_(text, max_levels, json_text::JsonManners::lenient) {}
 
   ResourceSet read() {
-    json document;
-    if (!read_document(document) || !reader_.at_end()) fail(std::move(reader_).fault());
-    return DocumentReader::read(std::move(document), entries_);
+    if (!read_member(Members::document) || !reader_.at_end()) fail(std::move(reader_).fault());
+    return DocumentReader::read(std::move(members_));
   }
 
  private:
@@ -49,37 +49,45 @@ class TextReader {
     fail_at("", fmt::format("R is not JSON: the text is wrong at byte {}", fault.at + 1));
   }
 
-  bool read_document(json& out) {
-    if (reader_.next() != '{') return reader_.value(out);
-    out = json::object();
-    return reader_.object([&](const std::string& key) {
-      json& member = out[key];
-      if (key == "scheduling") return reader_.opaque_value(member);
-      return key == "execution" ? read_execution(member) : reader_.value(member);
-    });
+  // Reads the value of a known key. Objects and arrays whose parts are read one by one have an empty value.
+  bool read_member(Members::Key key) {
+    static const json object = json::object();
+    static const json array = json::array();
+    const char first = reader_.next();
+    if (key == Members::document && first == '{') {
+      members_.values[key] = &object;
+      return read_members(Members::version, Members::r_lite, members_.carried.document);
+    }
+    if (key == Members::execution && first == '{') {
+      members_.values[key] = &object;
+      // If a document has `execution` twice, the later value counts: drop the members of the earlier one.
+      std::fill(members_.values.begin() + Members::r_lite, members_.values.end(), nullptr);
+      members_.carried.execution.clear();
+      return read_members(Members::r_lite, Members::unknown, members_.carried.execution);
+    }
+    if (key == Members::r_lite && first == '[') {
+      members_.values[key] = &array;
+      if (!members_.entries.empty()) members_.entries = EntryCollector();
+      return reader_.array([this] { return read_entry(); });
+    }
+    json& value = values_[key];
+    members_.values[key] = &value;
+    return key == Members::scheduling ? reader_.opaque_value(value) : reader_.value(value);
   }
 
-  bool read_execution(json& out) {
-    if (reader_.next() != '{') return reader_.value(out);
-    out = json::object();
-    return reader_.object([&](const std::string& key) {
-      json& member = out[key];
-      return key == "R_lite" ? read_entries(member) : reader_.value(member);
+  // Reads an object whose known keys are those from `first` up to `end`.
+  bool read_members(Members::Key first, Members::Key end, json::object_t& unknown) {
+    return reader_.object([&](std::string& name) {
+      const Members::Key key = Members::find(name, first, end);
+      return key == Members::unknown ? reader_.value(unknown[std::move(name)]) : read_member(key);
     });
-  }
-
-  bool read_entries(json& out) {
-    if (reader_.next() != '[') return reader_.value(out);
-    out = json::array();
-    entries_ = EntryCollector();
-    return reader_.array([this] { return read_entry(); });
   }
 
   bool read_entry() {
     if (reader_.next() != '{') return refuse("", "is not an object");
     rank_.given = core_.given = gpu_.given = has_children_ = false;
     extra_ = nullptr;
-    const bool is_json = reader_.object([this](const std::string& key) {
+    const bool is_json = reader_.object([this](std::string_view key) {
       if (key == "rank") return read_text("rank", rank_);
       if (key == "children") return read_children();
       return reader_.value(extra_["entry"][key]);
@@ -94,7 +102,7 @@ class TextReader {
     has_children_ = true;
     core_.given = gpu_.given = false;
     if (extra_.is_object()) extra_.erase("children");
-    return reader_.object([this](const std::string& key) {
+    return reader_.object([this](std::string_view key) {
       if (key == "core") return read_text("children.core", core_);
       if (key == "gpu") return read_text("children.gpu", gpu_);
       return reader_.value(extra_["children"][key]);
@@ -113,7 +121,7 @@ class TextReader {
     const char first = reader_.next();
     json scalar;
     if (first != '[' && first != '{' && !reader_.value(scalar)) return false;
-    entries_.fail(place, reason);
+    members_.entries.fail(place, reason);
   }
 
   void add_entry() {
@@ -123,11 +131,13 @@ class TextReader {
     entry.core = core_.get();
     entry.gpu = gpu_.get();
     if (!extra_.empty()) entry.extra = std::make_shared<const json>(std::move(extra_));
-    entries_.add(entry);
+    members_.entries.add(entry);
   }
 
   JsonReader reader_;
-  EntryCollector entries_;
+  Members members_;
+  // The values of members that are not read part by part.
+  std::array<json, Members::unknown> values_;
   // Buffers for the entry that is being read.
   Text rank_;
   Text core_;
