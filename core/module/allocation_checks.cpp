@@ -53,10 +53,12 @@ IdSet::Id nth(const IdSet& ranks, std::size_t position) {
 
 void check_included(const ResourceGroup& wanted, const ResourceGroup& present, IdSet::Id rank,
                     const ResourceSet& inventory) {
-  if (const IdSet cores = wanted.cores - present.cores; !cores.empty())
-    throw Error(EINVAL, fmt::format("{} has no core{}", inventory.host(rank), cores.first()));
-  if (const IdSet gpus = wanted.gpus - present.gpus; !gpus.empty())
-    throw Error(EINVAL, fmt::format("{} has no gpu{}", inventory.host(rank), gpus.first()));
+  const auto check = [&](const IdSet& numbers, const IdSet& known, std::string_view kind) {
+    if (known.includes(numbers)) return;
+    throw Error(EINVAL, fmt::format("{} has no {}{}", inventory.host(rank), kind, (numbers - known).first()));
+  };
+  check(wanted.cores, present.cores, "core");
+  check(wanted.gpus, present.gpus, "gpu");
 }
 
 }  // namespace
@@ -81,8 +83,9 @@ void check_form(const AllocationRequest& wanted) {
 }
 
 void check_ranks(const ResourceSet& wanted, const ResourceSet& inventory) {
-  if (const IdSet unknown = wanted.ranks() - inventory.ranks(); !unknown.empty())
-    throw Error(EINVAL, fmt::format("rank {} is not in the inventory", unknown.first()));
+  if (inventory.ranks().includes(wanted.ranks())) return;
+  throw Error(EINVAL,
+              fmt::format("rank {} is not in the inventory", (wanted.ranks() - inventory.ranks()).first()));
 }
 
 void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {

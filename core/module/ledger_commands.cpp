@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -76,8 +76,8 @@ const Holding& holding_of(const AllocationRequest& wanted, const std::vector<Hol
   });
   if (found == holdings.end() && wanted.partition)
     throw Error(EPERM, fmt::format("partition {} is not acquired", text::quoted(*wanted.partition)));
+  if (found != holdings.end() && found->targets.includes(ranks)) return *found;
   const IdSet others = found == holdings.end() ? ranks : ranks - found->targets;
-  if (others.empty()) return *found;
   if (all_of(holdings).contains(others.first()))
     throw Error(EPERM, fmt::format("allocation {}: rank {} ({}) is of another acquisition; make one of each",
                                    wanted.id, others.first(), inventory.host(others.first())));
@@ -171,17 +171,19 @@ class LedgerDecision {
     const std::size_t times = command_.allocations.size() > 1 ? 2 : 1;
     for (const AllocationRequest& wanted : command_.allocations)
       work_.add(times * Ledger::work_of(wanted.resources));
-    std::vector<AllocationName> names;
+    std::vector<std::pair<AllocationName, const Allocation*>> names;
     for (const AllocationRequest& wanted : command_.allocations) {
       check_form(wanted);
       check_ranks(wanted.resources, inventory());
-      names.push_back({holding_of(wanted, *command_.holdings, inventory()).partition, wanted.id});
-      const Allocation* const present = ledger().find(names.back());
-      if (command_.repeat && present != nullptr && is_equal(*present, wanted)) made_.insert(names.back());
+      AllocationName name{holding_of(wanted, *command_.holdings, inventory()).partition, wanted.id};
+      const Allocation* const present = ledger().find(name);
+      if (command_.repeat && present != nullptr && is_equal(*present, wanted)) made_.insert(present);
+      names.emplace_back(std::move(name), present);
     }
     for (const FreeRequest& free : command_.frees) add_free(free);
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (!made_.contains(names[i])) add_allocation(command_.allocations[i], names[i]);
+      if (const auto& [name, present] = names[i]; !made_.contains(present))
+        add_allocation(command_.allocations[i], name, present);
 
     std::vector<EventBody> events;
     for (FreeEvent& event : frees_) {
@@ -204,12 +206,12 @@ class LedgerDecision {
     const std::optional<AllocationName> name = name_of(free, command_, ledger());
     const Allocation* const allocation = name ? ledger().find(*name) : nullptr;
     if (allocation == nullptr && !command_.repeat) refuse_unknown(free, name, ledger());
-    if (allocation != nullptr && !named_.insert(*name).second)
+    if (allocation != nullptr && !named_.insert(allocation).second)
       throw Error(EINVAL, fmt::format("allocation {} is named twice", text_of(*name)));
     if (command_.holdings && name)
       check_frees(*command_.holdings, command_.has_partitions, *name, free.ranks, module_.configured());
     if (allocation == nullptr) return;
-    if (made_.contains(*name)) return;
+    if (made_.contains(allocation)) return;
     const IdSet& all = allocation->resources.ranks();
     const IdSet ranks = free.ranks ? *free.ranks & all : all;
     if (free.ranks && !command_.repeat) {
@@ -221,12 +223,12 @@ class LedgerDecision {
     if (command_.frees.size() + command_.allocations.size() > 1)
       work_.add(Ledger::work_of(allocation->resources));
     if (!free.ranks || Ledger::ends_without(ranks, *allocation)) {
-      ended_.insert(*name);
-      sizes_[name->partition].freed += bytes_of(*allocation);
+      ended_.insert(allocation);
+      changes_[name->partition].freed += bytes_of(*allocation);
     } else if (!command_.allocations.empty()) {
       // The rest of the allocation has other runs of targets, so that its text may be longer.
-      sizes_[name->partition].freed += allocation->text->size();
-      sizes_[name->partition].added += allocation->resources.copy_ranks(all - ranks).encode().size();
+      changes_[name->partition].freed += allocation->text->size();
+      changes_[name->partition].added += allocation->resources.copy_ranks(all - ranks).encode().size();
     }
     if (!command_.allocations.empty())
       freed_.add(free.ranks ? allocation->resources.copy_ranks(ranks) : allocation->resources);
@@ -243,17 +245,20 @@ class LedgerDecision {
     return frees_.back();
   }
 
-  void add_allocation(const AllocationRequest& wanted, const AllocationName& name) {
+  // Adds an allocation; `present` is the one that has its name, if any.
+  void add_allocation(const AllocationRequest& wanted, const AllocationName& name,
+                      const Allocation* present) {
+    Change& change = changes_[name.partition];
     check_in_inventory(wanted.resources, inventory());
     check_keys(wanted, inventory());
-    const bool is_taken = ledger().find(name) != nullptr && !ended_.contains(name);
-    if (is_taken || !new_.insert(name).second)
+    const bool is_taken = present != nullptr && !ended_.contains(present);
+    if (is_taken || !change.made.insert(wanted.id).second)
       throw Error(EEXIST, fmt::format("allocation {} exists already", text_of(name)));
     check_usable(wanted.resources.ranks(), module_.drains().ranks(), module_.excluded(), inventory());
     check_free(wanted.resources, ledger(), freed_, inventory());
     check_apart(wanted.resources);
     alloc_.allocations.push_back(make_allocation(wanted, name.partition));
-    sizes_[name.partition].added += bytes_of(*alloc_.allocations.back());
+    change.added += bytes_of(*alloc_.allocations.back());
     if (command_.allocations.size() > 1) together_.add(wanted.resources);
   }
 
@@ -295,8 +300,8 @@ class LedgerDecision {
     if (!event.expiration && !event.note && event.added.empty()) return;
     // This refuses keys of a target that differ from those that the allocation has for it.
     const SharedAllocation next = updated(*allocation, event);
-    sizes_[name->partition].added += bytes_of(*next);
-    sizes_[name->partition].freed += bytes_of(*allocation);
+    changes_[name->partition].added += bytes_of(*next);
+    changes_[name->partition].freed += bytes_of(*allocation);
     event.ranks = next->resources.ranks();
     event.nodelist = module_.configured().hosts(event.ranks);
     events.emplace_back(std::move(event));
@@ -306,11 +311,11 @@ class LedgerDecision {
   void check_size() const {
     std::size_t added = 0;
     std::size_t freed = 0;
-    for (const auto& [partition, size] : sizes_) {
-      added += size.added;
-      freed += size.freed;
-      if (command_.has_partitions && size.added > size.freed)
-        check_size(ledger().bytes_of(partition) + size.added - size.freed, command_.max_bytes / 2,
+    for (const auto& [partition, change] : changes_) {
+      added += change.added;
+      freed += change.freed;
+      if (command_.has_partitions && change.added > change.freed)
+        check_size(ledger().bytes_of(partition) + change.added - change.freed, command_.max_bytes / 2,
                    fmt::format("partition {} would have", text::quoted(partition)),
                    "half of allocations.max-bytes");
     }
@@ -353,23 +358,24 @@ class LedgerDecision {
   const Module& module_;
   const LedgerCommand& command_;
   Work work_;
+  using Present = std::unordered_set<const Allocation*>;
   /// Allocations that the repeated command has made already.
-  std::set<AllocationName> made_;
+  Present made_;
   /// The allocations that the command frees, and those of them that end.
-  std::set<AllocationName> named_;
-  std::set<AllocationName> ended_;
+  Present named_;
+  Present ended_;
   HeldResources freed_;
-  /// The allocations that the command makes, and their resources, which must not overlap each other either.
-  std::set<AllocationName> new_;
+  /// The resources of the allocations that the command makes, which must not overlap each other either.
   HeldResources together_;
   std::vector<FreeEvent> frees_;
   AllocEvent alloc_;
-  /// By how many bytes the command changes the allocations of each partition.
-  struct Size {
+  /// The change of the allocations of a partition: by how many bytes, and the ids of those that are made.
+  struct Change {
     std::size_t added = 0;
     std::size_t freed = 0;
+    std::unordered_set<std::string_view> made;
   };
-  std::map<std::string, Size> sizes_;
+  std::map<std::string, Change> changes_;
 };
 
 }  // namespace
