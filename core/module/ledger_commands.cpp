@@ -176,6 +176,8 @@ class LedgerDecision {
       check_form(wanted);
       check_ranks(wanted.resources, inventory());
       AllocationName name{holding_of(wanted, *command_.holdings, inventory()).partition, wanted.id};
+      if (!changes_[name.partition].made.insert(wanted.id).second)
+        throw Error(EEXIST, fmt::format("allocation {} is named twice", text_of(name)));
       const Allocation* const present = ledger().find(name);
       if (command_.repeat && present != nullptr && is_equal(*present, wanted)) made_.insert(present);
       names.emplace_back(std::move(name), present);
@@ -248,17 +250,15 @@ class LedgerDecision {
   // Adds an allocation; `present` is the one that has its name, if any.
   void add_allocation(const AllocationRequest& wanted, const AllocationName& name,
                       const Allocation* present) {
-    Change& change = changes_[name.partition];
     check_in_inventory(wanted.resources, inventory());
     check_keys(wanted, inventory());
-    const bool is_taken = present != nullptr && !ended_.contains(present);
-    if (is_taken || !change.made.insert(wanted.id).second)
+    if (present != nullptr && !ended_.contains(present))
       throw Error(EEXIST, fmt::format("allocation {} exists already", text_of(name)));
     check_usable(wanted.resources.ranks(), module_.drains().ranks(), module_.excluded(), inventory());
     check_free(wanted.resources, ledger(), freed_, inventory());
     check_apart(wanted.resources);
     alloc_.allocations.push_back(make_allocation(wanted, name.partition));
-    change.added += bytes_of(*alloc_.allocations.back());
+    changes_[name.partition].added += bytes_of(*alloc_.allocations.back());
     if (command_.allocations.size() > 1) together_.add(wanted.resources);
   }
 

@@ -252,7 +252,7 @@ TEST_CASE("all of a request or none") {
   }) == "node0 core0 is held by allocation j1");
   CHECK(it.refusal(EEXIST, [&] {
     it.alloc({{"j1", part("0", "0", "node0")}, {"j1", part("1", "0", "node1")}});
-  }) == "allocation j1 exists already");
+  }) == "allocation j1 is named twice");
   CHECK(it.alloc({{"j1", part("0", "0", "node0")}, {"j2", part("0", "1", "node0")}}).records.size() == 1);
   CHECK(it.refusal(ENOENT, [&] { it.free({"j1", "j9"}); }) == "unknown allocation: j9");
   CHECK(it.refusal(EINVAL, [&] { it.free({"j1", "j1"}); }) == "allocation j1 is named twice");

@@ -90,6 +90,8 @@ TEST_CASE("a repeated alloc that was made counts as made, one that differs does 
   SUBCASE("no expiration") { different.expiration = WallTime{}; }
   SUBCASE("another note") { different.note = "x"; }
   CHECK(it.refusal(EEXIST, [&] { it.change({}, {different}, true); }) == "allocation j1 exists already");
+  for (const auto& both : {std::vector{wanted, different}, std::vector{different, wanted}})
+    CHECK(it.refusal(EEXIST, [&] { it.change({}, both, true); }) == "allocation j1 is named twice");
 }
 
 TEST_CASE("a repeated alloc is judged after the sender's hold, and before the states of its targets") {
