@@ -130,7 +130,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const rset::ResourceSet& resources() const noexcept { return picture_.resources; }
   [[nodiscard]] const IdSet& up() const noexcept {
-    // A connection that was closed tells no handler.
+    // The handlers of a closed connection are not called.
     return connection_.connected() ? picture_.up : none_;
   }
   [[nodiscard]] const std::vector<ScheduledDrain>& scheduled() const noexcept { return scheduled_; }
@@ -358,11 +358,11 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
   Ledger ledger_;
   State state_ = State::waiting;
   Picture picture_;
-  /// The last list, in its public form.
+  /// The drains of the last response that had them, in their public form.
   std::vector<ScheduledDrain> scheduled_;
   const IdSet none_;
-  /// With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed
-  /// it.
+  /// With this token the acquisition goes on after a loss of the connection, even if the daemon has not
+  /// noticed it.
   const std::string token_ = random_token();
   /// A first response whose last part has not come yet.
   std::optional<Picture> partial_;

@@ -66,10 +66,11 @@ struct LedgerChange {
 
 // The handler of each call gets one response: without a payload, or the error of a refusal, which has changed
 // nothing. The daemon's errors: EEXIST for an id that is in use (alloc), EBUSY for a core or gpu that is
-// allocated, EHOSTDOWN for a target that is drained or excluded, EINVAL for resources that are not in the
-// inventory or a host that is not its rank's, EPERM for targets that this connection has not acquired, ENOENT
-// for an unknown id (free), EMSGSIZE for a request that is too large. After an error of this side
-// (Response::local) it is unknown whether the change was made.
+// allocated, EHOSTDOWN for a target that is drained or excluded, ESTALE for a property that a target has no
+// more, EINVAL for resources that are not in the inventory or a host that is not its rank's, EPERM for
+// targets that this connection has not acquired, ENOENT for an unknown id (free), EMSGSIZE for a request that
+// is too large, EDQUOT for a ledger that is full, EAGAIN if the daemon cannot make the change now. After an
+// error of this side (Response::local) it is unknown whether the change was made.
 
 /// Makes all of a change or nothing (resource.alloc, or resource.free if it only frees).
 Connection::RequestId change(Connection& connection, const LedgerChange& wanted, Connection::Handler handler,

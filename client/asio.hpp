@@ -24,7 +24,7 @@ namespace resourced::client {
 ///
 /// Threads: use driver and connection in the executor only, and give the loop of several threads a strand.
 /// Completion handlers run in the executor that is associated with them, else in that of the driver. Another
-/// thread posts its wishes to the executor (boost::asio::post).
+/// thread posts its work to the executor (boost::asio::post).
 class AsioDriver {
  public:
   /// `connection` must outlive the driver.
@@ -41,8 +41,8 @@ class AsioDriver {
   AsioDriver(const AsioDriver&) = delete;
   AsioDriver& operator=(const AsioDriver&) = delete;
 
-  /// Completes, as void(), after the next process() of this driver, and not after the calls of handlers
-  /// within call_text() or wait(): look then whether what you wait for has come, such as a change of
+  /// Completes, as void(), after the next process() of this driver, but not after handlers that run within
+  /// call_text() or wait(). Check then whether the awaited state has come, such as a change of
   /// Acquisition::up(). Responses that arrive before the completion handler runs count as well.
   template <class Token>
   auto async_wait(Token&& token) {

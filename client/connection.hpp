@@ -1,7 +1,7 @@
 // A connection to the daemon, over ZeroMQ (ipc:, tcp:) or a Unix socket (local:): remote procedure calls as
 // of RFC 6, one at a time (call) or many at once with handlers (send), streams included. It has no thread of
-// its own except the one of libzmq for input and output: handlers run inside process(), run(), run_for(),
-// connect() and call().
+// its own except the one of libzmq for input and output: handlers run inside process(), wait(), run(),
+// run_for(), connect() and call().
 //
 // In an event loop: wait until fd() is readable, then call process(). The descriptor is level-triggered and
 // stays the same for the life of the object, whatever happens to the connection. (ZMQ_FD itself is
@@ -123,16 +123,17 @@ struct ConnectionOptions {
   /// daemon leads by then. A local: URI has heartbeats only among several URIs, as requests.
   std::optional<Milliseconds> heartbeat_interval = std::nullopt;
   std::optional<Milliseconds> heartbeat_timeout = std::nullopt;
-  /// Whether the daemon should also take the connection for lost after that time (ZMQ_HEARTBEAT_TTL).
+  /// Whether the daemon should also take the connection for lost after heartbeat_timeout
+  /// (ZMQ_HEARTBEAT_TTL).
   bool heartbeat_ttl = true;
   /// The pause between attempts to connect for requests with wait_for_daemon, and between questions for the
-  /// leader: it doubles from the first value up to the second. With several URIs a random part of its second
-  /// half is left out.
+  /// leader: it doubles from the first value up to the second. With several URIs each pause is a random time
+  /// between half of that value and the whole.
   Milliseconds retry_first{20};
   Milliseconds retry_most{1000};
-  /// With several URIs: called with why no daemon leads, as the daemons have said it, once the search for the
-  /// leader has taken some seconds, and again when the reasons have changed, in the thread that runs
-  /// handlers. It must not use the connection.
+  /// With several URIs: called with the reasons of the daemons why none leads, once the search for the leader
+  /// has taken some seconds, and again when the reasons have changed, in the thread that runs handlers. It
+  /// must not use the connection.
   std::function<void(const std::string&)> on_no_leader = nullptr;
   /// Maximum size in bytes of an accepted message; a longer one ends the connection. An R of a million nodes
   /// with their graph fits.

@@ -43,8 +43,8 @@ class JournalBatch {
   [[nodiscard]] std::vector<JournalEvent> events() const;
   /// Returns the array of events as it was received.
   [[nodiscard, gnu::visibility("hidden")]] const nlohmann::json& json() const;
-  /// Returns the number of the last event, JournalOptions::after of a journal that continues behind it; none
-  /// in a Flux instance.
+  /// Returns the number of the last event, which is the JournalOptions::after of a journal that continues
+  /// after this batch; none in a Flux instance that is not attached to a daemon.
   [[nodiscard]] std::optional<std::uint64_t> last() const;
   /// Returns the inventory that a `resource-define` among the events defines. Throws Error EINVAL for a bad
   /// one.
@@ -69,13 +69,13 @@ class JournalObserver {
   /// journal continues with on_events().
   virtual void on_lost(const Error& /*why*/) {}
   /// The journal has ended: it was refused (EPERM, EINVAL for unknown targets or for an `after` that the log
-  /// of the daemon does not have, ...), or the daemon has ended (ENODATA), or the connection was lost before
-  /// an event with a number had come. No calls follow.
+  /// of the daemon does not have, ...), or the daemon has ended (ENODATA), or the connection was lost while
+  /// after() had no value (with several URIs only after a first response). No calls follow.
   virtual void on_error(const Error& why) = 0;
 };
 
 struct JournalOptions {
-  /// Only events after the one with this number, 0 for all; it was JournalBatch::last() before.
+  /// Only events after the one with this number: the JournalBatch::last() of an earlier batch, or 0 for all.
   std::optional<std::uint64_t> after = std::nullopt;
   /// Only events at or after this time.
   std::optional<WallTime> since = std::nullopt;
@@ -83,7 +83,7 @@ struct JournalOptions {
   std::optional<std::string> targets = std::nullopt;
   /// Also the records of the ledger: alloc, alloc-update and free.
   bool allocations = false;
-  /// Also `evict`, which ends the hold of a scheduler.
+  /// Also the event `evict`: an operator has ended the hold of a scheduler.
   bool own = false;
   /// Wait for the next daemon after a clean shutdown, which otherwise is the end of the journal (ENODATA).
   /// With several URIs the next leader is always waited for.

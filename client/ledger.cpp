@@ -79,7 +79,7 @@ void Ledger::resync() {
 }
 
 void Ledger::receive(std::uint64_t number, const Response& response) {
-  // Nobody has asked for a second response to a change.
+  // Ignore a second response to a change.
   const auto asked = changes_.find(number);
   if (asked == changes_.end()) return;
   Change& change = asked->second;

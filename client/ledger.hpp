@@ -1,6 +1,7 @@
 // The ledger of allocations as a scheduler knows it (docs/protocol.md, resource.acquire and resource.alloc):
 // a view that an acquisition with AcquisitionOptions::ledger keeps up to date, and changes that survive lost
 // answers. client/allocations.hpp has the changes themselves, and functions that send them without a view.
+//
 // Threads: all functions are for the thread of the connection; other threads get copies of list().
 #pragma once
 
@@ -19,13 +20,13 @@
 #pragma GCC visibility push(default)
 namespace resourced::client {
 
-/// The ledger of an acquisition, whose part it is (Acquisition::ledger).
+/// The ledger of an acquisition, which owns it (Acquisition::ledger).
 ///
 /// A change gets one answer. If the connection is lost before, the change may have been made or not: it is
-/// sent again, with `repeat`, once the acquisition is held again, and then answered. So is a change that was
-/// made while nothing was held. A change that the daemon cannot carry out now (EAGAIN, or EHOSTUNREACH of one
-/// that does not lead) is sent again after half a second. Once the acquisition has ended nothing is sent any
-/// more, and no handler is called.
+/// sent again, with `repeat`, once the acquisition is held again, and then answered. A change that was
+/// requested while nothing was held is sent at that time, too. A change that the daemon cannot carry out now
+/// (EAGAIN, or EHOSTUNREACH of one that does not lead) is sent again after half a second. Once the
+/// acquisition has ended nothing is sent any more, and no handler is called.
 class Ledger {
  public:
   using Handler = Connection::Handler;
@@ -41,20 +42,21 @@ class Ledger {
   Ledger& operator=(const Ledger&) = delete;
 
   /// Returns the allocations on the targets of the acquisition and of its partition, as of the last response
-  /// and the answers to the changes of this ledger: before the calls of the observer and of their handlers.
-  /// While the acquisition is lost it stays as it was.
+  /// and the answers to the changes of this ledger. It is up to date before the observer and the handlers of
+  /// changes are called. While the acquisition is lost it stays as it was.
   [[nodiscard]] const std::map<Name, Entry>& list() const noexcept { return list_; }
-  /// Return the names of the allocations in changes that have no answer yet: those that were sent, or will
-  /// be, and those whose answer was lost and that will be sent again.
+  /// Returns the names of the allocations in changes without an answer that were sent, or will be.
   [[nodiscard]] std::vector<Name> pending() const { return names(false); }
+  /// Returns the names of the allocations in changes whose answer was lost, and which will be sent again.
   [[nodiscard]] std::vector<Name> unknown() const { return names(true); }
 
   /// Make a change. Allocations are made in the partition of the acquisition, whatever their `partition` is;
-  /// frees and updates are of it if they name no other. `handler` gets the answer: no error, or a refusal as
-  /// of client::change() and client::update(), which has changed nothing; or a local EPROTO for an answer
-  /// that cannot be read. It is not called from inside these functions. Both throw Error EALREADY if a change
-  /// of the same allocation has no answer yet, EINVAL for a string that is not UTF-8, and ECANCELED once the
-  /// acquisition has ended. The list does not have `nslots` of an allocation to which resources were added.
+  /// frees and updates without a partition mean allocations of that partition. `handler` gets the answer: no
+  /// error; a refusal as of client::change() and client::update(), which has changed nothing; or a local
+  /// EPROTO for an answer that cannot be read. It is not called from inside these functions. Both throw Error
+  /// EALREADY if a change of the same allocation has no answer yet, EINVAL for a string that is not UTF-8,
+  /// and ECANCELED once the acquisition has ended. The list does not have `nslots` of an allocation to which
+  /// resources were added.
   void change(LedgerChange wanted, Handler handler);
   void update(AllocationUpdate wanted, Handler handler);
 
@@ -74,7 +76,8 @@ class Ledger {
     bool is_unknown = false;
   };
 
-  /// `connection` must outlive the ledger; changes without a partition are of this one.
+  /// `connection` must outlive the ledger. `partition` is that of the acquisition, and the default of
+  /// changes.
   Ledger(Connection& connection, std::string partition);
 
   /// The changes that others have made up to an event: first they freed, then they made or changed.
@@ -85,8 +88,8 @@ class Ledger {
     std::uint64_t sequence = 0;
   };
 
-  // For the acquisition: it is held, with these allocations; others have changed some; it is lost; it has
-  // ended.
+  // The acquisition calls begin() when it is held, with the present allocations; take() when others have
+  // changed some; leave() when it is lost; and close() when it has ended.
   void begin(const std::vector<Allocation>& present, std::uint64_t sequence);
   void take(const News& news);
   void leave();

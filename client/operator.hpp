@@ -1,5 +1,5 @@
-// The requests of operators: drain, undrain, properties and evict, and the status and the peers that they
-// look at. client/target_wait.hpp waits until targets are idle or ready.
+// The requests of operators: drain, undrain, properties and evict, and the status of targets and the list of
+// schedulers. client/target_wait.hpp waits until targets are idle or ready.
 //
 // Threads: an operator sends its requests in the thread of its connection. read_status() and read_peers() are
 // for any thread, and so are the types of requests and answers.
@@ -100,8 +100,9 @@ class Operator {
   RequestId undrain(std::string_view targets, Handler handler, bool only_drained = false);
   RequestId add_property(std::string_view name, std::string_view targets, Handler handler);
   RequestId remove_property(std::string_view name, std::string_view targets, Handler handler);
-  /// Ends the hold of this scheduler, as read_peers() has returned it, and no other one's (ESTALE). It is
-  /// told the reason.
+  /// Ends the hold of a scheduler, which is told the reason. `holder` is one of Peers::holders. ESTALE:
+  /// another scheduler has the resources by now, or the same one has acquired them again; ENOENT: none has
+  /// them.
   RequestId evict(const Peer& holder, std::string_view reason, Handler handler);
 
   RequestId status(Handler handler);

@@ -1,7 +1,7 @@
-// Defines which requests a connection to a cluster may send again. It never sends a change twice: the second
-// one might arrive after other changes, and would then mean something else. A change is sent again only when
-// the daemon has reported that it made none; client/ledger.hpp marks one as repeated whose answer was lost. A
-// question is sent again when its answer was lost.
+// Defines which requests a connection to a cluster may send again. A change is sent again only when the
+// daemon has reported that it did not make it: otherwise the second one might arrive after other changes, and
+// would then mean something else. client/ledger.hpp sends changes whose answer was lost again, marked as
+// repeated. A question is sent again when its answer was lost.
 #pragma once
 
 #include <algorithm>

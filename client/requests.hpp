@@ -1,4 +1,4 @@
-// Requests before they are sent: their payloads, which the public headers hide.
+// The payloads of requests as JSON, which the public headers hide.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,6 @@
-// Waits until targets are idle or ready (resource.wait), also over restarts of the daemon. Threads: a wait is
-// made, told and destroyed in the thread of its connection.
+// Waits until targets are idle or ready (resource.wait), also over restarts of the daemon.
+//
+// Threads: a wait is made and destroyed, and its function is called, in the thread of its connection.
 #pragma once
 
 #include <functional>
@@ -23,8 +24,8 @@ struct TargetWaitOptions {
   /// Targets: ranks as an idset (RFC 22), or hosts as a hostlist (RFC 29).
   std::string targets;
   Condition condition = Condition::idle;
-  /// Assume that a target whose allocations no scheduler reports is idle if the daemon has none of it.
-  /// Otherwise such a target ends the wait with EHOSTUNREACH.
+  /// Assume that a target whose allocations no scheduler reports is idle if the ledger has no allocation of
+  /// it. Otherwise such a target ends the wait with EHOSTUNREACH.
   bool assume_idle = false;
 };
 

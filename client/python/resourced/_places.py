@@ -70,7 +70,7 @@ class LastLeader:
         return epoch >= self._epoch or is_new
 
     def become(self, answer: Mapping[str, Any]) -> None:
-        """Records a daemon whose answer allows() it as the one that is followed."""
+        """Records the daemon with this answer, which allows() accepts, as the leader that is followed."""
         self._cluster, self._epoch = answer.get("cluster") or self._cluster, answer.get("epoch", 0)
 
 
@@ -145,9 +145,9 @@ class _Place:
 
 
 class LeaderSearch:
-    """`make` makes a link to an endpoint. Then one of two functions is called: `found` with the link to the leader,
-    whose messages go to `owner`, or `refused`, if every endpoint refuses this client in a way that does not change by
-    itself, or two lead different clusters. `longest` is the time of the search."""
+    """A search for the leader. `make` makes a link to an endpoint. At the end one of two functions is called: `found` with
+    the link to the leader, whose messages go to `owner`, or `refused`, if every endpoint refuses this client in a way that
+    does not change by itself, or two lead different clusters. `longest` is the time of the search."""
 
     def __init__(
         self,

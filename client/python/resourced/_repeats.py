@@ -1,7 +1,8 @@
 """The requests that are not sent yet, and which requests of a connection to a cluster are sent again.
 
-The rules, and the lists of topics, are those of the C++ library (client/repeatable.hpp). A change is never sent twice, as
-it would mean something else after the changes of others, but for one that a daemon has refused without making it.
+The rules, and the lists of topics, are those of the C++ library (client/repeatable.hpp). A change is sent again only if
+a daemon has refused it without making it: otherwise the second one might arrive after other changes, and would then mean
+something else. The ledger (ledger.py) sends changes whose answer was lost again, marked as repeated.
 """
 
 from __future__ import annotations
@@ -111,16 +112,16 @@ class Outgoing:
 
     @property
     def first(self) -> Request | None:
-        """The one that is to be sent next."""
+        """The request or notice that is to be sent next; None if none is ready."""
         return self._ready[0] if self._ready else None
 
     @property
     def refusal(self) -> ResourcedError | None:
-        """The refusal for which the held ones wait."""
+        """The refusal of the first request that is held back; None if there is none."""
         return self._held[0].refusal if self._held else None
 
     def pop(self) -> None:
-        """Removes the first one."""
+        """Removes the first request or notice."""
         self._ready.popleft()
 
     def put(self, request: Request) -> None:
@@ -136,7 +137,7 @@ class Outgoing:
                 some.remove(request)
 
     def take(self, wanted: Callable[[Request], bool]) -> list[Request]:
-        """Removes those that meet a condition, and returns them."""
+        """Removes the requests and notices that meet a condition, and returns them."""
         every = [*self._ready, *self._held]
         self._sort(one for one in every if not wanted(one))
         return [one for one in every if wanted(one)]

@@ -29,7 +29,7 @@ _TOPIC = "resource.acquire"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 #: Maximum number of unread updates; further ones are merged.
 _MOST_UNREAD = 64
-#: How often a lease is renewed in its time.
+#: How often a lease is renewed within its time.
 _RENEWALS = 3
 #: Why targets went down; a target may have several causes.
 DownCause: TypeAlias = Literal["drained", "offline", "torpid", "excluded"]
@@ -55,7 +55,7 @@ class Acquired:
     #: The present allocations, if the acquisition requests them or has a ledger. Some may be on targets that are not
     #: in `resources`.
     allocations: list[Allocation] = field(default_factory=list)
-    #: The drains that begin later, by their times, if the acquisition asks for them and the daemon has them.
+    #: The drains that begin later, ordered by `begin`; None unless the acquisition asks for them and the daemon grants it.
     scheduled: list[ScheduledDrain] | None = None
 
 
@@ -65,7 +65,8 @@ class Update:
 
     #: Targets that are available now.
     up: IDset = field(default_factory=IDset)
-    #: Targets that are not available any more: drained and crashed look the same. Allocations on them stay.
+    #: Targets that are not available any more: drained and crashed look the same here, `cause` tells them apart.
+    #: Allocations on them stay.
     down: IDset = field(default_factory=IDset)
     #: Targets that have left for good; they are in `down`, too.
     shrink: IDset = field(default_factory=IDset)
@@ -80,7 +81,7 @@ class Update:
     changed: list[Allocation] = field(default_factory=list)
     #: With a ledger: partition and id of each allocation whose expiration has passed. It stays until it is freed.
     expired: list[tuple[str, str]] = field(default_factory=list)
-    #: With `scheduled`: all drains that begin later, where that has changed.
+    #: With `scheduled`: all drains that begin later; None if they have not changed.
     scheduled: list[ScheduledDrain] | None = None
     #: With `cause`: why the targets of `down` went down.
     cause: dict[DownCause, IDset] = field(default_factory=dict)
@@ -149,7 +150,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             "extensions": [name for name, is_wanted in extensions.items() if is_wanted] or None,
             "wait": wait or None,
             "lease": lease,
-            # With it the acquisition goes on after a loss of the connection, also where the daemon has not noticed it.
+            # With this token the acquisition goes on after a loss of the connection, even if the daemon has not noticed it.
             "holder": secrets.token_hex(16),
         }
         self._payload = {key: value for key, value in given.items() if value is not None}
@@ -190,7 +191,8 @@ class Acquisition(Reader[AcquisitionEvent]):
 
     @property
     def ledger(self) -> Ledger:
-        """The view of the ledger, and what changes it. Raises ResourcedError EINVAL without `ledger`."""
+        """The ledger: a view of the allocations, and functions that change them. Raises ResourcedError EINVAL without
+        `ledger`."""
         if not self._ledger:
             raise ResourcedError(errno.EINVAL, "the acquisition has no ledger: acquire with ledger=True", local=True)
         return self._ledger

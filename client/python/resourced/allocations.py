@@ -13,9 +13,9 @@ from resourced.resource_set import ResourceSet
 
 @dataclass(frozen=True)
 class Freed:
-    """An allocation that is to be freed, or was freed by somebody else, or its part on these targets. `partition` is
-    the one in which it was made; without it, a connection with one acquisition means its own partition, and one with
-    several gets EINVAL."""
+    """An allocation that is to be freed, or was freed by somebody else; with `ranks` only its part on these targets.
+    `partition` is the one in which it was made; without it, a connection with one acquisition means its own partition,
+    and one with several gets EINVAL."""
 
     id: str
     ranks: IDset | str | None = None
@@ -79,7 +79,8 @@ class Allocation:
         return cls(value["id"], ResourceSet(value.get("R", {})), expiration, note, partition or "", absent or "", expired)
 
 
-#: What others have done with allocations: freed, changed after that, and expired, by partition and id.
+#: The allocations that others have freed, those that they have changed after that, and the partitions and ids of those
+#: that have expired.
 News: TypeAlias = tuple[list[Freed], list[Allocation], list[tuple[str, str]]]
 
 

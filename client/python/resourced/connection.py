@@ -83,13 +83,13 @@ class Peer:
     #: "" for the targets in no partition.
     partition: str
     since: float
-    #: Its user, key or address, such as "uid 1000"; None if it is not known.
+    #: The user, key or address of the scheduler, such as "uid 1000"; None if it is not known.
     by: str | None
-    #: The targets that it has; empty for one that waits.
+    #: The targets that the scheduler has; empty for one that waits.
     targets: IDset = field(default_factory=IDset)
-    #: Whether it keeps the ledger.
+    #: Whether the scheduler records its allocations in the ledger.
     allocations: bool = False
-    #: The time up to which they are kept for it, if its connection is lost.
+    #: The time until which the targets are kept for the scheduler, if its connection is lost; otherwise None.
     kept_until: float | None = None
 
 
@@ -127,16 +127,20 @@ class Connection(RpcConnection):
         With `allocations` the scheduler keeps the ledger, and gets the present allocations. With `ledger` it learns
         as well how others change them (Update.freed, changed, expired). With `wait` it waits for its turn while
         another scheduler has the resources. With `scheduled` it learns which drains begin later, and with `cause` why
-        targets went down. The daemon frees the resources when nothing has come from this connection for the time of its
-        `lease`, of 5 to 3600 seconds (ETIMEDOUT). The acquisition renews it as long as the event loop runs; that of a
-        synchronous connection runs within its calls only: make one in each third of the time, or ask for a longer
-        lease. With None there is no lease: a program that hangs keeps its resources until an operator evicts it. After a clean shutdown of the daemon the acquisition waits for the next one, but without
-        `follow_restart` it ends, except in a cluster. With `wait_for_daemon` it waits for a daemon that is not
+        targets went down. EPROTO: the daemon does not know one of these, as its version is older, or keeps no ledger.
+
+        The daemon frees the resources when no request has come from this connection for the time of the `lease`, 5 to
+        3600 seconds (ETIMEDOUT). The acquisition renews the lease as long as the event loop runs. The event loop of a
+        synchronous connection runs within its calls only: make a call in each third of the time, or ask for a longer
+        lease. With None there is no lease: a program that hangs keeps its resources until an operator evicts it.
+
+        After a clean shutdown of the daemon the acquisition waits for the next one, but without `follow_restart` it
+        ends, unless the connection has several addresses. With `wait_for_daemon` it waits for a daemon that is not
         running yet. Without it the first connection has to succeed; after a lost connection, also before the first
-        Acquired, the next daemon is always waited for. After a reconnection the request is repeated for `busy_retry`
-        seconds if the resources are still busy, because the daemon has not noticed the end of the former connection
-        yet. A request that the daemon does not answer within `answer_timeout` seconds ends the acquisition with
-        ETIMEDOUT; math.inf waits for ever. A daemon answers once it knows its inventory, which it may have to
+        Acquired, the acquisition always waits for the next daemon. After a reconnection the request is repeated for
+        `busy_retry` seconds if the resources are still busy, because the daemon has not noticed the end of the former
+        connection yet. A request that the daemon does not answer within `answer_timeout` seconds ends the acquisition
+        with ETIMEDOUT; math.inf waits for ever. A daemon answers once it knows its inventory, which it may have to
         discover first.
         """
         return Acquisition(
@@ -157,16 +161,18 @@ class Connection(RpcConnection):
     ) -> None:
         """Records an allocation, which is on disk when the function returns. Errors of the daemon: EEXIST for an id
         that is in use, EBUSY for a core or gpu that is allocated, EHOSTDOWN for a target that is drained or excluded,
-        EINVAL for resources that are not in the inventory, EPERM for targets that this connection has not acquired.
-        After a local error the change may have been made or not: the allocations after the next acquire show it, or
-        alloc_all() with `repeat`."""
+        ESTALE for a property that a target has no more, EINVAL for resources that are not in the inventory, EPERM for
+        targets that this connection has not acquired, EMSGSIZE for a request that is too large, EDQUOT for a ledger
+        that is full, EAGAIN if the daemon cannot make the change now. After a local error the change may have been
+        made or not: the allocations after the next acquire show it, or alloc_all() with `repeat` sends it again."""
         await self.alloc_all([Allocation(id, ResourceSet(resources), expiration, note)])
 
     async def alloc_all(
         self, allocations: Iterable[Allocation], *, frees: Iterable[Freed] = (), repeat: bool = False
     ) -> None:
-        """Frees allocations, then records others: all of it or nothing, in one step. `repeat` says that it may have been
-        sent before: an allocation that exists as it is here counts as made, and an id or rank that is gone as freed."""
+        """Frees allocations, then records others: all of it or nothing, in one step. `repeat` says that the same change
+        may have been sent before: an allocation that exists as it is here counts as made, and an id or rank that is gone
+        as freed."""
         payload = {
             "allocations": [allocation.payload() for allocation in allocations],
             "free": [freed.payload() for freed in frees],
@@ -175,16 +181,16 @@ class Connection(RpcConnection):
 
     async def free(self, id: str, ranks: IDset | str | None = None, *, partition: str | None = None) -> None:
         """Frees an allocation, or its part on these targets. `partition` is that of the allocation; without it, a
-        connection with one acquisition means its own partition, and one with several gets EINVAL. ENOENT: there is
-        none, an operator may have freed it. EPERM: the part of another partition's allocation has targets that this
-        connection has not acquired."""
+        connection with one acquisition means its own partition, and one with several gets EINVAL. ENOENT: there is no
+        such allocation, an operator may have freed it. EPERM: the allocation is of another partition, and `ranks` is
+        missing or has targets that this connection has not acquired."""
         await self.call("resource.free", Freed(id, ranks, partition).payload())
 
     async def free_all(
         self, frees: Iterable[Freed | str], *, partition: str | None = None, repeat: bool = False
     ) -> None:
-        """Frees all of these allocations or none. `partition` is that of those that are given by id alone; `repeat` is
-        that of alloc_all()."""
+        """Frees all of these allocations or none. `partition` is the partition of those that are given by id alone;
+        `repeat` is that of alloc_all()."""
         named = [freed if isinstance(freed, Freed) else Freed(freed, partition=partition) for freed in frees]
         await self.call(
             "resource.free", {"free": [freed.payload() for freed in named]} | ({"repeat": True} if repeat else {})
@@ -201,8 +207,8 @@ class Connection(RpcConnection):
         repeat: bool = False,
     ) -> None:
         """Changes the expiration (0: none) or the note ("": none) of an allocation, or adds resources to it. `partition`
-        is the one in which it was made; an operator may change any, but adds nothing. With `repeat`, an addition that is
-        there counts as added."""
+        is the one in which it was made. An operator may change any allocation, but adds no resources. With `repeat`,
+        resources that the allocation has already count as added."""
         given = {"partition": partition, "expiration": expiration, "note": note, "repeat": repeat or None}
         payload = {"id": id} | {key: value for key, value in given.items() if value is not None}
         await self.call("resource.alloc-update", payload | ({} if add is None else {"add": ResourceSet(add).to_dict()}))
@@ -210,7 +216,8 @@ class Connection(RpcConnection):
     async def allocations(
         self, targets: str | IDset | Hostlist | None = None, *, partition: str | None = None
     ) -> list[Allocation]:
-        """All allocations by partition and id, or those on some targets, or of one partition ("": of none)."""
+        """Returns all allocations by partition and id, or only those on some targets, or only those that were made in a
+        partition ("": in none)."""
         named = {"targets": None if targets is None else str(targets), "partition": partition}
         wanted = {key: value for key, value in named.items() if value is not None}
         found: list[Allocation] = []
@@ -261,7 +268,8 @@ class Connection(RpcConnection):
         self, targets: str | IDset | Hostlist, condition: WaitCondition = "idle", *, assume_idle: bool = False
     ) -> None:
         """Waits until all targets are in this condition, also over restarts of the daemon, and while it is a standby.
-        EHOSTUNREACH: no scheduler reports the allocations of a target; with `assume_idle` it counts as idle."""
+        EHOSTUNREACH: no scheduler reports the allocations of a target. With `assume_idle` such a target counts as idle
+        if the ledger has no allocation of it."""
         payload = {"targets": str(targets), "for": condition}
         if assume_idle:
             payload["unreported"] = "idle"
@@ -290,8 +298,8 @@ class Connection(RpcConnection):
         await self.call("resource.property", {"op": op, "name": name, "targets": str(targets)})
 
     async def evict(self, holder: Peer, reason: str | None = None) -> None:
-        """Ends the hold of this scheduler, one of the `holders` of peers(). It is told the reason. ESTALE: another one has
-        the resources by now, or the same one again; ENOENT: none has."""
+        """Ends the hold of a scheduler, one of the `holders` of peers(), which is told the reason. ESTALE: another
+        scheduler has the resources by now, or the same one has acquired them again; ENOENT: none has them."""
         given = {"partition": holder.partition or None, "since": holder.since, "reason": reason}
         await self.call("resource.evict", {key: value for key, value in given.items() if value is not None})
 
@@ -360,9 +368,10 @@ class Connection(RpcConnection):
         own: bool = False,
         follow_restart: bool = False,
     ) -> Journal:
-        """The events of the resources: those of the past that are kept, then new ones. `after` is the number of the
-        last known event, 0 for none; `since` a time; with `targets` only events of these, with `allocations` also the
-        records of the ledger, with `own` also `evict`."""
+        """The events of the resources: those of the past that are kept, then new ones. With `after` only events after the
+        one with this number, 0 for all; with `since` only events at or after this time; with `targets` only events of
+        these; with `allocations` also the records of the ledger, with `own` also `evict`. After a clean shutdown of the
+        daemon the journal ends; with `follow_restart` it waits for the next daemon."""
         given = {"since": since, "targets": targets, "allocations": allocations or None, "own": own or None}
         return Journal(self, given, after=after, follow_restart=follow_restart)
 

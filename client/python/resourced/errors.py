@@ -9,8 +9,8 @@ from resourced._quote import printable_line
 
 
 class ResourcedError(OSError):
-    """A request that failed, or a connection. `errno` and `text`, one line, are those of the daemon, unless `local` is
-    true: then this side found the failure (the daemon cannot be reached, the connection is lost, no answer in time),
+    """The failure of a request or of a connection. `errno` and `text`, one line, are those of the daemon, unless `local`
+    is true: then this side found the failure (the daemon cannot be reached, the connection is lost, no answer in time),
     and it is unknown whether a request was carried out."""
 
     def __init__(self, errnum: int, text: str = "", *, local: bool = False) -> None:

@@ -31,7 +31,8 @@ class Event:
 class JournalBatch:
     #: Events in order; empty once, at the end of the history.
     events: list[Event]
-    #: The number of the last event: `after` of a journal that continues behind it. None in a Flux instance.
+    #: The number of the last event: `after` of a journal that continues after this batch. None in a Flux instance that is
+    #: not attached to a daemon.
     last: int | None
     #: The inventory that a `resource-define` in the batch defines.
     resources: ResourceSet | None = None
@@ -41,7 +42,7 @@ class Journal(Reader[JournalBatch]):
     """A journal. Iterate over its batches of events. After a lost connection, or if the reader was too slow for this
     side or for the daemon, it continues with the next event. `after` is the cursor: the `last` of the batch that was
     taken last; keep it when the batch is handled. Raises ResourcedError; the iteration stops when the daemon stops,
-    except with `follow_restart` and in a cluster."""
+    except with `follow_restart` or several addresses."""
 
     def __init__(
         self,

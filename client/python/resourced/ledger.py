@@ -49,9 +49,10 @@ class _Change:
 
 class Ledger:
     """The ledger of an acquisition: `Acquisition.ledger`. A change gets one answer. If the connection is lost before, the
-    change may have been made or not: it is sent again, with `repeat`, once the acquisition is held again. So is one that
-    is made while nothing is held. One that the daemon cannot carry out now (EAGAIN, or EHOSTUNREACH of one that does not
-    lead) is sent again after half a second. A function that is cancelled does not end its change."""
+    change may have been made or not: it is sent again, with `repeat`, once the acquisition is held again. A change that is
+    requested while nothing is held is sent at that time, too. A change that the daemon cannot carry out now (EAGAIN, or
+    EHOSTUNREACH of one that does not lead) is sent again after half a second. Cancelling change() or update() does not
+    end the change."""
 
     def __init__(self, acquisition: object, connection: RpcConnection, partition: str) -> None:
         self._acquisition = weakref.ref(acquisition)
@@ -72,24 +73,24 @@ class Ledger:
         return {name: self._list[name] for name in sorted(self._list)}
 
     def pending(self) -> _Names:
-        """The names of the allocations in changes without an answer: those that were sent, or will be."""
+        """Returns the names of the allocations in changes without an answer that were sent, or will be."""
         return [name for change in self._changes if not change.is_unknown for name in change.names]
 
     def unknown(self) -> _Names:
-        """The same for changes whose answer was lost, and that will be sent again."""
+        """Returns the names of the allocations in changes whose answer was lost, and which will be sent again."""
         return [name for change in self._changes if change.is_unknown for name in change.names]
 
     def resync(self) -> None:
-        """Sends the unknown changes again. The acquisition does so by itself whenever it is held again."""
+        """Sends the changes of unknown() again. The acquisition does so by itself whenever it is held again."""
         for change in self._changes if self._is_held else ():
             if not change.request:
                 self._send(change)
 
     async def change(self, allocations: Iterable[Allocation] = (), *, frees: Iterable[Freed | str] = ()) -> None:
-        """Frees allocations, in the partition of the acquisition if none is named, then records others, always in that
-        one: all of it or nothing. Has the daemon's errors of Connection.alloc() and free(); EALREADY: a change of the same
-        allocation has no answer yet; a local EPROTO for an answer that cannot be read; and the error with which the
-        acquisition has ended: the change may have been made."""
+        """Frees allocations, in the partition of the acquisition if none is named, then records others, always in the
+        partition of the acquisition: all of it or nothing. Raises the daemon's errors of Connection.alloc() and free();
+        EALREADY if a change of the same allocation has no answer yet; a local EPROTO for an answer that cannot be read;
+        and the error with which the acquisition has ended: then the change may have been made."""
         gone = [one if isinstance(one, Freed) else Freed(one) for one in frees]
         gone = [one if one.partition is not None else replace(one, partition=self._partition) for one in gone]
         made = [replace(one, partition=self._partition) for one in allocations]
@@ -196,7 +197,7 @@ class Ledger:
         self.resync()
 
     def _take(self, freed: Iterable[Freed], changed: Iterable[Allocation], expired: Iterable[Name], sequence: int) -> None:
-        """Takes what others have done."""
+        """Applies the changes that others have made."""
         for gone in freed:
             self._remove(gone, sequence)
         for one in changed:
@@ -206,7 +207,7 @@ class Ledger:
                 self._list[name] = Entry(replace(self._list[name].allocation, expired=True), sequence)
 
     def _leave(self, end: ResourcedError | None = None) -> None:
-        """Nothing is held; with an end, never again."""
+        """The acquisition is not held any more; with `end` it never will be again."""
         self._is_held, self._end = False, end
         for change in [*self._changes]:
             if change.request:

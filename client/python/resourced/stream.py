@@ -12,7 +12,7 @@ from resourced._message import STREAMING, Response
 from resourced._requests import Reader, Request, awaited
 from resourced.errors import ResourcedError
 
-#: Maximum number of unread responses of a stream, and of their bytes.
+#: Maximum number of unread responses of a stream, and of bytes in them.
 MAX_UNREAD, MAX_UNREAD_BYTES = 4096, 64 << 20
 
 

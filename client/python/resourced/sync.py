@@ -85,7 +85,7 @@ class _Selector(selectors.PollSelector):
         return self._epoll.fileno()
 
     def show(self, pause: float | None) -> None:
-        """Makes the descriptor readable after this time, for None not by itself."""
+        """Makes the descriptor readable after this time; None sets no time."""
         if self._epoll:
             seconds, nanoseconds = divmod(0 if pause is None else max(int(pause * 1e9), 1), 10**9)
             _libc.timerfd_settime(self._timer, 0, (ctypes.c_long * 4)(0, 0, seconds, nanoseconds), None)
@@ -231,7 +231,7 @@ class _Signals:
 
 
 class _Method(Generic[P, T]):
-    """A method that does what the one of the twin does, inside the loop. `finish` makes its result of the twin's."""
+    """A method that runs the method of the twin inside the loop. `finish` makes the result of the twin's result."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], Any], finish: Callable[[Any, _Loop], T]) -> None:
         self._method, self._finish = method, finish
@@ -397,13 +397,15 @@ class Connection(_Twin):
 
     def fileno(self) -> int:
         """A descriptor for select, poll and other loops, which stays the same until close(). It is readable whenever
-        process() has something to do, or next(0) of an acquisition, a journal or a stream would not raise TimeoutError;
-        a program takes all of these items. Only wait for it; after another function it may be readable in vain, once."""
+        process() has something to do, or next(0) of an acquisition, a journal or a stream would not raise TimeoutError:
+        it stays readable until the program has taken all items. Do not read from it. After a call of another function it
+        may be readable once although there is nothing to do."""
         self._check()
         return self._loop.selector.descriptor()
 
     def process(self) -> None:
-        """Handles what has come and timers that are due, such as that of a lease, without waiting; next(0) does so, too."""
+        """Handles received messages and timers that are due, such as that of a lease, without waiting; next(0) does so,
+        too."""
         self._check()
         self._loop.process()
 

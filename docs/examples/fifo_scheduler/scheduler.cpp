@@ -90,14 +90,14 @@ void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
     return say_(fmt::format(R"({{"id":{},"R":{}}})", id, allocation.encode()));
   }
   pool_.release(id);
-  if (replaced) {  // The daemon may refuse either part, so each goes alone.
+  if (replaced) {  // The daemon may have refused either part, so each is sent alone.
     pool_.recover(replaced->ended, replaced->resources);
     requeue(std::move(job));
     return release_alone(replaced->ended);
   }
   const Error& why = answer.error();
   const bool was_old = is_of_targets(why.errnum()) || (why.errnum() == EBUSY && view != view_);
-  // No refusal by the ledger means that the job can never be satisfied, so it is put aside, and not denied.
+  // A refusal does not mean that the job can never be satisfied, so it is put aside instead of denied.
   if (!was_old || ++job.refusals == most_refusals) return say({{"id", id}, {"aside", why.what()}});
   job.refused_view = view;
   requeue(std::move(job));

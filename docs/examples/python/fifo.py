@@ -6,7 +6,7 @@ from errno import EBUSY, EDQUOT, EEXIST, EHOSTDOWN, EINVAL, EMSGSIZE, ENOENT, ES
 
 import resourced
 
-# What a refusal counts: at 8 a job is put aside, although it could be satisfied. Those of 0 pass.
+# How much each refusal adds to the count of a job. At 8 the job is put aside. A refusal of 0 passes by itself.
 REFUSALS = {EDQUOT: 8, EMSGSIZE: 8, EEXIST: 8, EINVAL: 1, ESTALE: 1, EBUSY: 0, EHOSTDOWN: 0, ENOENT: 0}
 
 
