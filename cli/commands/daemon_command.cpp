@@ -141,7 +141,7 @@ struct BackupOptions {
   std::string state;
 };
 
-/// Becomes the daemon's program, which reads the store, beside this one.
+/// Replaces this program by the daemon's in the same directory, which can read the store.
 [[noreturn]] void back_up(const BackupOptions& options) {
   std::error_code unknown;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);

@@ -1,5 +1,4 @@
-// Reads a time of a command line: seconds since the epoch, ISO 8601, a duration from now, or as Slurm takes
-// it.
+// Reads a time of a command line: seconds since the epoch, ISO 8601, a duration from now, or a form of Slurm.
 #pragma once
 
 #include <string_view>

@@ -116,7 +116,7 @@ CLI::Option* add_flag(CLI::App& app, const Option& option) {
 }
 
 void describe_values(CLI::Option& built, const Option& option) {
-  // The name of a positional argument says what it is.
+  // A positional argument shows no TEXT behind its name, which says enough.
   built.type_name(option.is_argument() && option.type == "TEXT" ? "" : option.type);
   if (!option.choices.empty()) {
     std::string known;

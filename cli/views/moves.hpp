@@ -15,9 +15,9 @@ namespace resourced::cli::views {
 /// once the holder of the first releases them. Both are the same for targets that nobody keeps, which the
 /// holder of that partition gets with its next acquire. null stands for the targets in no partition.
 [[nodiscard]] nlohmann::json moves_of(const proto::topics::Division& division, const text::IdSet& targets);
-/// Returns the same for people, in one line without an end.
+/// Returns the moves of these targets as text for people, in one line without a line end.
 [[nodiscard]] std::string short_moves_of(const proto::topics::Division& division, const text::IdSet& targets);
-/// Returns a line for each of these moves, which says what has to happen.
+/// Returns a line for each move of these targets, which says what has to happen first.
 [[nodiscard]] std::string moves_text(const proto::topics::Division& division, const text::IdSet& targets);
 
 }  // namespace resourced::cli::views

@@ -50,7 +50,7 @@ void Engine::announce_allocations(const std::vector<Former>& changed, const Occa
     news.whole = news.now && news.freed.empty();
     news.made = !before;
     if (news.now) ranks |= news.now->resources.ranks();
-    // Nobody is told later of an expiration that has passed already: announce_expired() does not look back.
+    // Tell of an expiration that has passed already here: announce_expired() does not look back.
     const bool has_expired = news.now && news.now->expiration && *news.now->expiration <= expired_told_ &&
                              (!before || before->expiration != news.now->expiration);
     for (const HolderId holder : ledgers_with(name, ranks)) {

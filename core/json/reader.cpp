@@ -94,7 +94,7 @@ bool JsonReader::array_value(json& out) {
   return array([&] { return value(items.emplace_back()) || add_step(items.size() - 1); });
 }
 
-// The text is a binary value: no JSON text is read as one, so it is taken for nothing else.
+// Keeps the text as a binary value, which no JSON text is read as, so that opaque_text() can recognize it.
 bool JsonReader::opaque_value(json& out) {
   skip_blanks();
   const std::size_t start = at_;

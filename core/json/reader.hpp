@@ -55,7 +55,7 @@ struct JsonFault {
 /// Returns the text of a value that was kept as its text, a view into it; nothing for any other value.
 [[nodiscard]] std::optional<std::string_view> opaque_text(const nlohmann::json& value);
 
-/// Returns the value of a text that was checked before. Of a key that is there twice the later value counts.
+/// Returns the value of a text that was checked before. If an object has a key twice, the later value counts.
 [[nodiscard]] nlohmann::json value_of(std::string_view checked);
 
 /// Returns JSON text without the white space between its tokens.

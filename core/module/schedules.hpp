@@ -28,7 +28,7 @@ class Schedules {
   [[nodiscard]] const text::IdSet& ranks() const noexcept { return next().ranks(); }
   /// Returns all scheduled drains with their targets, ordered by their begins first.
   [[nodiscard]] std::map<Drain, text::IdSet> groups() const;
-  /// Returns those of these targets in the same way.
+  /// Returns the scheduled drains of some targets, as groups() does for all.
   [[nodiscard]] std::map<Drain, text::IdSet> groups_of(const text::IdSet& targets) const;
   /// Returns those of these targets that have `most` scheduled drains, none of which begins at this time.
   [[nodiscard]] text::IdSet full(const text::IdSet& ranks, WallTime begin) const;

@@ -116,7 +116,7 @@ struct State {
   Ledger ledger;
   AbsentStates absent;
 
-  /// Returns why these targets, which are not available, are so.
+  /// Returns why these targets are not available.
   [[nodiscard]] DownCauses causes_of(const text::IdSet& down) const {
     return {down & targets.drains.ranks(), down - targets.online, down & targets.torpid, down & exclude};
   }

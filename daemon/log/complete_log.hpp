@@ -1,9 +1,9 @@
 // A log as lines of JSON that lose nothing: the State follows from them exactly (`resourced --export
-// --complete`). An event is its line in the log (proto::encode_event) with the rest of it
-// (proto::encode_rest), if it has one, beside its context as "resourced". Each of the other lines has that
-// key alone. The first line has where the events begin, after event N of time T, and end, with event M. A
-// document stands before the first line that names it by its SHA-256. The State after event N stands before
-// the events, unless N is 0:
+// --complete`). The line of an event is its line in the log (proto::encode_event); a key "resourced" beside
+// its context has the rest of the event (proto::encode_rest), if it has one. Each of the other lines has the
+// key "resourced" alone. The first line says that the events begin after event N, which was at time T, and
+// end with event M. A document stands before the first line that names it by its SHA-256. The State after
+// event N stands before the events, unless N is 0:
 //
 //   {"resourced":{"format":1,"after":N,"timestamp":T,"last":M}}
 //   {"resourced":{"document":TEXT}}
@@ -80,8 +80,8 @@ class CompleteReader {
 /// Throws Error EBADMSG for a damaged log.
 void write_complete(StoreWriter& store, const std::function<void(const std::string&)>& print);
 
-/// Does so for a copy of the store of a state directory (read_copy()). Throws Error ENOENT, too, if there is
-/// no store.
+/// Writes the log of a copy of the store of a state directory (read_copy()), as write_complete() does. Throws
+/// Error ENOENT, too, if there is no store.
 void export_complete(const std::string& directory, const std::function<void(const std::string&)>& print);
 
 }  // namespace resourced::daemon::log

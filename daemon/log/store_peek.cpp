@@ -132,7 +132,7 @@ Backup backup_store(const std::string& directory, const std::string& file) {
       write_complete(store, [](const std::string& /*lines*/) {});
       Database copy(part);
       copy.copy_from(store.database());
-      // So that the file is whole without a write-ahead log beside it.
+      // Switch the write-ahead log off: the backup is one file.
       copy.execute("PRAGMA journal_mode=DELETE");
     });
     if (!is_there) throw Error(ENOENT, fmt::format("{}: there is no store", directory));

@@ -55,8 +55,8 @@ std::string describe(StoreReader& log, Sequence sequence) {
   }
 }
 
-/// Refuses an event after which the log cannot end. `is_behind` tells that the log had later events than it
-/// has.
+/// Refuses an event after which the log cannot end. `is_behind` says that the log once had events that it
+/// lacks now.
 void check_bounds(Database& database, StoreReader& log, Sequence last, bool is_behind) {
   const Sequence newest = log.last();
   if (last > newest || (last == newest && !is_behind))

@@ -55,7 +55,7 @@ void AllocationTopics::alloc(const Call& call) {
 
 void AllocationTopics::change(const Call& call) {
   module::LedgerCommand command = call.command();
-  // A request without a partition means another one since the connection has lost an acquisition.
+  // Once the connection has lost an acquisition, a request without a partition means another partition.
   if (!names_partitions(command)) requests_.check_not_superseded(call.client);
   try {
     executor_.step(engine::ChangeLedger{holders_of(call.client), std::move(command)}, call.actor());

@@ -36,7 +36,7 @@ struct ChangeLine {
   std::string reason;
   /// Whether the line names its author.
   bool has_author = true;
-  /// What the line says at its end of lines that were left out (RateLimit).
+  /// End of the line, with the number of lines that were left out before it (RateLimit); empty for none.
   std::string left_out = {};
 };
 

@@ -26,7 +26,7 @@ class Committed {
     bool is_of_scheduler = false;
     /// When the log got it.
     SteadyTime since{};
-    /// On a standby: the leader has decided it, so that it is checked before it is applied here.
+    /// On a standby: whether the leader has decided the event, which is then checked before it is applied.
     bool is_followed = false;
     /// On a standby: the state after it, if it comes with all of it, and why it cannot be read.
     std::shared_ptr<const module::State> snapshot = nullptr;

@@ -37,7 +37,7 @@ struct Disk {
   std::vector<daemon::log::Record> records;
   Export exported = {};
 
-  /// That the records lead to.
+  /// Returns the state after the last of the records.
   [[nodiscard]] const module::State& state() const { return exported.state(); }
   [[nodiscard]] daemon::log::Sequence last() const { return records.size(); }
 };

@@ -6,9 +6,8 @@
 //  - no message tells of an event before it is on disk, and an answered change is present after a crash;
 //  - the view of a scheduler is the state after some event on disk, and never goes back to an earlier one; no
 //    target is held by two schedulers (RFC 28, and the rules of docs/compliance.md);
-//  - a scheduler with extensions knows all allocations and scheduled drains that concern it, which
-//  allocations
-//    have expired, and why a target is down, as far as it has asked for that, and each of its responses is
+//  - a scheduler with extensions knows all allocations and scheduled drains that concern it, the expired
+//    allocations, and why a target is down, as far as it has asked for that, and each of its responses is
 //    true up to its number; schedulers that wait are served in their order;
 //  - the acquisition of a scheduler that sends nothing for its lease ends soon after, and no earlier: time in
 //    which the daemon stands still does not count;
@@ -19,8 +18,7 @@
 //    allocations, never ends a drain of others, and returns a node only after it was online and its check has
 //    passed;
 //  - the journal is the log, without gaps and in the order of time; its fold is the state that status shows;
-//  - the events on disk are complete: a complete export of them, also one that begins with a snapshot, leads
-//  to
+//  - the events on disk are complete: a complete export of them, also one that begins with a snapshot, gives
 //    the state of the daemon, member by member.
 #pragma once
 

@@ -11,8 +11,7 @@
 //  - A deposed daemon sends no message after the first one of its successor.
 //  - The status of a standby is the state after the event that it names, journals are the log, and the
 //    picture of a scheduler is a state of the log, at the end the last one.
-//  - The state of each daemon, whether it leads or not, is the one to which a complete export of its log
-//  leads.
+//  - The state of each daemon, whether it leads or not, is the one that a complete export of its log gives.
 //  - At the end one daemon leads, all replicas have the whole log, and no request waits for an answer.
 #pragma once
 
