@@ -131,8 +131,8 @@ void check_keys(const AllocationRequest& wanted, const ResourceSet& inventory) {
     const auto present = inventory.properties().find(name);
     const IdSet without = present == inventory.properties().end() ? ranks : ranks - present->second;
     if (without.empty()) continue;
-    throw Error(ESTALE, fmt::format("allocation {}: rank {} ({}) has no property {}, or no more, of which "
-                                    "resource.acquire tells: allocate again without it",
+    throw Error(ESTALE, fmt::format("allocation {}: rank {} ({}) does not have property {}: allocate again "
+                                    "without it",
                                     wanted.id, without.first(), inventory.host(without.first()), name));
   }
 }

@@ -92,7 +92,7 @@ module::LedgerCommand parse_alloc(const json& payload) {
   if (!list->is_array()) throw Error(EPROTO, "allocations must be an array");
   for (const char* const key : {"id", "R", "expiration", "note", "partition"}) {
     if (payload.contains(key))
-      throw Error(EPROTO, fmt::format("{} stands in each of the allocations, not beside them", key));
+      throw Error(EPROTO, fmt::format("allocations: put {} into each of them, not beside them", key));
   }
   for (const json& entry : *list) command.allocations.push_back(read_allocation(entry));
   return command;

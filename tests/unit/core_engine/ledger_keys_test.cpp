@@ -61,8 +61,7 @@ TEST_CASE("properties that a target has no more make the R stale") {
   const ResourceSet wanted = with_keys(R"(,"properties":{"fast":"1","big":"1"})");
   it.step(module::PropertyCommand{Op::remove, "fast", "node1"});
   CHECK(it.refusal(ESTALE, [&] { it.alloc("j1", wanted); }) ==
-        "allocation j1: rank 1 (node1) has no property fast, or no more, of which resource.acquire tells: "
-        "allocate again without it");
+        "allocation j1: rank 1 (node1) does not have property fast: allocate again without it");
   it.step(module::PropertyCommand{Op::add, "fast", "node1"});
   it.alloc("j1", wanted);
   // An allocation keeps the properties that it had, and a repeated request takes it as made.

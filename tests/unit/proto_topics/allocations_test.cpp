@@ -49,6 +49,19 @@ TEST_CASE("a free names the partition of its ids, or leaves it to the daemon") {
   CHECK(refusal(parse_alloc, entries.dump().c_str()).starts_with("90 "));
 }
 
+TEST_CASE("an alloc of several allocations has their keys in each of them, and an empty note is none") {
+  for (const char* key :
+       {R"("id":"1")", R"("R":{})", R"("expiration":5)", R"("note":"n")", R"("partition":"a")"}) {
+    const std::string payload = fmt::format(R"({{"allocations":[],{}}})", key);
+    CAPTURE(payload);
+    CHECK(refusal(parse_alloc, payload.c_str()).ends_with("into each of them, not beside them"));
+  }
+  const rset::ResourceSet resources({{text::IdSet{0}, text::IdSet{0}, {}}}, text::Hostlist::parse("a"));
+  json one = encode_alloc({{}, {{"1", resources}}});
+  one["note"] = "";
+  CHECK_FALSE(parse_alloc(one).allocations.at(0).note);
+}
+
 TEST_CASE("several frees are a list, each with its partition and ranks, beside the other keys too") {
   const module::LedgerCommand command{{{"1", "night", text::IdSet{3}}, {"2"}}, {}, true};
   const json payload = encode_free(command);
