@@ -123,7 +123,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
       : connection_(connection),
         observer_(observer),
         options_(std::move(options)),
-        ledger_(connection, options_.partition) {}
+        ledger_(connection, options_.partition, options_.ledger) {}
 
   void start() { request(options_.wait_for_daemon); }
 

@@ -9,12 +9,12 @@
 
 namespace resourced::client {
 
-LedgerRequest request_of(const LedgerChange& wanted) {
+LedgerRequest request_of(const LedgerChange& wanted, const std::optional<std::string>& partition) {
   module::LedgerCommand command;
   for (const Freed& freed : wanted.frees) command.frees.push_back({freed.id, freed.partition, freed.ranks});
   for (const Allocation& allocation : wanted.allocations)
     command.allocations.push_back(
-        {allocation.id, allocation.resources, allocation.expiration, allocation.note});
+        {allocation.id, allocation.resources, allocation.expiration, allocation.note, partition});
   command.repeat = wanted.repeat;
   const bool frees_only = command.allocations.empty();
   return {frees_only ? "resource.free" : "resource.alloc",

@@ -156,6 +156,8 @@ struct SendOptions {
   bool wait_for_daemon = false;
 };
 
+class Ledger;
+
 class Connection {
  public:
   using Handler = std::function<void(const Response&)>;
@@ -249,6 +251,7 @@ class Connection {
   void close();
 
  private:
+  friend class Ledger;
   class Impl;
   /// Shared with the functions that run handlers, while they run.
   std::shared_ptr<Impl> impl_;

@@ -47,6 +47,8 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   [[nodiscard]] bool connected() const noexcept { return connected_ && !is_inherited(); }
   [[nodiscard]] bool has_places() const noexcept { return places_.size() > 1; }
   [[nodiscard]] int fd() const noexcept { return wakeup_.fd(); }
+  /// The ledgers of the acquisitions of this connection that have not ended.
+  [[nodiscard]] const std::shared_ptr<std::set<Ledger*>>& ledgers() const noexcept { return ledgers_; }
 
   void connect();
   bool follows(proto::topics::Term term);
@@ -205,6 +207,8 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   RequestId last_sent_ = 0;
   /// Services with streams of this client: close() sends each a SERVICE.disconnect.
   std::set<std::string, std::less<>> services_;
+
+  const std::shared_ptr<std::set<Ledger*>> ledgers_ = std::make_shared<std::set<Ledger*>>();
 
   std::optional<TimerId> connect_timer_;
   std::optional<TimerId> retry_timer_;

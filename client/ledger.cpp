@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "client/connection_impl.hpp"
 #include "client/requests.hpp"
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
@@ -18,12 +19,22 @@ namespace {
 /// How long to wait while the daemon cannot carry out changes.
 constexpr Milliseconds retry_pause{500};
 
-constexpr auto to_request = [](const auto& wanted) { return request_of(wanted); };
+// Names the partition of new allocations: otherwise the daemon would take that of the acquisition that has
+// the targets, which another ledger of the connection may have.
+struct ToRequest {
+  const std::string& partition;
+  LedgerRequest operator()(const LedgerChange& wanted) const { return request_of(wanted, partition); }
+  LedgerRequest operator()(const AllocationUpdate& wanted) const { return request_of(wanted); }
+};
 
 }  // namespace
 
-Ledger::Ledger(Connection& connection, std::string partition)
-    : connection_(connection), partition_(std::move(partition)) {}
+Ledger::Ledger(Connection& connection, std::string partition, bool in_use)
+    : connection_(connection), partition_(std::move(partition)), ledgers_(connection.impl_->ledgers()) {
+  if (in_use) ledgers_->insert(this);
+}
+
+Ledger::~Ledger() { ledgers_->erase(this); }
 
 void Ledger::change(LedgerChange wanted, Handler handler) {
   std::set<Name> names;
@@ -46,6 +57,7 @@ void Ledger::update(AllocationUpdate wanted, Handler handler) {
 
 void Ledger::add(Change change) {
   if (has_ended_) throw Error(ECANCELED, "the acquisition of this ledger has ended: make another one");
+  refuse_partitions_of_others(change.names);
   for (const Name& name : change.names) {
     if (open_.contains(name))
       throw Error(EALREADY,
@@ -55,7 +67,7 @@ void Ledger::add(Change change) {
   if (is_held_) {
     change.request = send(number, change);
   } else {
-    const LedgerRequest request = std::visit(to_request, change.wanted);
+    const LedgerRequest request = std::visit(ToRequest{partition_}, change.wanted);
     (void)to_payload(request.topic, request.payload);  // throws for what could not be sent later
   }
   for (const Name& name : change.names) open_.emplace(name, 0);
@@ -63,8 +75,19 @@ void Ledger::add(Change change) {
   last_change_ = number;
 }
 
+void Ledger::refuse_partitions_of_others(const std::set<Name>& names) const {
+  for (const auto& [partition, id] : names) {
+    const auto has = [&](const Ledger* one) { return one->partition_ == partition; };
+    if (partition == partition_ || std::ranges::none_of(*ledgers_, has)) continue;
+    const auto what = partition.empty()
+                          ? std::string("the targets in no partition have a ledger of their own")
+                          : fmt::format("partition {} has a ledger of its own", partition);
+    throw Error(EINVAL, fmt::format("allocation {}: {} on this connection: change it there", id, what));
+  }
+}
+
 Connection::RequestId Ledger::send(std::uint64_t number, const Change& change) {
-  const LedgerRequest request = std::visit(to_request, change.wanted);
+  const LedgerRequest request = std::visit(ToRequest{partition_}, change.wanted);
   return connection_.send(request.topic, request.payload,
                           [this, number](const Response& response) { receive(number, response); });
 }
@@ -95,7 +118,12 @@ void Ledger::receive(std::uint64_t number, const Response& response) {
   }
   Response answer = response;
   try {
-    if (answer.ok()) apply(change.wanted, proto::topics::parse_ledger_update(answer.payload()).sequence);
+    if (answer.ok()) {
+      const auto sequence = proto::topics::parse_ledger_update(answer.payload()).sequence;
+      // The daemon tells a connection only what others do.
+      for (Ledger* const one : *ledgers_)
+        if (one->is_held_) one->apply(change.wanted, sequence, one == this);
+    }
   } catch (const Error& error) {
     answer = Response(response.topic(), error, true);
   }
@@ -105,9 +133,10 @@ void Ledger::receive(std::uint64_t number, const Response& response) {
   if (answered.handler) answered.handler(answer);
 }
 
-void Ledger::apply(const Wanted& wanted, std::uint64_t sequence) {
+void Ledger::apply(const Wanted& wanted, std::uint64_t sequence, bool own) {
   if (const auto* change = std::get_if<LedgerChange>(&wanted)) {
     for (const Freed& freed : change->frees) remove(freed, sequence);
+    if (!own) return;
     for (const Allocation& allocation : change->allocations) put(allocation, sequence);
     return;
   }
@@ -185,6 +214,7 @@ void Ledger::leave() {
 void Ledger::close() {
   leave();
   has_ended_ = true;
+  ledgers_->erase(this);
   if (timer_) connection_.cancel_timer(*std::exchange(timer_, std::nullopt));
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -54,8 +55,9 @@ class Ledger {
   /// frees and updates without a partition mean allocations of that partition. `handler` gets the answer: no
   /// error; a refusal as of client::change() and client::update(), which has changed nothing; or a local
   /// EPROTO for an answer that cannot be read. It is not called from inside these functions. Both throw Error
-  /// EALREADY if a change of the same allocation has no answer yet, EINVAL for a string that is not UTF-8,
-  /// and ECANCELED once the acquisition has ended. The list does not have `nslots` of an allocation to which
+  /// EALREADY if a change of the same allocation has no answer yet, EINVAL for a string that is not UTF-8 and
+  /// for an allocation of the partition of another ledger of this connection, which has to change it, and
+  /// ECANCELED once the acquisition has ended. The list does not have `nslots` of an allocation to which
   /// resources were added.
   void change(LedgerChange wanted, Handler handler);
   void update(AllocationUpdate wanted, Handler handler);
@@ -76,9 +78,10 @@ class Ledger {
     bool is_unknown = false;
   };
 
-  /// `connection` must outlive the ledger. `partition` is that of the acquisition, and the default of
-  /// changes.
-  Ledger(Connection& connection, std::string partition);
+  /// `connection` must outlive the ledger; changes without a partition are of this one. One that is not in
+  /// use has no list and makes no changes.
+  Ledger(Connection& connection, std::string partition, bool in_use);
+  ~Ledger();
 
   /// The changes that others have made up to an event: first they freed, then they made or changed.
   struct News {
@@ -96,9 +99,11 @@ class Ledger {
   void close();
 
   void add(Change change);
+  void refuse_partitions_of_others(const std::set<Name>& names) const;
   [[nodiscard]] Connection::RequestId send(std::uint64_t number, const Change& change);
   void receive(std::uint64_t number, const Response& response);
-  void apply(const Wanted& wanted, std::uint64_t sequence);
+  /// Applies a change of this ledger or, if it is not `own`, of another one of the connection.
+  void apply(const Wanted& wanted, std::uint64_t sequence, bool own);
   /// Whether nothing newer than an event is known about an allocation.
   [[nodiscard]] bool is_news(const Name& name, std::uint64_t sequence);
   void put(const Allocation& allocation, std::uint64_t sequence);
@@ -107,6 +112,8 @@ class Ledger {
 
   Connection& connection_;
   const std::string partition_;
+  /// The ledgers of the connection, this one among them if it is in use and has not ended.
+  const std::shared_ptr<std::set<Ledger*>> ledgers_;
   bool is_held_ = false;
   bool has_ended_ = false;
   std::map<Name, Entry> list_;

@@ -1,6 +1,8 @@
 // The payloads of requests as JSON, which the public headers hide.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +20,10 @@ struct LedgerRequest {
   std::string_view topic;
   nlohmann::json payload;
 };
-[[nodiscard]] LedgerRequest request_of(const LedgerChange& wanted);
+/// `partition` is that of the allocations; without it, the daemon takes that of the acquisition that has the
+/// targets.
+[[nodiscard]] LedgerRequest request_of(const LedgerChange& wanted,
+                                       const std::optional<std::string>& partition = std::nullopt);
 [[nodiscard]] LedgerRequest request_of(const AllocationUpdate& wanted);
 
 }  // namespace resourced::client

@@ -38,8 +38,8 @@ class _Change:
     topic: str
     payload: dict[str, Any]
     names: _Names
-    #: Applies the change to the list, as of an event.
-    apply: Callable[[int], None]
+    #: Applies the change to the list of a ledger, as of an event.
+    apply: Callable[[Ledger, int], None]
     #: The request, from when it is sent until its loss.
     request: _Request | None = None
     is_unknown: bool = False
@@ -66,6 +66,12 @@ class Ledger:
         self._is_held = False
         self._pause: asyncio.TimerHandle | None = None
         self._end: ResourcedError | None = None
+        connection._ledgers.add(self)
+
+    @property
+    def _others(self) -> Iterable[Ledger]:
+        """The other ledgers of the connection."""
+        return [one for one in self._connection._ledgers if one is not self and not one._end]
 
     def list(self) -> dict[Name, Entry]:
         """The allocations on the targets of the acquisition and of its partition, by partition and id, as of the last
@@ -89,20 +95,22 @@ class Ledger:
     async def change(self, allocations: Iterable[Allocation] = (), *, frees: Iterable[Freed | str] = ()) -> None:
         """Frees allocations, in the partition of the acquisition if none is named, then records others, always in the
         partition of the acquisition: all of it or nothing. Raises the daemon's errors of Connection.alloc() and free();
-        EALREADY if a change of the same allocation has no answer yet; a local EPROTO for an answer that cannot be read;
-        and the error with which the acquisition has ended: then the change may have been made."""
+        EALREADY if a change of the same allocation has no answer yet; EINVAL if an allocation that is freed is of the
+        partition of another ledger of this connection, which has to free it; a local EPROTO for an answer that cannot be
+        read; and the error with which the acquisition has ended: then the change may have been made."""
         gone = [one if isinstance(one, Freed) else Freed(one) for one in frees]
         gone = [one if one.partition is not None else replace(one, partition=self._partition) for one in gone]
         made = [replace(one, partition=self._partition) for one in allocations]
         payload: dict[str, Any] = {"free": [one.payload() for one in gone]}
         if made:
-            payload["allocations"] = [one.payload() for one in made]
+            # Without the partition the daemon would take that of the acquisition that has the targets.
+            payload["allocations"] = [one.payload() | {"partition": one.partition} for one in made]
 
-        def apply(sequence: int) -> None:
+        def apply(ledger: Ledger, sequence: int) -> None:
             for freed in gone:
-                self._remove(freed, sequence)
-            for allocation in made:
-                self._put(allocation, sequence)
+                ledger._remove(freed, sequence)
+            for allocation in made if ledger is self else ():
+                ledger._put(allocation, sequence)
 
         freed_names = ((one.partition or "", one.id) for one in gone)
         names = list(dict.fromkeys([*freed_names, *((one.partition, one.id) for one in made)]))
@@ -124,22 +132,27 @@ class Ledger:
         given = {"expiration": expiration, "note": note, "add": more.to_dict() if more else None}
         payload = {"id": id, "partition": name[0]} | {key: value for key, value in given.items() if value is not None}
 
-        def apply(sequence: int) -> None:
-            if name in self._list and self._is_news(name, sequence):
-                one = self._list[name].allocation
+        def apply(ledger: Ledger, sequence: int) -> None:
+            if name in ledger._list and ledger._is_news(name, sequence):
+                one = ledger._list[name].allocation
                 if more:  # after a repetition the list may have it already
                     one = replace(one, resources=one.resources | (more - one.resources))
                 if expiration is not None:
                     one = replace(one, expiration=expiration or None, expired=False)
                 if note is not None:
                     one = replace(one, note=note or None)
-                self._list[name] = Entry(one, sequence)
+                ledger._list[name] = Entry(one, sequence)
 
         await self._carry_out(_Change("resource.alloc-update", payload, [name], apply))
 
     async def _carry_out(self, change: _Change) -> None:
         if self._end:
             raise copy.copy(self._end)  # each task adds its own traceback
+        theirs = {other._partition for other in self._others} - {self._partition}
+        for partition, id in (name for name in change.names if name[0] in theirs):
+            what = f"partition {partition} has a ledger of its" if partition else "the targets in no partition have a ledger of their"
+            text = f"allocation {id}: {what} own on this connection: change it there"
+            raise ResourcedError(errno.EINVAL, text, local=True)
         for _, id in (name for name in change.names if name in self._open):
             text = f"allocation {id}: wait for the answer to an earlier change"
             raise ResourcedError(errno.EALREADY, text, local=True)
@@ -164,7 +177,11 @@ class Ledger:
 
     def _receive(self, change: _Change, response: Response) -> None:
         try:
-            change.apply(read_sequence(response.payload()))
+            sequence = read_sequence(response.payload())
+            change.apply(self, sequence)
+            for other in self._others:  # the daemon tells a connection only what others do
+                if other._is_held:
+                    change.apply(other, sequence)
         except ValueError as error:
             self._settle(change, ResourcedError(errno.EPROTO, f"{change.topic}: {error}", local=True))
         except ResourcedError as error:

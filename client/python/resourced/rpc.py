@@ -109,6 +109,8 @@ class RpcConnection(LinkedConnection):
         self._numbers = itertools.count(1)
         #: Services with streams of this client: close() sends each a SERVICE.disconnect.
         self._services: set[str] = set()
+        #: The ledgers of the acquisitions of this connection (ledger.py).
+        self._ledgers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._closed = False
 
     async def connect(self) -> None:

@@ -350,6 +350,58 @@ TEST_SUITE("ledger") {
     CHECK(answers.empty());
   }
 
+  TEST_CASE_FIXTURE(LedgerFixture, "a ledger makes allocations in the partition of its acquisition") {
+    hold();
+    ledger.change({.allocations = {{"a", nodes("0")}}}, handler);
+    CHECK(json::parse(request().payload()).at("partition") == "");
+    ledger.change({.frees = {{"b"}}, .allocations = {{"c", nodes("1")}, {"d", nodes("2")}}}, handler);
+    const json several = json::parse(request().payload());
+    for (const json& one : several.at("allocations")) CHECK(one.at("partition") == "");
+    // A single request names none: the daemon takes that of the targets.
+    client::alloc(connection, {{"e", nodes("3")}}, handler);
+    CHECK_FALSE(json::parse(request().payload()).contains("partition"));
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "the ledgers of a connection leave each other's partitions alone") {
+    hold({listed("c", "0", "night")});
+    auto options = with_ledger();
+    options.partition = "night";
+    auto night = std::make_unique<Acquisition>(connection, observer, options);
+    const Frames other = bus.receive(connection);
+    bus.respond(other, first_response({listed("c", "0", "night"), listed("d", "2", "night")}, 6), true);
+    wire::pump(connection, [&] { return night->state() == Acquisition::State::held; });
+
+    night->ledger().change({.allocations = {{"e", nodes("3")}}}, handler);
+    const Frames sent = request();
+    CHECK(json::parse(sent.payload()).at("partition") == "night");
+    answer(sent, 7);
+    CHECK(night->ledger().list().contains({"night", "e"}));
+
+    constexpr auto theirs =
+        "allocation c: partition night has a ledger of its own on this connection: change it there";
+    CHECK_THROWS_WITH_AS(ledger.change({.frees = {{"c", "night"}}}, handler), theirs, Error);
+    CHECK_THROWS_WITH_AS(ledger.update({.id = "c", .partition = "night", .note = "x"}, handler), theirs,
+                         Error);
+    CHECK_THROWS_WITH_AS(night->ledger().change({.frees = {{"c", ""}}}, handler),
+                         "allocation c: the targets in no partition have a ledger of their own on this "
+                         "connection: change it there",
+                         Error);
+    CHECK((ledger.pending().empty() && bus.quiet()));
+
+    // Both list an allocation of `night` on a target that has left it.
+    night->ledger().update({.id = "c", .note = "x"}, handler);
+    answer(request(), 8);
+    CHECK(ledger.list().at({"night", "c"}).allocation.note == "x");
+    night->ledger().change({.frees = {{"c"}}, .allocations = {{"f", nodes("2")}}}, handler);
+    answer(request(), 9);
+    CHECK(list().empty());
+
+    night.reset();
+    CHECK(request().topic() == "resource.acquire-cancel");
+    ledger.change({.frees = {{"d", "night"}}}, handler);
+    CHECK(request().topic() == "resource.free");
+  }
+
   TEST_CASE_FIXTURE(LedgerFixture, "an acquisition that does not ask for the ledger has none") {
     const Acquisition plain(connection, observer);
     CHECK_THROWS_WITH_AS((void)plain.ledger(),
