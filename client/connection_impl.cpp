@@ -151,12 +151,7 @@ void Connection::Impl::cancel_timer(TimerId id) {
 
 void Connection::Impl::close() {
   if (closed_ || is_inherited()) return;
-  if (connected_ && !losing_) {
-    for (const auto& service : services_) {
-      notify(proto::make_request(service + ".disconnect", 0, nullptr, proto::flag::noresponse));
-    }
-    link_->set_linger(options_.linger);
-  }
+  if (connected_ && !losing_) say_goodbye();
   closed_ = true;
   drop_link();
   search_.reset();
@@ -171,6 +166,21 @@ void Connection::Impl::close() {
   // Destroying the context waits for messages on their way out.
   context_.reset();
   rearm();
+}
+
+void Connection::Impl::say_goodbye() {
+  const auto end = Clock::now() + options_.linger;
+  const auto left = [&] {
+    return std::max(std::chrono::ceil<Milliseconds>(end - Clock::now()), Milliseconds(0));
+  };
+  for (const auto& service : services_)
+    outgoing_.push_back(
+        {0, proto::make_request(service + ".disconnect", 0, nullptr, proto::flag::noresponse)});
+  // Leave out requests: they wait for a matchtag, or for room, and their answers would find no handler.
+  for (const Outgoing& entry : outgoing_) {
+    if (entry.id == 0 && !leaving_timer_ && !link_->send_last(entry.message, left())) break;
+  }
+  link_->set_linger(left());
 }
 
 // Functions of the loop

@@ -102,6 +102,8 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
     proto::Message message;
   };
 
+  /// Sends what tells the daemon that this client closes, and lets it leave within the linger time.
+  void say_goodbye();
   /// Handles one message, event, timer or failure, or sends a message. Returns false if there was none.
   bool step();
   /// Runs the function of a timer whose time has come. Returns false if there is none.

@@ -120,6 +120,12 @@ class ZmqLink final : public Link::Impl {
     return true;
   }
 
+  bool send_last(const proto::Message& message, Milliseconds longest) override {
+    zmq_pollitem_t room{socket_.handle(), 0, ZMQ_POLLOUT, 0};
+    (void)zmq_poll(&room, 1, to_int(longest));
+    return send(message);
+  }
+
   std::optional<proto::Message> receive() override {
     for (;;) {
       const Reading reading = receive_now(socket_, received_, max_parts);
@@ -214,6 +220,9 @@ Link::Link(Context& context, const std::string& uri, const ConnectionOptions& op
 Link::~Link() = default;
 
 bool Link::send(const proto::Message& message) { return impl_->send(message); }
+bool Link::send_last(const proto::Message& message, Milliseconds longest) {
+  return impl_->send_last(message, longest);
+}
 std::optional<proto::Message> Link::receive() { return impl_->receive(); }
 std::optional<Link::Event> Link::next_event() { return impl_->next_event(); }
 ConnectFailure Link::failure() const noexcept { return impl_->failure(); }

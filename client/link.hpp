@@ -43,6 +43,8 @@ class Link {
 
   /// Sends a message. Returns false if there is no room now; a later call may succeed.
   [[nodiscard]] bool send(const proto::Message& message);
+  /// Sends one of the last messages of the link. If there is no room, it waits for at most this time.
+  [[nodiscard]] bool send_last(const proto::Message& message, Milliseconds longest);
   /// Returns the next message, if there is one. Messages that do not parse are dropped.
   [[nodiscard]] std::optional<proto::Message> receive();
   /// Returns the next event, if there is one. Messages from before the event can be received by then.
@@ -71,6 +73,7 @@ class Link::Impl {
  public:
   virtual ~Impl();
   [[nodiscard]] virtual bool send(const proto::Message& message) = 0;
+  [[nodiscard]] virtual bool send_last(const proto::Message& message, Milliseconds longest) = 0;
   [[nodiscard]] virtual std::optional<proto::Message> receive() = 0;
   [[nodiscard]] virtual std::optional<Event> next_event() = 0;
   [[nodiscard]] virtual ConnectFailure failure() const noexcept = 0;

@@ -61,11 +61,11 @@ class LocalLink final : public Link::Impl {
   LocalLink(const LocalLink&) = delete;
   LocalLink& operator=(const LocalLink&) = delete;
 
-  bool send(const proto::Message& message) override {
-    if (over_ || outgoing_.size() >= full_at) return false;
-    proto::append_local_frame(outgoing_, message);
-    write();
-    return true;
+  bool send(const proto::Message& message) override { return outgoing_.size() < full_at && append(message); }
+
+  bool send_last(const proto::Message& message, Milliseconds) override {
+    // The end of the link waits until the bytes have left.
+    return append(message);
   }
 
   std::optional<proto::Message> receive() override {
@@ -110,6 +110,13 @@ class LocalLink final : public Link::Impl {
     } else {
       end(ConnectFailure::unreachable);
     }
+  }
+
+  bool append(const proto::Message& message) {
+    if (over_) return false;
+    proto::append_local_frame(outgoing_, message);
+    write();
+    return true;
   }
 
   /// Writes waiting bytes, and reads up to the next message or event.

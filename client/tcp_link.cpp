@@ -38,6 +38,10 @@ class TcpLink final : public Link::Impl {
 
   bool send(const proto::Message& message) override { return link_->send(message); }
 
+  bool send_last(const proto::Message& message, Milliseconds longest) override {
+    return link_->send_last(message, longest);
+  }
+
   std::optional<proto::Message> receive() override { return link_ ? link_->receive() : std::nullopt; }
 
   std::optional<Link::Event> next_event() override {
