@@ -5,27 +5,19 @@ nothing is read; messages that the daemon sends meanwhile are read by the next c
 for as well gives a connection to select or poll, as it has a fileno(). Inside a running event loop use `resourced`.
 
 While a function waits in the main thread, handlers of signals run between two turns of its loop. If a handler raises,
-as that of Ctrl-C does, the wait ends, and no message is lost. A connection belongs to its process: a forked child can
-only close it, without effect on the parent.
+as that of Ctrl-C does, the wait ends: nothing is sent later, and no message is lost. A connection belongs to its process:
+a forked child can only close it, without effect on the parent.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import errno
 import functools
 import inspect
 import os
-import select
-import selectors
-import signal
-import threading
-import time
-import weakref
 from collections.abc import Callable, Coroutine
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 from resourced import acquisition as _acquisition
@@ -34,6 +26,7 @@ from resourced import journal as _journal
 from resourced import ledger as _ledger
 from resourced import rpc as _rpc
 from resourced import stream as _stream
+from resourced._sync_loop import Loop
 from resourced.errors import ResourcedError
 from resourced.idset import IDset
 from resourced.resource_set import ResourceSet
@@ -42,115 +35,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 _Names = list[_ledger.Name]
-#: Maximum number of turns of the loop in a call that does not wait: a flood of messages does not keep it.
-_MOST_TURNS = 1000
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-class _Selector(selectors.PollSelector):
-    """Waits with poll instead of epoll, which a forked child would share with its parent. There is an epoll only for
-    programs that ask for a descriptor: it has the same files, and a timer."""
-
-    def __init__(self, stop: Callable[[], None]) -> None:
-        super().__init__()
-        self._stop = stop
-        self.process = os.getpid()
-        self._epoll: select.epoll | None = None
-        #: The number of turns that the loop may make without waiting; 0 if it waits as usual.
-        self.turns = 0
-        #: The time until the loop has something to do by itself after such turns; None for ever.
-        self.pause: float | None = None
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if not self.turns:
-            return super().select(timeout)
-        self.turns -= 1
-        found = super().select(0)
-        if (idle := not found and timeout != 0) or not self.turns:
-            self.pause = timeout if idle else 0.0
-            self._stop()
-        return found
-
-    def descriptor(self) -> int:
-        if not self._epoll:
-            epoll = select.epoll()
-            self._timer = int(_libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC))
-            if self._timer < 0:
-                raise OSError(number := ctypes.get_errno(), os.strerror(number))
-            epoll.register(self._timer, select.EPOLLIN)
-            self._epoll = epoll
-            self.show(0)
-            for key in self.get_map().values():
-                self._mirror(key.fd, key.events)
-        return self._epoll.fileno()
-
-    def show(self, pause: float | None) -> None:
-        """Makes the descriptor readable after this time; None sets no time."""
-        if self._epoll:
-            seconds, nanoseconds = divmod(0 if pause is None else max(int(pause * 1e9), 1), 10**9)
-            _libc.timerfd_settime(self._timer, 0, (ctypes.c_long * 4)(0, 0, seconds, nanoseconds), None)
-
-    def _mirror(self, file: int, events: int) -> None:
-        if self._epoll and os.getpid() == self.process:
-            with contextlib.suppress(OSError):  # it is not there, or closed
-                self._epoll.unregister(file)
-            bits = {selectors.EVENT_READ: select.EPOLLIN, selectors.EVENT_WRITE: select.EPOLLOUT}
-            if events:
-                self._epoll.register(file, sum(bits[one] for one in bits if events & one))
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        key = super().register(fileobj, events, data)
-        self._mirror(key.fd, events)
-        return key
-
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        self.unregister(fileobj)
-        return self.register(fileobj, events, data)
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        key = super().unregister(fileobj)
-        self._mirror(key.fd, 0)
-        return key
-
-    def close(self) -> None:
-        super().close()
-        if self._epoll:
-            self._epoll.close()
-            os.close(self._timer)
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        weak: _Loop = weakref.proxy(self)
-        self.selector = _Selector(lambda: weak.stop())
-        super().__init__(self.selector)
-        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    def run(self) -> None:
-        """Runs until it is stopped, or a signal has arrived."""
-        signals = _Signals(self)
-        try:
-            self.run_forever()
-        finally:
-            signals.restore()
-        signals.deliver()
-
-    def process(self) -> None:
-        """Does what there is to do without waiting."""
-        self.selector.show(0)  # also if a handler raises
-        self.selector.turns, self.selector.pause = _MOST_TURNS, 0.0
-        try:
-            self.run()
-        finally:
-            self.selector.turns = 0
-        if not any(reader._has_news for reader in self.readers):
-            self.selector.show(self.selector.pause)
 
 
 class _Twin:
     """An object whose asynchronous twin does the work."""
 
-    def __init__(self, twin: Any, loop: _Loop) -> None:
+    def __init__(self, twin: Any, loop: Loop) -> None:
         self._twin = twin
         self._loop = loop
 
@@ -167,73 +57,13 @@ class _Twin:
 
     def _run(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> T:
         self._check()
-        self._loop.selector.show(0)  # the end of the work may leave something to do
-        task = self._loop.create_task(function(*args))
-        try:
-            self._wait(task)
-        except BaseException:  # of a handler
-            if not task.done():
-                task.cancel()
-                self._wait(task)
-            raise
-        return task.result()
-
-    def _wait(self, task: asyncio.Task[T]) -> None:
-        def stop(_: asyncio.Task[T]) -> None:
-            self._loop.stop()
-
-        task.add_done_callback(stop)
-        try:
-            while not task.done():
-                self._loop.run()
-        finally:
-            task.remove_done_callback(stop)
-
-
-class _Signals:
-    """Keeps signals from their handlers: an exception inside the loop would lose the message that is handled."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self._replaced: set[int] = set()
-        self._arrived: list[tuple[int, FrameType | None]] = []
-        if threading.current_thread() is threading.main_thread():
-            for number in map(int, signal.valid_signals()):
-                if callable(handler := signal.getsignal(number)):
-                    self._handlers[number] = handler
-            try:
-                for number in self._handlers:
-                    self._replaced.add(number)
-                    signal.signal(number, self._arrive)
-            except BaseException:  # raised by a handler that is not replaced yet
-                self.restore()
-                raise
-
-    def _arrive(self, number: int, frame: FrameType | None) -> None:
-        self._arrived.append((number, frame))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-
-    def restore(self) -> None:
-        try:
-            while self._replaced:
-                number = next(iter(self._replaced))
-                signal.signal(number, self._handlers[number])
-                self._replaced.discard(number)
-        finally:
-            if self._replaced:  # the last restored handler has raised
-                self.restore()
-
-    def deliver(self) -> None:
-        while self._arrived:
-            number, frame = self._arrived.pop(0)
-            self._handlers[number](number, frame)
+        return self._loop.complete(function, *args)
 
 
 class _Method(Generic[P, T]):
     """A method that runs the method of the twin inside the loop. `finish` makes the result of the twin's result."""
 
-    def __init__(self, method: Callable[Concatenate[Any, P], Any], finish: Callable[[Any, _Loop], T]) -> None:
+    def __init__(self, method: Callable[Concatenate[Any, P], Any], finish: Callable[[Any, Loop], T]) -> None:
         self._method, self._finish = method, finish
         self.__doc__ = method.__doc__
 
@@ -257,7 +87,7 @@ def _waits(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> _Me
     return _Method(method, lambda result, loop: cast(T, result))
 
 
-def _makes(kind: Callable[[Any, _Loop], T], method: Callable[Concatenate[Any, P], Any]) -> _Method[P, T]:
+def _makes(kind: Callable[[Any, Loop], T], method: Callable[Concatenate[Any, P], Any]) -> _Method[P, T]:
     """A method that returns the twin of what its own twin returns."""
     return _Method(method, kind)
 
@@ -265,13 +95,28 @@ def _makes(kind: Callable[[Any, _Loop], T], method: Callable[Concatenate[Any, P]
 class Reader(_Twin, Generic[R]):
     """A base class of objects to iterate over, with an end. Leaving its `with` closes it."""
 
-    def __init__(self, twin: Any, loop: _Loop) -> None:
+    def __init__(self, twin: Any, loop: Loop) -> None:
         super().__init__(twin, loop)
-        loop.readers.add(twin)
+        #: The item that was taken last, until it is returned: the next call has it if a handler of a signal raises.
+        self._taken: list[R] = []
+        loop.readers.add(self)
+
+    @property
+    def _has_news(self) -> bool:
+        return bool(self._taken or self._twin._has_news)
+
+    def _take(self, function: Callable[..., Coroutine[Any, Any, R | None]], *args: Any) -> R | None:
+        async def take() -> None:
+            if not self._taken and (item := await function(*args)) is not None:
+                self._taken.append(item)
+
+        self._run(take)
+        return self._taken.pop() if self._taken else None
 
     def close(self) -> None:
         """Closes the object; the iteration stops."""
-        self._loop.readers.discard(self._twin)
+        self._loop.readers.discard(self)
+        self._taken.clear()
         if self._usable:
             self._run(self._twin.close)
 
@@ -281,20 +126,18 @@ class Reader(_Twin, Generic[R]):
         if timeout is not None and timeout <= 0:
             self._check()
             self._loop.process()
-            if not self._twin._has_news:
+            if not self._has_news:
                 raise TimeoutError
-        item: R | None = self._run(self._twin.next, timeout)
-        return item
+        return self._take(self._twin.next, timeout)
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> R:
         try:
-            item: R = self._run(self._twin.__anext__)
+            return cast(R, self._take(self._twin.__anext__))
         except StopAsyncIteration:
             raise StopIteration from None
-        return item
 
     def __enter__(self) -> Self:
         self._run(self._twin.__aenter__)
@@ -363,7 +206,7 @@ class Connection(_Twin):
 
     @_signature_of(_rpc.RpcConnection.__init__)
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        loop = _Loop()
+        loop = Loop()
         try:
             super().__init__(_connection.Connection(*args, **kwargs), loop)
         except BaseException:
