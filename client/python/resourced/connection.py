@@ -12,7 +12,7 @@ from resourced._json import entries, member
 from resourced._repeats import is_standby_refusal
 from resourced.acquisition import Acquisition
 from resourced.allocations import Allocation, Freed
-from resourced.errors import ResourcedError
+from resourced.errors import ResourcedError, check_time
 from resourced.hostlist import Hostlist
 from resourced.idset import IDset
 from resourced.journal import Journal
@@ -141,8 +141,12 @@ class Connection(RpcConnection):
         `busy_retry` seconds if the resources are still busy, because the daemon has not noticed the end of the former
         connection yet. A request that the daemon does not answer within `answer_timeout` seconds ends the acquisition
         with ETIMEDOUT; math.inf waits for ever. A daemon answers once it knows its inventory, which it may have to
-        discover first.
+        discover first. EINVAL: one of these times is not one.
         """
+        if lease is not None:
+            check_time("lease", lease)
+        check_time("busy_retry", busy_retry, least=0)
+        check_time("answer_timeout", answer_timeout, least=0)
         return Acquisition(
             self,
             partition=partition,

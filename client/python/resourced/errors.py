@@ -1,9 +1,11 @@
-"""The one error of the client."""
+"""The one error of the client, and the check of times that callers give."""
 
 from __future__ import annotations
 
 import errno as _errno
+import numbers
 import os
+from typing import Any
 
 from resourced._quote import printable_line
 
@@ -27,3 +29,11 @@ class ResourcedError(OSError):
     def __repr__(self) -> str:
         name = _errno.errorcode.get(self.errno or 0, str(self.errno))
         return f"{type(self).__name__}({name}, {self.text!r})"
+
+
+def check_time(name: str, seconds: Any, *, least: float | None = None) -> None:
+    """Raises ResourcedError EINVAL if this is no number of seconds, or less than `least`; without that, if it is not
+    positive."""
+    is_number = isinstance(seconds, numbers.Real) and not isinstance(seconds, bool)
+    if not is_number or not (seconds > 0 if least is None else seconds >= least):  # nan is neither
+        raise ResourcedError(_errno.EINVAL, f"{name}: {seconds!r} is no such time", local=True)

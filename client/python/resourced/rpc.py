@@ -31,7 +31,7 @@ from resourced._places import none_leads
 from resourced._repeats import Outgoing
 from resourced._requests import Call, End, Request, awaited, in_loop
 from resourced.address import default_uri, load_keys, parse_places
-from resourced.errors import ResourcedError
+from resourced.errors import ResourcedError, check_time
 from resourced.stream import Stream
 
 
@@ -86,9 +86,9 @@ class RpcConnection(LinkedConnection):
         times = {"connect_timeout": connect_timeout, "call_timeout": call_timeout, "heartbeat_interval": heartbeat_interval,
                  "heartbeat_timeout": heartbeat_timeout, "retry_first": retry_first, "retry_most": retry_most,
                  "failover_timeout": failover_timeout}
-        for name, seconds in (times | {"linger": linger}).items():
-            if not (seconds > 0 or (seconds == 0 and name == "linger")):  # nan is neither
-                raise ResourcedError(errno.EINVAL, f"{name}: {seconds} is no such time", local=True)
+        for name, seconds in times.items():
+            check_time(name, seconds)
+        check_time("linger", linger, least=0)
         file = os.fspath(key_file) if key_file else os.environ.get("RESOURCED_KEY", "")
         keys = load_keys(file) if file and any(one.scheme == "tcp" for one in places) else None
         if keys and zmq.curve_public(keys.secret_key) != keys.public_key:
@@ -143,8 +143,9 @@ class RpcConnection(LinkedConnection):
         ResourcedError: the daemon's, and local ones, ETIMEDOUT after `timeout` (else the connection's `call_timeout`;
         math.inf for none)."""
         request = Call(topic, payload, wait_for_daemon)
-        await self._catch_up()
         request.timeout = seconds = self._call_timeout if timeout is None else timeout
+        check_time("timeout", seconds, least=-math.inf)
+        await self._catch_up()
         self.submit(request)
         try:
             async with asyncio.timeout(None if math.isinf(seconds) else seconds):
