@@ -33,6 +33,27 @@ def _lose(connection: "weakref.ref[LinkedConnection]") -> None:
         found._lose()
 
 
+def _probe(connection: "weakref.ref[LinkedConnection]") -> None:
+    if found := connection():
+        found._probe_link()
+
+
+class _Probe(Request):
+    """The question whether the daemon still leads. Any answer of the daemon is a sign of life."""
+
+    def __init__(self, connection: LinkedConnection) -> None:
+        super().__init__("resource.leader", None)
+        self._connection = weakref.ref(connection)
+
+    def receive(self, response: Response) -> None:
+        if connection := self._connection():
+            connection._probe_later()
+
+    def fail(self, error: ResourcedError) -> None:
+        if not error.local and (connection := self._connection()):
+            connection._probe_later()
+
+
 class LinkedConnection:
     """The part of a connection that has the link. `pauses` are the first and the longest between attempts."""
 
@@ -70,6 +91,10 @@ class LinkedConnection:
         #: Timer until the link is dropped, because the daemon stops or does not lead. Nothing more is sent to it, and
         #: answers on their way are read.
         self._leaving: asyncio.TimerHandle | None = None
+        #: Over a link without heartbeats to a daemon of a cluster: the timer of the next probe, and the time that the
+        #: present one has for its answer.
+        self._next_probe: asyncio.TimerHandle | None = None
+        self._probing: Patience | None = None
         #: Number of responses, now and at the last look for further ones before the link is dropped.
         self._received, self._received_before = 0, -1
         #: Requests and connect() calls that have failed, while the reason is looked for.
@@ -119,9 +144,7 @@ class LinkedConnection:
             if not request.flags & NORESPONSE:
                 if len(self._pending) >= MAX_PENDING:
                     return
-                tag = self._last_tag % 0xFFFFFFFE + 1
-                while tag in self._pending:
-                    tag = tag % 0xFFFFFFFE + 1
+                tag = self._free_tag()
             if not self._link.send(request_parts(request.topic, request.payload, tag, request.flags)):
                 return
             self._outgoing.pop()
@@ -131,6 +154,12 @@ class LinkedConnection:
                 self._repeats.sent(request)
                 if math.isfinite(request.answer_timeout):
                     self._time_answer(request)
+
+    def _free_tag(self) -> int:
+        tag = self._last_tag % 0xFFFFFFFE + 1
+        while tag in self._pending:
+            tag = tag % 0xFFFFFFFE + 1
+        return tag
 
     def _time_answer(self, request: Request) -> None:
         weak: LinkedConnection = weakref.proxy(self)
@@ -186,6 +215,32 @@ class LinkedConnection:
     def _follow(self, link: Link) -> None:
         self._link, self._search = link, None
         self._begin()
+        if isinstance(link, LocalLink) and self._link is link:  # others have heartbeats of ZeroMQ
+            self._probe_later()
+
+    def _probe_later(self) -> None:
+        self._end_probe()
+        interval = self._link_options.heartbeat_interval
+        if self._connected and math.isfinite(interval):
+            self._next_probe = asyncio.get_running_loop().call_later(interval, _probe, weakref.ref(self))
+
+    def _probe_link(self) -> None:
+        """Asks whether the daemon still leads. One that does not answer in time is left."""
+        probe, tag = _Probe(self), self._free_tag()
+        is_full = len(self._pending) >= MAX_PENDING
+        if is_full or not self._link or not self._link.send(request_parts(probe.topic, probe.payload, tag, 0)):
+            return self._probe_later()
+        probe.matchtag = self._last_tag = tag
+        self._pending[tag] = probe
+        weak = weakref.ref(self)
+        self._probing = Patience(self._link_options.heartbeat_timeout, lambda: _lose(weak))
+
+    def _end_probe(self) -> None:
+        if self._next_probe:
+            self._next_probe.cancel()
+        if self._probing:
+            self._probing.end()
+        self._next_probe = self._probing = None
 
     def _refuse(self) -> None:
         assert self._search
@@ -202,6 +257,7 @@ class LinkedConnection:
             self._patience.end()
             self._patience = None
         self._end_hold()
+        self._end_probe()
         if self._leaving:
             self._leaving.cancel()
             self._leaving = None

@@ -57,7 +57,7 @@ class RpcConnection(LinkedConnection):
     the kernel identifies clients. Times are in seconds. A message that is longer than `max_message_size` ends the
     connection. `heartbeat_interval` may be math.inf for no heartbeats, and `linger` math.inf to wait for a daemon that
     does not read. By default the interval is 5 s and the timeout 15 s; with several endpoints 1 s and 3 s, to find the
-    next leader soon.
+    next leader soon. A local endpoint has heartbeats only among several endpoints: the question whether the daemon leads.
 
     Raises ResourcedError for an invalid address or time, and for a key file that cannot be used. Not thread-safe: a
     connection belongs to the event loop that uses it first. One that is dropped without close() ends, with a
