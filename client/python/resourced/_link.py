@@ -362,8 +362,13 @@ class LocalLink(asyncio.Protocol):
         if self._transport.get_write_buffer_size() >= _FULL_AT:
             self._wants_room = True
             return False
-        self._transport.write(encode_frame(parts))
+        self.send_last(parts)
         return True
+
+    def send_last(self, parts: Sequence[bytes]) -> None:
+        """Sends a message also if there is no room."""
+        assert self._transport
+        self._transport.write(encode_frame(parts))
 
     def close(self, linger: float) -> None:
         self._over = True

@@ -155,6 +155,13 @@ class LinkedConnection:
                 if math.isfinite(request.answer_timeout):
                     self._time_answer(request)
 
+    def _flush_last(self) -> None:
+        """Sends the notices that wait for room in a Unix socket: its end waits until they have left. ZeroMQ takes no
+        message beyond its bound."""
+        while isinstance(self._link, LocalLink) and not self._leaving and (notice := self._outgoing.first):
+            self._outgoing.pop()
+            self._link.send_last(request_parts(notice.topic, notice.payload, 0, notice.flags))
+
     def _free_tag(self) -> int:
         tag = self._last_tag % 0xFFFFFFFE + 1
         while tag in self._pending:

@@ -210,6 +210,7 @@ class RpcConnection(LinkedConnection):
         if self._connected:
             for service in sorted(self._services):
                 self._notify(f"{service}.disconnect")
+            self._flush_last()
         self._closed = True
         link, connected = self._link, self._connected
         requests = [*self._drop_link(self._linger if connected else 0), *waiting]
