@@ -116,8 +116,6 @@ ResourceSet ResourceSet::from_json(const json& document) {
   return DocumentReader::read(std::move(members));
 }
 
-ResourceSet ResourceSet::from_json(json&& document) { return from_json(std::as_const(document)); }
-
 ResourceSet ResourceSet::parse(std::string_view text) { return read_text(text); }
 
 ResourceSet DocumentReader::read(Members&& members) {

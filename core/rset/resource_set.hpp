@@ -74,7 +74,6 @@ class ResourceSet {
   /// Reads an R. Throws Error EINVAL that names the JSON path (`execution.R_lite[2].rank: ...`).
   [[nodiscard]] static ResourceSet parse(std::string_view text);
   [[nodiscard, gnu::visibility("hidden")]] static ResourceSet from_json(const nlohmann::json& document);
-  [[nodiscard, gnu::visibility("hidden")]] static ResourceSet from_json(nlohmann::json&& document);
 
   /// Write canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.
   /// encode() writes the same content with the keys in the order in which RFC 20 lists them. Both throw Error

@@ -91,9 +91,9 @@ class Follower {
   void ask_upstream() {
     try {
       const Message answer = call("resource.get", nullptr, channel_.upstream());
-      json object = proto::parse_object(answer, most_values);
+      const json object = proto::parse_object(answer, most_values);
       method_ = object.at("method").get<std::string>();
-      resources_ = ResourceSet::from_json(std::move(object.at("R")));
+      resources_ = ResourceSet::from_json(object.at("R"));
     } catch (const Error& error) {
       // R is not known upstream either: the nodes report the resources.
       if (error.errnum() != ENOENT) throw;

@@ -18,9 +18,9 @@ constexpr std::size_t most_values_of_report = std::size_t{1} << 24U;
 
 bool Reduction::take(const proto::Message& report, Channel& channel) {
   try {
-    nlohmann::json object = proto::parse_object(report, most_values_of_report);
+    const nlohmann::json object = proto::parse_object(report, most_values_of_report);
     const auto count = object.at("count").get<std::uint32_t>();
-    const ResourceSet found = ResourceSet::from_json(std::move(object.at("resource")));
+    const ResourceSet found = ResourceSet::from_json(object.at("resource"));
     // Ignore a repeated report.
     if (!(found.ranks() & resources_.ranks()).empty()) return false;
     resources_ = append(resources_, found);
