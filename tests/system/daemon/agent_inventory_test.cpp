@@ -194,7 +194,7 @@ TEST_CASE("the inventory is discovered from as many agents as are asked for, and
   const RawResponse refused = stranger.receive(stream);
   CHECK(refused.errnum == wire_errno::inval);
   CHECK(refused.text() == "host n3 is not in the inventory");
-  CHECK(cluster.daemon.log().find("warning: refused an agent of uid 0: host n3 is not in the inventory (") !=
+  CHECK(cluster.daemon.log().find("warning: refused an agent of uid 0: host n3 is not in the inventory\n") !=
         std::string::npos);
   NodeAgent persistent(cluster.daemon.uri(), "n4");
   persistent.expect_log("the daemon refuses this agent: host n4 is not in the inventory");

@@ -138,7 +138,7 @@ TEST_CASE("the log names the version of a protocol that the daemon does not spea
   client.send_parts({"", "resource.status", with(request_proto(request_flags), 1, '\x07')});
   until_logged(cluster.daemon,
                fmt::format("warning: dropped a message of uid {}: message: PROTO version is 7 instead of 1: "
-                           "the client speaks another protocol (",
+                           "the client speaks another protocol\n",
                            ::getuid()));
 }
 
