@@ -404,10 +404,11 @@ TEST_SUITE_END();
 // This suite measures times, so ctest runs it alone.
 TEST_SUITE_BEGIN("limits_timed");
 
-// A turn of the flood takes up to a round trip of a fast machine, which doubles the latency. Waiting for
-// everything that the flood has sent would take ten round trips or more. The limit is between the two.
+// A turn of the flood takes up to three round trips of an idle machine, since a client that has the processor
+// to itself is answered in the time of one wake-up. Waiting for everything that the flood has sent would take
+// ten round trips or more. The limit is between the two.
 TEST_CASE("another client does not wait for what a flood has sent") {
-  constexpr double most = 4;
+  constexpr double most = 7;
   constexpr int rounds = 5;
   const std::string defaults(eight_nodes);
   for (const std::string& config : {defaults, defaults + "[limits]\nrequests-per-second = 1000\n"}) {
