@@ -76,13 +76,15 @@ void Ledger::add(Change change) {
 }
 
 void Ledger::refuse_partitions_of_others(const std::set<Name>& names) const {
-  for (const auto& [partition, id] : names) {
+  for (const Name& name : names) {
+    const std::string& partition = name.first;
     const auto has = [&](const Ledger* one) { return one->partition_ == partition; };
     if (partition == partition_ || std::ranges::none_of(*ledgers_, has)) continue;
     const auto what = partition.empty()
                           ? std::string("the targets in no partition have a ledger of their own")
                           : fmt::format("partition {} has a ledger of its own", partition);
-    throw Error(EINVAL, fmt::format("allocation {}: {} on this connection: change it there", id, what));
+    throw Error(EINVAL,
+                fmt::format("allocation {}: {} on this connection: change it there", name.second, what));
   }
 }
 
