@@ -17,7 +17,7 @@ namespace resourced::cli::views {
 [[nodiscard]] nlohmann::json moves_of(const proto::topics::Division& division, const text::IdSet& targets);
 /// Returns the moves of these targets as text for people, in one line without a line end.
 [[nodiscard]] std::string short_moves_of(const proto::topics::Division& division, const text::IdSet& targets);
-/// Returns a line for each move of these targets, which says what has to happen first.
+/// Returns text with one line for each move of these targets. The line says what a holder has to do first.
 [[nodiscard]] std::string moves_text(const proto::topics::Division& division, const text::IdSet& targets);
 
 }  // namespace resourced::cli::views

@@ -338,7 +338,7 @@ class Member {
   std::string holders_;
   /// The holders to put beside the commits; unset once they are in etcd.
   std::optional<std::string> next_holders_;
-  /// What is being put.
+  /// The holders that are being put into etcd.
   std::string put_holders_;
   std::optional<Pending> holders_pending_;
   BootTime holders_due_{};

@@ -60,9 +60,9 @@ class Acquisition {
   /// `holder` says who that is; empty if it is not known.
   [[nodiscard]] static Error busy(const std::string& partition, std::string_view holder = {});
   /// Acquires a partition, or without a name all targets that are in no partition. `acquirable` is the
-  /// inventory without exclusions; `reports` says that the holder reports its allocations;
-  /// `extensions` are those that tells() knows of the holder. Throws Error EBUSY if another holder has it,
-  /// ENOENT for an unknown partition; both name it.
+  /// inventory without exclusions; `reports` says that the holder reports its allocations; tells() knows its
+  /// `extensions`. Throws Error EBUSY if another holder has it, ENOENT for an unknown partition; both name
+  /// it.
   Acquired acquire(HolderId holder, const std::optional<std::string>& partition,
                    const text::IdSet& acquirable, bool reports = false, Extensions extensions = {});
 

@@ -356,7 +356,7 @@ void Service::follow(const log::Record& record) {
 }
 
 // Answers leave first: while this daemon follows the events, their clients send the next requests, and the
-// log can commit these.
+// log can commit these. Changes for schedulers follow it, since their causes are those of the state after it.
 void Service::on_committed(log::Sequence last) {
   const transport::LoopHold hold(&holds_, "commit");
   const SteadyTime now = program_.steady_now();
