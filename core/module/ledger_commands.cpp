@@ -174,12 +174,18 @@ class LedgerDecision {
     std::vector<std::pair<AllocationName, const Allocation*>> names;
     for (const AllocationRequest& wanted : command_.allocations) {
       check_form(wanted);
-      check_ranks(wanted.resources, inventory());
-      AllocationName name{holding_of(wanted, *command_.holdings, inventory()).partition, wanted.id};
+      const Allocation* present = command_.repeat ? find_made(wanted) : nullptr;
+      AllocationName name;
+      if (present != nullptr) {
+        name = present->name;
+        made_.insert(present);
+      } else {
+        check_ranks(wanted.resources, inventory());
+        name = {holding_of(wanted, *command_.holdings, inventory()).partition, wanted.id};
+        present = ledger().find(name);
+      }
       if (!changes_[name.partition].made.insert(wanted.id).second)
         throw Error(EEXIST, fmt::format("allocation {} is named twice", text_of(name)));
-      const Allocation* const present = ledger().find(name);
-      if (command_.repeat && present != nullptr && is_equal(*present, wanted)) made_.insert(present);
       names.emplace_back(std::move(name), present);
     }
     for (const FreeRequest& free : command_.frees) add_free(free);
@@ -201,6 +207,17 @@ class LedgerDecision {
  private:
   [[nodiscard]] const Ledger& ledger() const { return module_.ledger(); }
   [[nodiscard]] const ResourceSet& inventory() const { return module_.inventory(); }
+
+  // Finds the allocation that a repeated request has made already in a partition of its sender; null if there
+  // is none. Targets of it may have left the inventory or the partition meanwhile.
+  [[nodiscard]] const Allocation* find_made(const AllocationRequest& wanted) const {
+    for (const Holding& holding : *command_.holdings) {
+      if (wanted.partition && *wanted.partition != holding.partition) continue;
+      const Allocation* const present = ledger().find({holding.partition, wanted.id});
+      if (present != nullptr && is_equal(*present, wanted)) return present;
+    }
+    return nullptr;
+  }
 
   void add_free(const FreeRequest& free) {
     if (free.ranks && free.ranks->empty())

@@ -105,6 +105,24 @@ TEST_CASE("a repeated alloc is judged after the sender's hold, and before the st
   CHECK(it.refusal(EPERM, [&] { it.change({}, {wanted}, true, {2}); }) == "rank 0 (node0) is not acquired");
 }
 
+TEST_CASE("a repeated alloc that was made counts as made, also where a target has left meanwhile") {
+  World it("node[0-3]", {{"day", IdSet::parse("0-1"), {}}});
+  it.step(Acquire{1, "day"});
+  const AllocationRequest wanted{"j1", part("0-1", "0", "node[0-1]")};
+  it.alloc({wanted});
+  std::string gone;
+  SUBCASE("one of two") { gone = "1"; }
+  SUBCASE("both") { gone = "0-1"; }
+  it.step(module::ShrinkCommand{gone});
+  const std::string before = it.text();
+  CHECK(it.change({}, {wanted}, true).records.empty());
+  CHECK(it.text() == before);
+  // One that was not made is refused.
+  const AllocationRequest other{"j2", part("0-1", "1", "node[0-1]")};
+  CHECK(it.refusal(EINVAL, [&] { it.change({}, {other}, true); }) ==
+        fmt::format("rank {} is not in the inventory", gone.front()));
+}
+
 TEST_CASE("a repeated free takes an id or rank that is gone as freed") {
   World it("node[0-3]");
   it.alloc("j1", part("0-2", "0", "node[0-2]"));
