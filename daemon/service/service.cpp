@@ -143,6 +143,7 @@ void Service::on_turn(proto::ClientId client, const Message& request, Content* c
 const Topic* Service::admit(proto::ClientId client, const peers::Principal& sender, const Message& request) {
   const Topic* const topic = Topics::find(request.topic);
   try {
+    if (!request.has(proto::flag::noresponse)) registry_.require_unused(client, request);
     if (topic == nullptr || !Gate::serves(*topic, sender)) throw Gate::unknown(request.topic, sender);
     gate_.check_right(sender, request, Gate::right_for(*topic, sender));
     gate_.check_bound(sender, request, *topic);

@@ -17,9 +17,7 @@ RequestKey Registry::add(proto::ClientId client, const Message& request) {
   if (request.has(proto::flag::noresponse)) {
     throw Error(EPROTO, fmt::format("{}: the request must not have the noresponse flag", request.topic));
   }
-  if (entries_.contains(key)) {
-    throw Error(EPROTO, fmt::format("{}: matchtag {} is in use", request.topic, request.matchtag));
-  }
+  require_unused(client, request);
   Message kept = request;
   kept.payload.reset();
   kept.flags &= static_cast<std::uint8_t>(~proto::flag::payload);
@@ -27,6 +25,11 @@ RequestKey Registry::add(proto::ClientId client, const Message& request) {
   by_topic_[request.topic].insert(key);
   ++counts_[client];
   return key;
+}
+
+void Registry::require_unused(proto::ClientId client, const Message& request) const {
+  if (find({client, request.matchtag}) != nullptr)
+    throw Error(EPROTO, fmt::format("{}: matchtag {} is in use", request.topic, request.matchtag));
 }
 
 void Registry::set(RequestKey key, const Stream& stream) {

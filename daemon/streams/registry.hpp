@@ -98,8 +98,11 @@ class Registry {
     Stream stream;
   };
 
-  /// Keeps a request until it is taken. Throws Error EPROTO if the client has a pending request with the
-  /// matchtag, which is not changed, or wants no response.
+  /// Throws Error EPROTO if the client has a pending request with the matchtag of this one, of whatever
+  /// topic: the client could not tell the responses apart.
+  void require_unused(proto::ClientId client, const proto::Message& request) const;
+  /// Keeps a request until it is taken. Throws Error EPROTO like require_unused(), or if the client wants no
+  /// response.
   proto::RequestKey add(proto::ClientId client, const proto::Message& request);
   /// Sets the stream of a request. Ignores a request that was taken meanwhile.
   void set(proto::RequestKey key, const Stream& stream);

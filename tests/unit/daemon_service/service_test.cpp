@@ -131,6 +131,31 @@ TEST_CASE("a cancellation ends a request of its own client only") {
   CHECK(stand.silent(stranger));
 }
 
+TEST_CASE("a request with the matchtag of an open stream is refused and does nothing") {
+  Stand stand;
+  const proto::ClientId scheduler = stand.connect();
+  const auto tag = stand.request(scheduler, "resource.acquire", nullptr, streaming);
+  (void)stand.receive(scheduler);
+  const auto drain = [&](proto::ClientId client, std::uint8_t flags) {
+    const auto payload = proto::make_payload(R"({"targets":"1"})");
+    stand.service->on_message(client, proto::make_request("resource.drain", tag, payload, flags));
+    stand.settle();
+  };
+  drain(scheduler, 0);
+  const proto::Message refusal = stand.receive(scheduler);
+  CHECK(refusal.errnum() == EPROTO);
+  CHECK(refusal.text() == "resource.drain: matchtag 1 is in use");
+  CHECK(stand.silent(scheduler));
+  // The stream stays, and another client has matchtags of its own.
+  const proto::ClientId admin = stand.connect();
+  drain(admin, 0);
+  CHECK(stand.receive(admin).errnum() == 0);
+  CHECK(stand.receive_json(scheduler) == json{{"down", "1"}});
+  // A request without a response needs no matchtag of its own.
+  drain(scheduler, proto::flag::noresponse);
+  CHECK(stand.silent(scheduler));
+}
+
 TEST_CASE("a request that wants no response gets none, whatever becomes of it") {
   Stand stand;
   const proto::ClientId admin = stand.connect();
