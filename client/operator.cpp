@@ -113,8 +113,10 @@ Peers Operator::read_peers(const Response& response) {
   const proto::topics::Peers peers = proto::topics::parse_peers(response.payload());
   Peers all;
   for (const auto& one : peers.holders)
-    all.holders.push_back({one.partition, one.since, name_of(one.by), one.targets});
+    all.holders.push_back(
+        {one.partition, one.since, name_of(one.by), one.targets, one.allocations, one.kept_until});
   for (const auto& one : peers.waiting) all.waiting.push_back({one.partition, one.since, name_of(one.by)});
+  all.agents = peers.agents;
   return all;
 }
 

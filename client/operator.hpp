@@ -73,12 +73,18 @@ struct Peer {
   std::string by = {};
   /// The targets that it has; empty for one that waits.
   text::IdSet targets = {};
+  /// Whether the scheduler records its allocations in the ledger.
+  bool allocations = false;
+  /// The time until which the targets are kept for the scheduler, if its connection is lost.
+  std::optional<WallTime> kept_until = std::nullopt;
 };
 
 struct Peers {
   std::vector<Peer> holders = {};
   /// The schedulers that wait for resources, the next one first.
   std::vector<Peer> waiting = {};
+  /// The targets whose node agents are connected.
+  text::IdSet agents = {};
 };
 
 /// Sends the requests of an operator over a connection. Each is answered by one response, with which the

@@ -114,12 +114,20 @@ TEST_SUITE("operator") {
   TEST_CASE_FIXTURE(OperatorFixture, "a holder among the peers is evicted, as it was listed") {
     operate.peers(handler);
     CHECK(sent(R"({"holders":[{"targets":"0-3","since":12.5,"by":{"userid":7},"partition":"batch",
-        "allocations":true}],"waiting":[{"since":13.0,"by":{"key":"next"},"partition":"batch"}],
-        "agents":""})") == Sent{"resource.peers", json()});
+        "allocations":true,"kept-until":20.5},{"targets":"4","since":13.0,"allocations":false}],
+        "waiting":[{"since":13.0,"by":{"key":"next"},"partition":"batch"}],
+        "agents":"2-3"})") == Sent{"resource.peers", json()});
     const client::Peers peers = Operator::read_peers(*answer);
-    REQUIRE(peers.holders.size() == 1);
+    REQUIRE(peers.holders.size() == 2);
     CHECK(peers.holders[0].targets.encode() == "0-3");
     CHECK(peers.holders[0].by == "uid 7");
+    CHECK(peers.holders[0].allocations);
+    CHECK(peers.holders[0].kept_until == wall_time(20.5));
+    CHECK(peers.holders[1].targets.encode() == "4");
+    CHECK(peers.holders[1].by.empty());
+    CHECK_FALSE(peers.holders[1].allocations);
+    CHECK_FALSE(peers.holders[1].kept_until);
+    CHECK(peers.agents.encode() == "2-3");
     REQUIRE(peers.waiting.size() == 1);
     CHECK(peers.waiting[0].since == wall_time(13));
     CHECK(peers.waiting[0].by == "key next");
