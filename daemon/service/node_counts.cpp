@@ -1,5 +1,6 @@
 #include "daemon/service/node_counts.hpp"
 
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -18,6 +19,11 @@ constexpr std::array<double, 11> draining_bounds{1,     10,    60,    300,    18
 constexpr std::uint8_t bit(NodeCounts::State state) { return static_cast<std::uint8_t>(1U << state); }
 
 bool has(std::uint8_t flags, NodeCounts::State state) { return (flags & bit(state)) != 0; }
+
+constexpr std::uint8_t of_all = (1U << NodeCounts::states) - 1;
+// The states that allocations and frees can change.
+constexpr std::uint8_t of_ledger =
+    bit(NodeCounts::allocated) | bit(NodeCounts::draining) | bit(NodeCounts::drained);
 
 }  // namespace
 
@@ -67,13 +73,14 @@ void NodeCounts::add(const engine::Record& record) {
   if (const auto* update = std::get_if<module::AllocUpdateEvent>(&record.event.body))
     hold(update->added, true);
   for (const auto& resources : record.released) hold(*resources, false);
-  refresh(record.ranks, last_);
+  refresh(record.ranks, last_, audience == proto::Audience::ledger ? of_ledger : of_all);
 }
 
 void NodeCounts::hold(const rset::ResourceSet& resources, bool adds) {
   // Unsigned arithmetic wraps, so a subtraction adds the two's complement, as in count().
-  const auto change = [adds](std::uint32_t& held, std::size_t count) {
-    held += adds ? static_cast<std::uint32_t>(count) : ~static_cast<std::uint32_t>(count) + 1;
+  const auto change = [adds](auto& held, std::size_t count) {
+    using Number = std::remove_reference_t<decltype(held)>;
+    held += adds ? static_cast<Number>(count) : ~static_cast<Number>(count) + 1;
   };
   for (const rset::ResourceGroup& group : resources.groups()) {
     const std::size_t cores = group.cores.count();
@@ -81,10 +88,12 @@ void NodeCounts::hold(const rset::ResourceSet& resources, bool adds) {
     group.ranks.for_each([&](text::IdSet::Id rank) {
       Node& node = nodes_[rank];
       if (!node.is_known) return;
-      count(node, false);
       change(node.held_cores, cores);
       change(node.held_gpus, gpus);
-      count(node, true);
+      if (!has(node.flags, allocated)) return;
+      Counts& counts = parts_[node.part].of[allocated];
+      change(counts.cores, cores);
+      change(counts.gpus, gpus);
     });
   }
 }
@@ -147,26 +156,30 @@ void NodeCounts::recount(WallTime now) {
     Node& node = nodes_[rank];
     count(node, true);
   });
-  refresh(ranks, now);
+  refresh(ranks, now, of_all);
 }
 
-void NodeCounts::refresh(const text::IdSet& ranks, WallTime now) {
+void NodeCounts::refresh(const text::IdSet& ranks, WallTime now, std::uint8_t changing) {
   const text::IdSet known = ranks & state().inventory.ranks();
   if (known.empty()) return;
   const text::IdSet drained_ones = known & state().targets.drains.ranks();
   const text::IdSet allocated_ones = known & state().ledger.ranks();
-  const std::array<std::pair<State, text::IdSet>, states> sets{{{up, known & state().available},
-                                                                {allocated, allocated_ones},
-                                                                {draining, drained_ones & allocated_ones},
-                                                                {drained, drained_ones - allocated_ones},
-                                                                {offline, known - state().targets.online},
-                                                                {torpid, known & state().targets.torpid},
-                                                                {excluded, known & state().exclude}}};
+  known.for_each([&](text::IdSet::Id rank) {
+    Node& node = nodes_[rank];
+    node.next = static_cast<std::uint8_t>(node.flags & ~changing);
+  });
   // A pass over the set of each state is faster than a look-up of each target in each set.
-  known.for_each([&](text::IdSet::Id rank) { nodes_[rank].next = 0; });
-  for (const auto& [state, set] : sets) {
-    const std::uint8_t flag = bit(state);
-    set.for_each([&](text::IdSet::Id rank) { nodes_[rank].next |= flag; });
+  const auto mark = [&](State state, const text::IdSet& set) {
+    set.for_each([&](text::IdSet::Id rank) { nodes_[rank].next |= bit(state); });
+  };
+  mark(allocated, allocated_ones);
+  mark(draining, drained_ones & allocated_ones);
+  mark(drained, drained_ones - allocated_ones);
+  if (changing == of_all) {
+    mark(up, known & state().available);
+    mark(offline, known - state().targets.online);
+    mark(torpid, known & state().targets.torpid);
+    mark(excluded, known & state().exclude);
   }
   known.for_each([&](text::IdSet::Id rank) { take_next(nodes_[rank], now); });
 }

@@ -110,8 +110,8 @@ class NodeCounts {
   [[nodiscard]] std::uint32_t part_of(text::IdSet::Id rank) const;
   /// Adds or removes the resources of an allocation.
   void hold(const rset::ResourceSet& resources, bool adds);
-  /// Reads the present states of these targets.
-  void refresh(const text::IdSet& ranks, WallTime now);
+  /// Reads the present states of these targets, as far as they may be `changing`, which are flags.
+  void refresh(const text::IdSet& ranks, WallTime now, std::uint8_t changing);
   void take_next(Node& node, WallTime now);
   void count(const Node& node, bool adds);
 
