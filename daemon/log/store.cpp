@@ -209,18 +209,20 @@ void Store::work() {
 }
 
 bool Store::turn() {
-  std::vector<Record> records;
+  constexpr std::size_t most_kept_records = 1024;
   std::vector<PastRows> snapshots;
   std::optional<Trim> trim;
   {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || trim_ || !snapshots_.empty(); });
     if (stopping_ && queue_.empty()) return false;
-    records.swap(queue_);
+    writing_.swap(queue_);
     snapshots.swap(snapshots_);
     trim = trim_;
   }
-  if (!records.empty()) commit(records);
+  if (!writing_.empty()) commit(writing_);
+  writing_.clear();
+  if (writing_.capacity() > most_kept_records) writing_.shrink_to_fit();
   // The snapshot and the roll-up of a trim are written before its events are dropped.
   if (!write_snapshots(snapshots)) {
     {

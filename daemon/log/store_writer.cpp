@@ -155,6 +155,8 @@ StoreWriter::StoreWriter(const std::string& path)
       file_(identify(path)),
       log_file_(identify(log_path(path))),
       large_log_(large_log_pages),
+      begin_(database_, "BEGIN IMMEDIATE"),
+      commit_(database_, "COMMIT"),
       trim_find_(database_,
                  "SELECT sequence, timestamp FROM event WHERE sequence < ? ORDER BY sequence LIMIT ?"),
       trim_events_(database_, "DELETE FROM event WHERE sequence <= ?"),
@@ -263,10 +265,10 @@ void StoreWriter::checkpoint(const std::function<void(const std::function<void()
 
 template <class Work>
 void StoreWriter::transaction(Work work) {
-  database_.execute("BEGIN IMMEDIATE");
+  begin_.run();
   try {
     work();
-    database_.execute("COMMIT");
+    commit_.run();
     if (!traces_.kept()) {
       traces_.keep();
       database_.set_tidy_on_close(true);

@@ -133,6 +133,8 @@ class StoreWriter {
   /// A write-ahead log of so many pages is logged as too large.
   std::size_t large_log_;
   std::atomic<bool> ends_ = false;
+  Statement begin_;
+  Statement commit_;
   Statement trim_find_;
   Statement trim_events_;
   Statement trim_blocks_;
