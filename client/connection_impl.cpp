@@ -218,6 +218,7 @@ void Connection::Impl::wait(Milliseconds longest) {
 }
 
 bool Connection::Impl::run_until(std::optional<Clock::time_point> end) {
+  refuse_in_child("run()");
   stopped_ = false;
   while (!stopped_ && !closed_) {
     auto left = Milliseconds(-1);
