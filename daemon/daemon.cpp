@@ -8,7 +8,6 @@
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include "daemon/inventory.hpp"
 #include "daemon/log/etcd/file_digests.hpp"
@@ -24,6 +23,7 @@
 #include "daemon/transport/loop_hold.hpp"
 #include "flux/module/node.hpp"
 #include "os/log.hpp"
+#include "os/memory.hpp"
 
 namespace resourced::daemon {
 
@@ -264,7 +264,7 @@ void Daemon::hand_over(const std::string& successor) {
 
 void Daemon::announce() {
   // Return memory: reading an inventory leaves up to twice the used heap free.
-  malloc_trim(0);
+  os::give_back_memory();
   os::log_info("{}", status());
   // Ignore write errors: the daemon serves even if nobody reads its stdout.
   for (const std::string& address : listeners_.addresses())

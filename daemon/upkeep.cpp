@@ -3,10 +3,9 @@
 #include <chrono>
 #include <cstddef>
 
-#include <malloc.h>
-
 #include "daemon/log/store.hpp"
 #include "os/loop.hpp"
+#include "os/memory.hpp"
 
 namespace resourced::daemon {
 
@@ -36,13 +35,13 @@ void Upkeep::work_often() {
   os::run_at(frequent_timer_, os::steady_clock() + watch_interval, [this] { work_often(); });
 }
 
-// The C library keeps the memory that many closed connections have freed, since libzmq's buffers fragment
-// the heap. malloc_trim() takes some milliseconds, so call it only after many connections have ended.
+// The allocator keeps the memory that many closed connections have freed, as libzmq's buffers fragment the
+// heap. Call it only after many connections have ended.
 void Upkeep::give_back_memory() {
   constexpr std::size_t crowd = 512;
   if (listeners_.have_emptied(crowd)) {
     const transport::LoopHold hold(&holds_, "releasing memory");
-    malloc_trim(0);
+    os::give_back_memory();
   }
 }
 

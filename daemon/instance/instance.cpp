@@ -11,7 +11,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include "flux/module/channel.hpp"
 #include "flux/module/node.hpp"
 #include "os/loop.hpp"
+#include "os/memory.hpp"
 
 namespace resourced::daemon::instance {
 
@@ -101,7 +101,7 @@ class Instance final : private service::Program {
           service_.on_committed(last);
           if (attachment_.on_committed(last)) {
             // Return the memory that the texts of the KVS took while they were read.
-            ::malloc_trim(0);
+            os::give_back_memory();
           }
         },
         [this](const Error& error) { fail(error); }));
