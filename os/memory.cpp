@@ -2,8 +2,6 @@
 
 #include <cstddef>
 
-#include <malloc.h>
-
 // Only the daemon is linked with jemalloc, and not where sanitizers have an allocator of their own.
 extern "C" [[gnu::weak, gnu::visibility("default")]] int mallctl(const char* name, void* old,
                                                                  std::size_t* old_size, void* next,
@@ -13,11 +11,7 @@ namespace resourced::os {
 
 void give_back_memory() noexcept {
   // 4096 stands for all arenas.
-  if (mallctl != nullptr) {
-    (void)mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);
-  } else {
-    malloc_trim(0);
-  }
+  if (mallctl != nullptr) (void)mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);
 }
 
 }  // namespace resourced::os

@@ -1,10 +1,10 @@
-// Memory that the allocator keeps for later.
+// The memory that jemalloc, the allocator of the daemon, keeps for later.
 #pragma once
 
 namespace resourced::os {
 
-/// Returns memory that was freed to the system: to be called after much of it was, as it takes some
-/// milliseconds. The allocator, jemalloc or the C library's, keeps freed memory otherwise.
+/// Gives the system the memory that was freed. It takes some milliseconds, so call it after much was freed.
+/// Programs without jemalloc keep their memory.
 void give_back_memory() noexcept;
 
 }  // namespace resourced::os
