@@ -173,8 +173,8 @@ class Store final : public EventLog {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Record> queue_;
-  /// The records of the present commit, of the writing thread alone. It and the queue are swapped, and keep
-  /// their memory: a vector that grows anew for each commit lets malloc() of the loop tidy all it has.
+  /// The records of the present commit; only the writing thread uses them. They and the queue are swapped,
+  /// and keep their memory: a queue that grows anew for each commit moves its records, which are large.
   std::vector<Record> writing_;
   std::optional<Trim> trim_;
   /// Whether a trim is prepared or carried out, and the time that trim() was called with meanwhile.

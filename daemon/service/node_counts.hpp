@@ -110,7 +110,8 @@ class NodeCounts {
   [[nodiscard]] std::uint32_t part_of(text::IdSet::Id rank) const;
   /// Adds or removes the resources of an allocation.
   void hold(const rset::ResourceSet& resources, bool adds);
-  /// Reads the present states of these targets, as far as they may be `changing`, which are flags.
+  /// Reads the present states of these targets. `changing` has the flags of the states that may differ from
+  /// before.
   void refresh(const text::IdSet& ranks, WallTime now, std::uint8_t changing);
   void take_next(Node& node, WallTime now);
   void count(const Node& node, bool adds);
