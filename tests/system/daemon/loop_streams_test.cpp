@@ -109,10 +109,11 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
   constexpr std::size_t streams = 1000;
   for (const Inventory& inventory : inventories()) {
     CAPTURE(inventory.what);
-    Loop loop("user", inventory.hosts);
     for (const auto& [what, text] : inventory.texts) {
       if (what != "in no order" && what != "as a range" && what != "as an idset") continue;
       CAPTURE(what);
+      // Start a daemon for each text, as what the streams of another one have left would serve these.
+      Loop loop("user", inventory.hosts);
       const std::string payload = payload_of(json{{"targets", text}});
       const std::size_t before = resident(loop.daemon.process().pid());
       const auto reader = loop.client();
@@ -133,7 +134,7 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
       const json opening = loop.best(bound, open, tries);
       CHECK(opening["ms"].get<double>() < bound);
       while (opened < streams) open();
-      const std::size_t more = resident(loop.daemon.process().pid()) - before;
+      const std::size_t after = resident(loop.daemon.process().pid());
       const auto drain = [&] {
         const json change{{"targets", "5"}, {"mode", "overwrite"}, {"reason", "x"}};
         REQUIRE(loop.owner.call("resource.drain", change).errnum == 0);
@@ -141,7 +142,7 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
       };
       const json hold = loop.best(bound, drain);
       CAPTURE(hold.dump());
-      CHECK(more < 16 * mebibyte);
+      CHECK(after < before + 16 * mebibyte);
       CHECK(hold["ms"].get<double>() < bound);
     }
   }
