@@ -42,11 +42,12 @@ void add_difference(Properties& out, const Properties& all, const Properties& kn
 
 }  // namespace
 
-Effects Engine::step(const Input& input, Now now, std::optional<module::Actor> by) {
+Effects Engine::step(Input input, Now now, std::optional<module::Actor> by) {
   const Occasion occasion{now, std::move(by)};
   Effects effects;
   const std::uint64_t health = nodes_.health().version();
-  std::visit([&](const auto& one) { take(one, occasion, effects); }, input);
+  // A request for the ledger may have thousands of allocations, which are moved on and not copied.
+  std::visit([&](auto& one) { take(std::move(one), occasion, effects); }, input);
   effects.health_changed = nodes_.health().version() != health;
   return effects;
 }
@@ -85,8 +86,8 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
 }
 
-void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
-  module::Module next(input.state);
+void Engine::take(Start&& input, const Occasion& now, Effects& effects) {
+  module::Module next(std::move(input.state));
   std::vector<Event> events = next.start(input.command, now.wall);
   // Partitions are divided before any event is applied, as overlapping ones refuse the start.
   for (const Event& event : events) {
@@ -103,11 +104,11 @@ void Engine::take(const Start& input, const Occasion& now, Effects& effects) {
   carry_out(nodes_.begin(module_, now.steady, input.grace), now, effects);
 }
 
-void Engine::take(const Begin& input, const Occasion& now, Effects& effects) {
+void Engine::take(Begin&& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(!input.hosts.empty() && acquisition_.holders() == 0);
   const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
   const IdSet online = (input.online & brokers) | input.forced_online;
-  if (!has_begun_) module_ = module::Module(input.state);
+  if (!has_begun_) module_ = module::Module(std::move(input.state));
   RESOURCED_INVARIANT(input.drains.empty() || !has_begun_);
   has_begun_ = true;
   module::RestartEvent restart{brokers | input.forced_online, online, input.hosts, true, input.drains};
@@ -191,9 +192,9 @@ void Engine::carry_out(nodes::Findings findings, const Occasion& now, Effects& e
   effects.without_checks.append(module_.inventory().hosts(down));
 }
 
-void Engine::take(const Command& command, const Occasion& now, Effects& effects) {
-  if (const auto* change = std::get_if<module::LedgerCommand>(&command))
-    return change_ledger(*change, now, effects);
+void Engine::take(Command&& command, const Occasion& now, Effects& effects) {
+  if (auto* change = std::get_if<module::LedgerCommand>(&command))
+    return change_ledger(std::move(*change), now, effects);
   const auto* reload = std::get_if<module::ReloadCommand>(&command);
   if (reload == nullptr) return execute(command, now, effects);
   // Targets that are no longer excluded are compared with the inventory now.

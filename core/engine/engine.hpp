@@ -256,7 +256,7 @@ class Engine {
   ///
   /// `by` is the actor that caused the input, and so of its events; nothing for time and for inputs of the
   /// daemon itself. The events that follow from a report of a node agent are by its host.
-  [[nodiscard]] Effects step(const Input& input, Now now, std::optional<module::Actor> by = std::nullopt);
+  [[nodiscard]] Effects step(Input input, Now now, std::optional<module::Actor> by = std::nullopt);
 
   /// Throws Error EAGAIN as long as the inventory is not known, with the progress of the discovery.
   void require_inventory() const;
@@ -304,16 +304,16 @@ class Engine {
     std::vector<HolderId> senders = {};
   };
 
-  void take(const Start& input, const Occasion& now, Effects& effects);
-  void take(const Begin& input, const Occasion& now, Effects& effects);
+  void take(Start&& input, const Occasion& now, Effects& effects);
+  void take(Begin&& input, const Occasion& now, Effects& effects);
   void take(const DefineInstance& input, const Occasion& now, Effects& effects);
   void take(const Load& input, const Occasion& now, Effects& effects);
-  void take(const module::Command& command, const Occasion& now, Effects& effects);
+  void take(module::Command&& command, const Occasion& now, Effects& effects);
   void take(const Acquire& input, const Occasion& now, Effects& effects);
   void take(const Resume& input, const Occasion& now, Effects& effects);
   void take(const Release& input, const Occasion& now, Effects& effects);
   void take(const Mute& input, const Occasion& now, Effects& effects);
-  void take(const ChangeLedger& input, const Occasion& now, Effects& effects);
+  void take(ChangeLedger&& input, const Occasion& now, Effects& effects);
   void take(const KeepLedger& input, const Occasion& now, Effects& effects);
   void take(const SetExpiration& input, const Occasion& now, Effects& effects);
   void take(const WatchNodes& input, const Occasion& now, Effects& effects);

@@ -98,12 +98,11 @@ std::vector<module::Holding> Engine::holdings_of(const std::vector<HolderId>& ho
   return holdings;
 }
 
-void Engine::take(const ChangeLedger& input, const Occasion& now, Effects& effects) {
-  module::LedgerCommand command = input.command;
-  command.holdings = holdings_of(input.holders);
+void Engine::take(ChangeLedger&& input, const Occasion& now, Effects& effects) {
+  input.command.holdings = holdings_of(input.holders);
   Occasion sent = now;
-  sent.senders = input.holders;
-  change_ledger(std::move(command), sent, effects);
+  sent.senders = std::move(input.holders);
+  change_ledger(std::move(input.command), sent, effects);
 }
 
 void Engine::change_ledger(module::LedgerCommand command, const Occasion& now, Effects& effects) {

@@ -17,11 +17,11 @@ constexpr Seconds tolerated_ahead{1};
 
 }  // namespace
 
-std::optional<engine::Effects::Acquired> Executor::step(const engine::Input& input,
+std::optional<engine::Effects::Acquired> Executor::step(engine::Input input,
                                                         std::optional<module::Actor> by) {
   const engine::Now now = this->now();
-  engine::Effects effects = engine_.step(input, now, std::move(by));
   const bool is_of_scheduler = std::holds_alternative<engine::ChangeLedger>(input);
+  engine::Effects effects = engine_.step(std::move(input), now, std::move(by));
   struct Logged {
     log::LoggedEvent event;
     text::IdSet ranks;

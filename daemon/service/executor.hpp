@@ -45,7 +45,7 @@ class Executor {
   /// Takes one input of this actor. Its events are applied when this returns, and durable once
   /// engine().applied() is committed. Returns a value for an engine::Acquire. Throws Error as
   /// engine::Engine::step() does, with nothing changed.
-  std::optional<engine::Effects::Acquired> step(const engine::Input& input,
+  std::optional<engine::Effects::Acquired> step(engine::Input input,
                                                 std::optional<module::Actor> by = std::nullopt);
 
   /// Begins with an engine that has taken no step. `last` is the last event of the log.

@@ -60,14 +60,14 @@ Groups Service::make_groups(log::EventLog& log, Settings& settings) {
   };
 }
 
-void Service::step(const engine::Input& input, std::optional<module::Actor> by) {
-  const module::State* before = nullptr;
-  if (const auto* start = std::get_if<engine::Start>(&input)) before = &start->state;
+void Service::step(engine::Input input, std::optional<module::Actor> by) {
+  std::optional<module::State> before;
+  if (const auto* start = std::get_if<engine::Start>(&input)) before = start->state;
   if (const auto* begin = std::get_if<engine::Begin>(&input); begin != nullptr && !engine().has_state())
-    before = &begin->state;
-  executor_.step(input, std::move(by));
-  if (before == nullptr) return;
-  committed_.begin(*before);
+    before = begin->state;
+  executor_.step(std::move(input), std::move(by));
+  if (!before) return;
+  committed_.begin(*std::move(before));
   started_ = engine().applied();
 }
 
@@ -400,9 +400,9 @@ void Service::on_defined() {
     later(module::Reservations::patience, [this] { groups_.acquire.on_reservations_over(); });
 }
 
-void Service::take(const engine::Input& input, std::string_view source) {
+void Service::take(engine::Input input, std::string_view source) {
   const transport::LoopHold hold(&holds_, source);
-  step(input);
+  step(std::move(input));
   settle();
 }
 

@@ -80,10 +80,10 @@ class Service final : public transport::Listener,
   /// that of Settings.
   void lead(Leadership& leadership, const std::optional<nodes::Settings>& agents);
   /// Takes an input of the start or the configuration. Its effects are sent with those of the next request.
-  void step(const engine::Input& input, std::optional<module::Actor> by = std::nullopt);
+  void step(engine::Input input, std::optional<module::Actor> by = std::nullopt);
   /// Takes an input that comes from `source` and not from a client, and sends its effects. holds() measures
   /// the work under the name of the source.
-  void take(const engine::Input& input, std::string_view source);
+  void take(engine::Input input, std::string_view source);
 
   void set_configuration(std::string configuration) {
     groups_.query.set_configuration(std::move(configuration));
