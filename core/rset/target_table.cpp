@@ -11,6 +11,9 @@ namespace resourced::rset {
 
 using text::IdSet;
 
+TargetTable::TargetTable() = default;
+TargetTable::~TargetTable() = default;
+
 TargetTable::TargetTable(std::vector<ResourceGroup> groups, text::Hostlist hosts)
     : groups_(std::move(groups)), hosts_(std::move(hosts)) {
   if (groups_.size() == 1) {
@@ -50,57 +53,55 @@ IdSet TargetTable::positions(const IdSet& ranks) const {
   return positions.take();
 }
 
-void TargetTable::build_index() const {
-  std::call_once(index_built_, [this] {
-    index_ = text::HostIndex(hosts_);
-    hosts_repeat_ = has_repeats(hosts_);
-    if (!hosts_repeat_) return;
-    build_sharing();
-    ordinals_.reserve(hosts_.size());
-    auto rank = ranks_.at_or_after(0);
-    hosts_.for_each([&](std::string_view host) {
-      std::vector<IdSet::Id>& ranks = ranks_of_host_[std::string(host)];
-      ordinals_.push_back(static_cast<std::uint32_t>(ranks.size()));
-      ranks.push_back(*rank);
-      rank = ranks_.at_or_after(*rank + 1);
-    });
+const TargetTable::Index& TargetTable::index() const {
+  std::call_once(index_built_, [this] { index_ = std::make_unique<const Index>(hosts_, ranks_); });
+  return *index_;
+}
+
+TargetTable::Index::Index(const text::Hostlist& hosts, const IdSet& all)
+    : positions(hosts), hosts_repeat(has_repeats(hosts)) {
+  if (!hosts_repeat) return;
+  build_sharing(hosts);
+  ordinals.reserve(hosts.size());
+  auto rank = all.at_or_after(0);
+  hosts.for_each([&](std::string_view host) {
+    std::vector<IdSet::Id>& ranks = ranks_of_host[std::string(host)];
+    ordinals.push_back(static_cast<std::uint32_t>(ranks.size()));
+    ranks.push_back(*rank);
+    rank = all.at_or_after(*rank + 1);
   });
 }
 
-void TargetTable::build_sharing() const {
-  first_of_.reserve(hosts_.size());
-  shared_at_.assign(hosts_.size() + 1, 0);
-  hosts_.for_each([&](std::string_view host) {
-    const auto first = static_cast<std::uint32_t>(*index_.find(host));
-    first_of_.push_back(first);
-    ++shared_at_[first + 1];
+void TargetTable::Index::build_sharing(const text::Hostlist& hosts) {
+  first_of.reserve(hosts.size());
+  shared_at.assign(hosts.size() + 1, 0);
+  hosts.for_each([&](std::string_view host) {
+    const auto first = static_cast<std::uint32_t>(*positions.find(host));
+    first_of.push_back(first);
+    ++shared_at[first + 1];
   });
-  std::partial_sum(shared_at_.begin(), shared_at_.end(), shared_at_.begin());
-  shared_.resize(hosts_.size());
-  std::vector<std::uint32_t> next(shared_at_.begin(), shared_at_.end() - 1);
-  for (std::uint32_t position = 0; position < first_of_.size(); ++position)
-    shared_[next[first_of_[position]]++] = position;
+  std::partial_sum(shared_at.begin(), shared_at.end(), shared_at.begin());
+  shared.resize(hosts.size());
+  std::vector<std::uint32_t> next(shared_at.begin(), shared_at.end() - 1);
+  for (std::uint32_t position = 0; position < first_of.size(); ++position)
+    shared[next[first_of[position]]++] = position;
 }
 
-bool TargetTable::hosts_repeat() const {
-  build_index();
-  return hosts_repeat_;
-}
+bool TargetTable::hosts_repeat() const { return index().hosts_repeat; }
 
 std::uint32_t TargetTable::ordinal_of(IdSet::Id rank) const {
   if (!hosts_repeat()) return 0;
   const auto at = position(rank);
-  return at ? ordinals_[*at] : 0;
+  return at ? index().ordinals[*at] : 0;
 }
 
 std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host, std::uint32_t ordinal) const {
-  build_index();
   if (ordinal > 0) {
-    const auto ranks = ranks_of_host_.find(std::string(host));
-    if (ranks == ranks_of_host_.end() || ordinal >= ranks->second.size()) return std::nullopt;
+    const auto ranks = index().ranks_of_host.find(std::string(host));
+    if (ranks == index().ranks_of_host.end() || ordinal >= ranks->second.size()) return std::nullopt;
     return ranks->second[ordinal];
   }
-  const std::optional<std::size_t> position = index_.find(host);
+  const std::optional<std::size_t> position = index().positions.find(host);
   if (!position) return std::nullopt;
   const auto after =
       std::partition_point(runs_.begin(), runs_.end(), [&](const Run& r) { return r.position <= *position; });
@@ -111,19 +112,17 @@ std::optional<IdSet::Id> TargetTable::rank_of(std::string_view host, std::uint32
 HostSearch TargetTable::ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const {
   // Up to this number of ranges are found in any set, so a short list may repeat names.
   constexpr std::size_t always = 16384;
-  build_index();
   text::HostIndex::Found found =
-      index_.find(hosts, most_unknown, std::max(always, hosts_.size()) + most_unknown);
+      index().positions.find(hosts, most_unknown, std::max(always, hosts_.size()) + most_unknown);
   return {ranks_at(found.positions), std::move(found.unknown)};
 }
 
-/// Returns all positions of the hosts at these positions.
-IdSet TargetTable::with_sharing(const IdSet& positions) const {
+IdSet TargetTable::Index::with_sharing(const IdSet& some) const {
   IdCollector firsts;
-  positions.for_each([&](IdSet::Id position) { firsts.add(first_of_[position]); });
+  some.for_each([&](IdSet::Id position) { firsts.add(first_of[position]); });
   IdCollector all;
   firsts.take().for_each([&](IdSet::Id first) {
-    for (std::uint32_t i = shared_at_[first]; i < shared_at_[first + 1]; ++i) all.add(shared_[i]);
+    for (std::uint32_t i = shared_at[first]; i < shared_at[first + 1]; ++i) all.add(shared[i]);
   });
   return all.take();
 }
@@ -132,7 +131,7 @@ IdSet TargetTable::ranks_at(const std::vector<IdSet::Range>& found) const {
   IdCollector collected;
   for (const IdSet::Range range : found) collected.add(range);
   IdSet positions = collected.take();
-  if (hosts_repeat_) positions = with_sharing(positions);
+  if (hosts_repeat()) positions = index().with_sharing(positions);
   text::IdSetBuilder ranks;
   positions.for_each_range([&](IdSet::Range range) {
     auto run = std::partition_point(runs_.begin(), runs_.end(),

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,7 +21,12 @@ namespace resourced::rset {
 
 class TargetTable {
  public:
-  TargetTable() = default;
+  TargetTable();
+  ~TargetTable();
+  TargetTable(const TargetTable&) = delete;
+  TargetTable& operator=(const TargetTable&) = delete;
+  TargetTable(TargetTable&&) = delete;
+  TargetTable& operator=(TargetTable&&) = delete;
   /// Requires groups with disjoint ranks, ordered by first rank, no two with equal resources, and as many
   /// hosts as ranks.
   TargetTable(std::vector<ResourceGroup> groups, text::Hostlist hosts);
@@ -40,11 +46,11 @@ class TargetTable {
   [[nodiscard]] HostSearch ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const;
 
  private:
-  void build_index() const;
-  void build_sharing() const;
-  [[nodiscard]] text::IdSet ranks_at(const std::vector<text::IdSet::Range>& found) const;
-  [[nodiscard]] text::IdSet with_sharing(const text::IdSet& positions) const;
+  struct Index;
 
+  /// Returns the index, which the first call builds.
+  [[nodiscard]] const Index& index() const;
+  [[nodiscard]] text::IdSet ranks_at(const std::vector<text::IdSet::Range>& found) const;
   /// Consecutive ranks, and the position of the first of them.
   struct Run {
     text::IdSet::Id first;
@@ -56,19 +62,33 @@ class TargetTable {
   std::vector<ResourceGroup> groups_;
   text::Hostlist hosts_;
   std::vector<Run> runs_;
+  // Most of the tables are those of allocations, in which nobody looks for a host.
   mutable std::once_flag index_built_;
-  mutable text::HostIndex index_;
-  mutable bool hosts_repeat_ = false;
-  // Filled only where hosts repeat. For each position, first_of_ has the first position of the same host. The
-  // positions of the host with the first position p are shared_[shared_at_[p]] up to shared_[shared_at_[p +
-  // 1]].
-  mutable std::vector<std::uint32_t> first_of_;
-  mutable std::vector<std::uint32_t> shared_at_;
-  mutable std::vector<std::uint32_t> shared_;
+  mutable std::unique_ptr<const Index> index_;
+};
+
+/// Finds targets by their hosts.
+struct TargetTable::Index {
+  /// Builds the index of these hosts, whose ranks are in the same order.
+  Index(const text::Hostlist& hosts, const text::IdSet& ranks);
+
+  /// Returns all positions of the hosts at these positions. Requires that hosts repeat.
+  [[nodiscard]] text::IdSet with_sharing(const text::IdSet& some) const;
+
+  text::HostIndex positions;
+  bool hosts_repeat;
+  // Filled only where hosts repeat. For each position, first_of has the first position of the same host. The
+  // positions of the host with the first position p are shared[shared_at[p]] up to shared[shared_at[p + 1]].
+  std::vector<std::uint32_t> first_of;
+  std::vector<std::uint32_t> shared_at;
+  std::vector<std::uint32_t> shared;
   /// Filled only where hosts repeat: the ranks of each host in ascending order, and the ordinal at each
   /// position.
-  mutable std::unordered_map<std::string, std::vector<text::IdSet::Id>> ranks_of_host_;
-  mutable std::vector<std::uint32_t> ordinals_;
+  std::unordered_map<std::string, std::vector<text::IdSet::Id>> ranks_of_host;
+  std::vector<std::uint32_t> ordinals;
+
+ private:
+  void build_sharing(const text::Hostlist& hosts);
 };
 
 /// Whether hosts repeat in a list. Also true for a list with so many overlaps that the check would take long.
