@@ -132,7 +132,7 @@ std::size_t bytes_of(const Allocation& allocation) {
 }
 
 Ledger::Ledger(const Ledger& other) {
-  for (const auto& [name, allocation] : other.allocations_) put(allocation);
+  for (const auto& [name, allocation] : other.allocations_) put(allocation, allocations_.end());
   version_ = other.version_;
 }
 
@@ -332,15 +332,18 @@ void Ledger::unindex(const ResourceSet& resources, const SharedAllocation& place
   Ranks(unused).take_from(held_.ranks);
 }
 
-void Ledger::put(const SharedAllocation& allocation) {
+Ledger::Allocations::iterator Ledger::put(const SharedAllocation& allocation,
+                                          Allocations::const_iterator next) {
   // No core or gpu has two holders, whatever a scheduler has asked for.
   RESOURCED_INVARIANT(!first_held(allocation->resources));
-  const auto [place, is_new] = allocations_.try_emplace(allocation->name, allocation);
-  RESOURCED_INVARIANT(is_new);
+  const std::size_t before = allocations_.size();
+  const auto place = allocations_.try_emplace(next, allocation->name, allocation);
+  RESOURCED_INVARIANT(allocations_.size() > before);
   index_expiration(*allocation);
   index(place->second);
   count(*allocation);
   ++version_;
+  return place;
 }
 
 SharedAllocation Ledger::take(Allocations::iterator found) {
@@ -375,7 +378,8 @@ bool Ledger::ends_without(const IdSet& ranks, const Allocation& allocation) {
 }
 
 void Ledger::apply(const AllocEvent& event) {
-  for (const SharedAllocation& allocation : event.allocations) put(allocation);
+  auto next = allocations_.end();
+  for (const SharedAllocation& allocation : event.allocations) next = std::next(put(allocation, next));
 }
 
 void Ledger::apply(const AllocUpdateEvent& event) {

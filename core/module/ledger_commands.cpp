@@ -172,6 +172,8 @@ class LedgerDecision {
     for (const AllocationRequest& wanted : command_.allocations)
       work_.add(times * Ledger::work_of(wanted.resources));
     std::vector<std::pair<AllocationName, const Allocation*>> names;
+    names.reserve(command_.allocations.size());
+    alloc_.allocations.reserve(command_.allocations.size());
     for (const AllocationRequest& wanted : command_.allocations) {
       check_form(wanted);
       const Allocation* present = command_.repeat ? find_made(wanted) : nullptr;

@@ -132,7 +132,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
   for (const auto& [name, allocation] : allocations_) {
     if (allocation->absent.empty() && map.keeps(allocation->resources.ranks()) &&
         places.lacking(allocation->resources).empty()) {
-      moved.put(allocation);
+      moved.put(allocation, moved.allocations_.end());
     } else {
       changing.push_back({allocation, {}});
     }
@@ -169,7 +169,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
     ResourceSet there =
         in_other_ranks(allocation->resources, to, [&](IdSet::Id rank) { return map.rank_of(rank); });
     allocation = with_resources(*allocation, std::move(there), std::move(absent));
-    moved.put(allocation);
+    moved.put(allocation, moved.allocations_.end());
   }
   // Absent targets come back last, so that resources which are allocated to a present target stay there.
   // Targets that leave now do not come back: if hosts repeat, another target has their name.
@@ -182,7 +182,7 @@ void Ledger::move(const ResourceSet& from, const ResourceSet& to, const RankMap&
       std::ranges::move(gone, std::back_inserter(absent));
       restored = with_resources(*restored, restored->resources, std::move(absent));
     }
-    moved.put(restored);
+    moved.put(restored, moved.allocations_.end());
   }
   moved.version_ = version_ + 1;
   *this = std::move(moved);
