@@ -73,11 +73,15 @@ module::AllocationRequest read_allocation(const json& entry) {
   if (!entry.is_object()) throw Error(EPROTO, "an allocation must be an object");
   module::AllocationRequest allocation;
   allocation.id = required_string(entry, "id");
-  allocation.resources = read_resources(required_member(entry, "R"), "R", allocation.id);
-  allocation.expiration = optional_expiration(entry);
-  if (auto note = optional_string(entry, "note"); note && !note->empty()) allocation.note = std::move(note);
-  allocation.partition = optional_string(entry, "partition");
+  allocation.resources = read_resources(required_member(entry, opaque_key), opaque_key, allocation.id);
+  read_terms(entry, allocation);
   return allocation;
+}
+
+void read_terms(const json& entry, module::AllocationRequest& out) {
+  out.expiration = optional_expiration(entry);
+  if (auto note = optional_string(entry, "note"); note && !note->empty()) out.note = std::move(note);
+  out.partition = optional_string(entry, "partition");
 }
 
 }  // namespace resourced::proto

@@ -34,5 +34,7 @@ void append_allocation(std::string& out, const module::Allocation& allocation, s
 /// Reads the keys of a request and ignores others. An expiration of 0 means none. Throws Error EPROTO for a
 /// key that is missing or has the wrong type, EINVAL `R of allocation ID: ...` for a bad R.
 [[nodiscard]] module::AllocationRequest read_allocation(const nlohmann::json& entry);
+/// Reads the keys of a request but for id and R.
+void read_terms(const nlohmann::json& entry, module::AllocationRequest& out);
 
 }  // namespace resourced::proto

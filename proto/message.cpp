@@ -310,21 +310,27 @@ Error response_error(const Message& response) {
   return {static_cast<int>(errnum), json_text::printable_line(response.text())};
 }
 
-nlohmann::json parse_object(const Message& message, std::size_t most_values, std::string_view opaque) {
+nlohmann::json parse_object(const Message& message, std::size_t most_values) {
+  nlohmann::json object;
+  read_object(message, most_values,
+              [&](json_text::JsonReader& reader) { return reader.value(object) && object.is_object(); });
+  return object;
+}
+
+void read_object(const Message& message, std::size_t most_values,
+                 const std::function<bool(json_text::JsonReader&)>& read) {
   if (!message.has(flag::payload)) {
     throw Error(EPROTO, fmt::format("{}: no payload", message.topic));
   }
   const std::size_t values =
       message.type == MessageType::request ? most_values : std::numeric_limits<std::size_t>::max();
-  auto read = read_json(message.text(), max_json_depth, json_text::JsonManners::lenient, values, opaque);
-  if (auto* object = std::get_if<nlohmann::json>(&read); object != nullptr && object->is_object()) {
-    return std::move(*object);
-  }
-  if (const auto* fault = std::get_if<JsonFault>(&read); fault && fault->kind == JsonFault::Kind::depth) {
+  json_text::JsonReader reader(message.text(), max_json_depth, json_text::JsonManners::lenient, values);
+  if (read(reader) && reader.at_end()) return;
+  const JsonFault fault = std::move(reader).fault();
+  if (fault.kind == JsonFault::Kind::depth)
     throw Error(EPROTO, fmt::format("{}: payload nests deeper than {}", message.topic, max_json_depth));
-  } else if (fault && fault->kind == JsonFault::Kind::values) {
+  if (fault.kind == JsonFault::Kind::values)
     throw Error(EPROTO, fmt::format("{}: payload has more than {} values", message.topic, most_values));
-  }
   throw Error(EPROTO, fmt::format("{}: payload is not a JSON object", message.topic));
 }
 

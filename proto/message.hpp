@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,10 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/error.hpp"
+
+namespace resourced::json_text {
+class JsonReader;
+}
 
 namespace resourced::proto {
 
@@ -177,11 +182,13 @@ inline constexpr std::size_t max_json_depth = 80;
 inline constexpr std::size_t max_request_values = 1024;
 
 /// Reads the payload, one JSON object. Error EPROTO that names the topic: `resource.drain: no payload`,
-/// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values. The
-/// values of the key `opaque` are kept as text, as read_json() does.
+/// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values.
 [[nodiscard]] nlohmann::json parse_object(const Message& message,
-                                          std::size_t most_values = max_request_values,
-                                          std::string_view opaque = {});
+                                          std::size_t most_values = max_request_values);
+/// Does the same for a payload of which `read` takes the parts. It returns false if the text is not JSON or
+/// not an object, and throws what it refuses.
+void read_object(const Message& message, std::size_t most_values,
+                 const std::function<bool(json_text::JsonReader&)>& read);
 /// Does the same for a topic that takes no arguments: returns an empty object if there is no payload.
 [[nodiscard]] nlohmann::json parse_optional_object(const Message& message,
                                                    std::size_t most_values = max_request_values);

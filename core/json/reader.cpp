@@ -13,19 +13,6 @@ namespace resourced::json_text {
 
 using nlohmann::json;
 
-namespace {
-
-// Returns the string at this offset, and moves the offset behind it, if the string needs no decoding.
-std::optional<std::string_view> verbatim(std::string_view text, std::size_t& at) {
-  const std::size_t start = at + 1;
-  const std::size_t end = json_verbatim_end(text, start, '"');
-  if (end == text.size() || text[end] != '"') return std::nullopt;
-  at = end + 1;
-  return text.substr(start, end - start);
-}
-
-}  // namespace
-
 JsonReader::JsonReader(std::string_view text, std::size_t depth, JsonManners manners, std::size_t values,
                        std::string_view opaque)
     : text_(text.substr(0, find_invalid_utf8(text).value_or(text.size()))),
@@ -76,9 +63,9 @@ bool JsonReader::object_value(json& out) {
   auto& members = out.get_ref<json::object_t&>();
   // The position of the last key is the hint for the next one: most programs write keys in order.
   auto place = members.end();
-  return object([&](std::string& key) {
+  return object([&](std::string_view key) {
     const std::size_t before = members.size();
-    place = members.try_emplace(place, std::move(key));
+    place = members.try_emplace(place, std::string(key));
     if (members.size() == before && manners_ != JsonManners::lenient) {
       fault_.kind = JsonFault::Kind::repeated_key;
       return add_step(place->first);
@@ -107,7 +94,7 @@ bool JsonReader::opaque_value(json& out) {
 bool JsonReader::skip() {
   switch (next()) {
     case '{':
-      return object([&](const std::string& key) { return skip() || add_step(key); });
+      return object([&](std::string_view key) { return skip() || add_step(std::string(key)); });
     case '[': {
       std::size_t index = 0;
       return array([&] {
@@ -118,7 +105,7 @@ bool JsonReader::skip() {
     }
     case '"': {
       std::string decoded;
-      return count() && (verbatim(text_, at_) || quoted(decoded));
+      return count() && (verbatim() || quoted(decoded));
     }
     default: {
       json scalar;
@@ -128,7 +115,7 @@ bool JsonReader::skip() {
 }
 
 bool JsonReader::string_value(json& out) {
-  if (const auto text = verbatim(text_, at_)) {
+  if (const auto text = verbatim()) {
     out = *text;
     return true;
   }
@@ -136,6 +123,15 @@ bool JsonReader::string_value(json& out) {
   if (!quoted(text)) return false;
   out = std::move(text);
   return true;
+}
+
+std::optional<std::string_view> JsonReader::verbatim() {
+  if (peek() != '"') return std::nullopt;
+  const std::size_t start = at_ + 1;
+  const std::size_t end = json_verbatim_end(text_, start, '"');
+  if (end == text_.size() || text_[end] != '"') return std::nullopt;
+  at_ = end + 1;
+  return text_.substr(start, end - start);
 }
 
 bool JsonReader::quoted(std::string& out) {

@@ -87,17 +87,19 @@ class JsonReader {
     skip_blanks();
     return count() && quoted(out);
   }
-  /// Reads an object: `member(std::string& key)` reads the value of each key. It may move the key away.
+  /// Reads an object: `member(std::string_view key)` reads the value of each key.
   template <class Member>
   [[nodiscard]] bool object(Member&& member) {
     if (!enter('{')) return false;
     if (next() != '}') {
-      std::string key;
+      std::string decoded;
       do {
         skip_blanks();
-        if (!quoted(key)) return false;
+        std::optional<std::string_view> key = verbatim();
+        if (!key && quoted(decoded)) key = decoded;
+        if (!key) return false;
         skip_blanks();
-        if (!accept(':') || !member(key)) return false;
+        if (!accept(':') || !member(*key)) return false;
         skip_blanks();
       } while (accept(','));
     }
@@ -154,6 +156,8 @@ class JsonReader {
   bool name_value(std::string_view word, nlohmann::json meaning, nlohmann::json& out);
   bool number_value(nlohmann::json& out);
   bool quoted(std::string& out);
+  /// Reads a string that needs no decoding; if the next value is another one, nothing is read.
+  std::optional<std::string_view> verbatim();
   template <class Step>
   bool add_step(const Step& step);
 

@@ -82,7 +82,7 @@ std::string read_scheduling(std::string_view text, std::string_view path) {
   const bool is_object = reader.next() == '{';
   bool is_read = true;
   if (is_object) {
-    is_read = reader.object([&](const std::string& key) {
+    is_read = reader.object([&](std::string_view key) {
       if (key == "writer" && reader.next() != '"') fail_at(member_path(path, key), "is not a string");
       return reader.skip();
     });
@@ -115,8 +115,6 @@ ResourceSet ResourceSet::from_json(const json& document) {
     take(*execution, Members::r_lite, Members::unknown, members, members.carried.execution);
   return DocumentReader::read(std::move(members));
 }
-
-ResourceSet ResourceSet::parse(std::string_view text) { return read_text(text); }
 
 ResourceSet DocumentReader::read(Members&& members) {
   DocumentReader reader(members);

@@ -68,8 +68,4 @@ class DocumentReader {
   ResourceSet set_;
 };
 
-/// Reads the text of a document. Throws Error EINVAL that names the path, or the offset at which the text is
-/// not JSON.
-[[nodiscard]] ResourceSet read_text(std::string_view text);
-
 }  // namespace resourced::rset

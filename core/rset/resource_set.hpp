@@ -21,6 +21,10 @@
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
 
+namespace resourced::json_text {
+class JsonReader;
+}
+
 #pragma GCC visibility push(default)
 namespace resourced::rset {
 
@@ -74,6 +78,9 @@ class ResourceSet {
   /// Reads an R. Throws Error EINVAL that names the JSON path (`execution.R_lite[2].rank: ...`).
   [[nodiscard]] static ResourceSet parse(std::string_view text);
   [[nodiscard, gnu::visibility("hidden")]] static ResourceSet from_json(const nlohmann::json& document);
+  /// Reads an R that is the next value of a larger text. Returns false if the text is not JSON, and throws as
+  /// parse() does.
+  [[nodiscard, gnu::visibility("hidden")]] static bool read(json_text::JsonReader& reader, ResourceSet& out);
 
   /// Write canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.
   /// encode() writes the same content with the keys in the order in which RFC 20 lists them. Both throw Error

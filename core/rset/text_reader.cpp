@@ -29,12 +29,11 @@ constexpr std::size_t max_levels = ResourceSet::max_depth + 3;
 // JSON that is not a valid entry.
 class TextReader {
  public:
-  explicit TextReader(std::string_view text) : reader_(text, max_levels, json_text::JsonManners::lenient) {}
+  explicit TextReader(JsonReader& reader) : reader_(reader) {}
 
-  ResourceSet read() {
-    if (!read_member(Members::document) || !reader_.at_end()) fail(std::move(reader_).fault());
-    return DocumentReader::read(std::move(members_));
-  }
+  bool read() { return read_member(Members::document); }
+  // Returns what was read.
+  ResourceSet take() { return DocumentReader::read(std::move(members_)); }
 
  private:
   struct Text {
@@ -42,12 +41,6 @@ class TextReader {
     bool given = false;
     [[nodiscard]] const std::string* get() const { return given ? &text : nullptr; }
   };
-
-  [[noreturn]] static void fail(const JsonFault& fault) {
-    if (fault.kind == JsonFault::Kind::depth)
-      fail_at("", fmt::format("R is nested deeper than {} levels", max_levels));
-    fail_at("", fmt::format("R is not JSON: the text is wrong at byte {}", fault.at + 1));
-  }
 
   // Reads the value of a known key. Objects and arrays whose parts are read one by one have an empty value.
   bool read_member(Members::Key key) {
@@ -77,9 +70,9 @@ class TextReader {
 
   // Reads an object whose known keys are those from `first` up to `end`.
   bool read_members(Members::Key first, Members::Key end, json::object_t& unknown) {
-    return reader_.object([&](std::string& name) {
+    return reader_.object([&](std::string_view name) {
       const Members::Key key = Members::find(name, first, end);
-      return key == Members::unknown ? reader_.value(unknown[std::move(name)]) : read_member(key);
+      return key == Members::unknown ? reader_.value(unknown[std::string(name)]) : read_member(key);
     });
   }
 
@@ -134,7 +127,7 @@ class TextReader {
     members_.entries.add(entry);
   }
 
-  JsonReader reader_;
+  JsonReader& reader_;
   Members members_;
   // The values of members that are not read part by part.
   std::array<json, Members::unknown> values_;
@@ -148,10 +141,22 @@ class TextReader {
 
 }  // namespace
 
-ResourceSet read_text(std::string_view text) {
-  if (text.size() > ResourceSet::max_text)
-    fail_at("", fmt::format("R is longer than {} bytes", ResourceSet::max_text));
-  return TextReader(text).read();
+bool ResourceSet::read(JsonReader& reader, ResourceSet& out) {
+  TextReader parts(reader);
+  if (!parts.read()) return false;
+  out = parts.take();
+  return true;
+}
+
+ResourceSet ResourceSet::parse(std::string_view text) {
+  if (text.size() > max_text) fail_at("", fmt::format("R is longer than {} bytes", max_text));
+  JsonReader reader(text, max_levels, json_text::JsonManners::lenient);
+  TextReader parts(reader);
+  if (parts.read() && reader.at_end()) return parts.take();
+  const JsonFault fault = std::move(reader).fault();
+  if (fault.kind == JsonFault::Kind::depth)
+    fail_at("", fmt::format("R is nested deeper than {} levels", max_levels));
+  fail_at("", fmt::format("R is not JSON: the text is wrong at byte {}", fault.at + 1));
 }
 
 }  // namespace resourced::rset

@@ -48,9 +48,9 @@ std::map<std::string, std::string> read_members(std::string_view object) {
   std::map<std::string, std::string> members;
   json_text::JsonReader reader(object, own_depth, json_text::JsonManners::unique_keys);
   json value;
-  const bool is_read = reader.object([&](std::string& key) {
+  const bool is_read = reader.object([&](std::string_view key) {
     if (!reader.opaque_value(value)) return false;
-    return members.emplace(std::move(key), *json_text::opaque_text(value)).second;
+    return members.emplace(key, *json_text::opaque_text(value)).second;
   });
   if (!is_read || !reader.at_end()) throw Error(EINVAL, "is not a JSON object");
   return members;

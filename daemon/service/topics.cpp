@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/reader.hpp"
 #include "daemon/service/groups.hpp"
 #include "os/log.hpp"
-#include "proto/allocation_json.hpp"
 #include "proto/message.hpp"
 #include "proto/topics/acquire.hpp"
 #include "proto/topics/allocations.hpp"
@@ -56,6 +56,15 @@ void command(Groups& groups, const Call& call) {
   groups.requests.respond(call);
 }
 
+// Makes the command of a payload whose parts need no care.
+template <auto Parse>
+bool payload(json_text::JsonReader& reader, module::LedgerCommand& out) {
+  nlohmann::json object;
+  if (!reader.value(object) || !object.is_object()) return false;
+  out = Parse(object);
+  return true;
+}
+
 void cancel(Groups& groups, const Call& call) { groups.requests.cancel(call); }
 
 void disconnect(Groups& groups, const Call& call) { groups.requests.forget(call.client, End::ended); }
@@ -74,21 +83,21 @@ constexpr auto topics = std::to_array<Topic>({
      .shows = Shows::nothing},
     {.name = "resource.alloc",
      .handle = call<&Groups::allocations, &AllocationTopics::alloc>,
-     .read = proto::topics::parse_alloc,
+     .read = proto::topics::read_alloc,
      .right = Right::schedule,
      .bound = ledger,
      .needs = Needs::commits,
      .in_instance = false},
     {.name = "resource.free",
      .handle = call<&Groups::allocations, &AllocationTopics::change>,
-     .read = proto::topics::parse_free,
+     .read = payload<proto::topics::parse_free>,
      .right = Right::schedule,
      .bound = ledger,
      .needs = Needs::commits,
      .in_instance = false},
     {.name = "resource.force-free",
      .handle = call<&Groups::allocations, &AllocationTopics::force_free>,
-     .read = proto::topics::parse_free,
+     .read = payload<proto::topics::parse_free>,
      .right = Right::operate,
      .bound = ledger,
      .needs = Needs::commits,
@@ -96,7 +105,7 @@ constexpr auto topics = std::to_array<Topic>({
      .in_instance = false},
     {.name = "resource.alloc-update",
      .handle = call<&Groups::allocations, &AllocationTopics::update>,
-     .read = proto::topics::parse_alloc_update,
+     .read = payload<proto::topics::parse_alloc_update>,
      .right = Right::schedule,
      .bound = ledger,
      .needs = Needs::commits,
@@ -365,7 +374,10 @@ const Topic* Topics::find(std::string_view name) noexcept {
 
 Content Topic::content_of(const proto::Message& request) const {
   try {
-    return read(proto::parse_object(request, bound.values, proto::opaque_key));
+    module::LedgerCommand command;
+    proto::read_object(request, bound.values,
+                       [&](json_text::JsonReader& reader) { return read(reader, command); });
+    return command;
   } catch (const Error& error) {
     return error;
   }

@@ -79,7 +79,7 @@ struct Topic {
   std::string_view name;
   void (*handle)(Groups& groups, const Call& call) = nullptr;
   /// Makes the command of a payload, for a topic that changes the ledger.
-  module::LedgerCommand (*read)(const nlohmann::json& payload) = nullptr;
+  bool (*read)(json_text::JsonReader& reader, module::LedgerCommand& out) = nullptr;
   peers::Right right = peers::Right::none;
   Answer answer = Answer::once;
   Bound bound = small;

@@ -9,12 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/text/quote.hpp"
 #include "proto/allocation_json.hpp"
 #include "proto/json_text.hpp"
 
 namespace resourced::proto::topics {
 
+using json_text::JsonReader;
 using nlohmann::json;
 
 namespace {
@@ -62,6 +64,7 @@ module::LedgerCommand read_common(const json& payload) {
   if (list == payload.end()) return command;
   if (!list->is_array()) throw Error(EPROTO, "free must be an array");
   check_frees(*list);
+  command.frees.reserve(list->size());
   for (const json& entry : *list) command.frees.push_back(read_freed(entry));
   return command;
 }
@@ -82,20 +85,109 @@ json encode_alloc(const module::LedgerCommand& command) {
   return payload;
 }
 
-module::LedgerCommand parse_alloc(const json& payload) {
-  module::LedgerCommand command = read_common(payload);
-  const auto list = payload.find("allocations");
-  if (list == payload.end()) {
-    command.allocations.push_back(read_allocation(payload));
-    return command;
+namespace {
+
+// Reads the members of an allocation one by one from a text: its id and its R, which most of the text is,
+// become no JSON values.
+class AllocationText {
+ public:
+  // Reads the value of a key. If the text has a key twice, the later value counts. Returns false if the text
+  // is not JSON.
+  bool read(JsonReader& reader, std::string_view key) {
+    if (key == "id") return read_id(reader);
+    if (key == opaque_key) return read_resources(reader);
+    return reader.value(others_[std::string(key)]);
   }
-  if (!list->is_array()) throw Error(EPROTO, "allocations must be an array");
+
+  // Returns the allocation, and begins the next one.
+  module::AllocationRequest take() {
+    const json others = std::exchange(others_, json::object());
+    const auto id = std::exchange(id_, std::nullopt);
+    auto resources = std::exchange(resources_, std::nullopt);
+    module::AllocationRequest allocation;
+    allocation.id = id ? *id : required_string(others, "id");
+    allocation.resources =
+        resources ? *std::move(resources)
+                  : proto::read_resources(required_member(others, opaque_key), opaque_key, allocation.id);
+    if (!others.empty()) read_terms(others, allocation);
+    return allocation;
+  }
+
+  [[nodiscard]] bool has(std::string_view key) const {
+    return (key == "id" && id_) || (key == opaque_key && resources_) || others_.contains(key);
+  }
+  // The members but for an id that is a string and an R that can be read.
+  [[nodiscard]] const json& others() const { return others_; }
+
+ private:
+  bool read_id(JsonReader& reader) {
+    others_.erase("id");
+    id_.reset();
+    return reader.next() == '"' ? reader.string(id_.emplace()) : reader.value(others_["id"]);
+  }
+
+  bool read_resources(JsonReader& reader) {
+    others_.erase("R");
+    resources_.reset();
+    if (reader.next() != '{') return reader.value(others_["R"]);
+    const JsonReader before = reader;
+    try {
+      return rset::ResourceSet::read(reader, resources_.emplace());
+    } catch (const Error&) {
+      // Read it again once the id is known, which the text of the error names.
+      resources_.reset();
+      reader = before;
+      return reader.opaque_value(others_["R"]);
+    }
+  }
+
+  std::optional<std::string> id_;
+  std::optional<rset::ResourceSet> resources_;
+  json others_ = json::object();
+};
+
+// Reads a value that should be an array of allocations. Returns false if the text is not JSON.
+bool read_allocations(JsonReader& reader, std::vector<module::AllocationRequest>& out) {
+  if (reader.next() != '[') {
+    json other;
+    if (!reader.value(other)) return false;
+    throw Error(EPROTO, "allocations must be an array");
+  }
+  AllocationText entry;
+  return reader.array([&] {
+    if (reader.next() != '{') {
+      json other;
+      if (!reader.value(other)) return false;
+      throw Error(EPROTO, "an allocation must be an object");
+    }
+    if (!reader.object([&](std::string_view key) { return entry.read(reader, key); })) return false;
+    out.push_back(entry.take());
+    return true;
+  });
+}
+
+}  // namespace
+
+bool read_alloc(JsonReader& reader, module::LedgerCommand& out) {
+  std::optional<std::vector<module::AllocationRequest>> list;
+  AllocationText single;
+  const bool is_object = reader.object([&](std::string_view key) {
+    if (key != "allocations") return single.read(reader, key);
+    // If the text has the key twice, the later value counts.
+    return read_allocations(reader, list.emplace());
+  });
+  if (!is_object) return false;
+  out = read_common(single.others());
+  if (!list) {
+    out.allocations.push_back(single.take());
+    return true;
+  }
   for (const char* const key : {"id", "R", "expiration", "note", "partition"}) {
-    if (payload.contains(key))
+    if (single.has(key))
       throw Error(EPROTO, fmt::format("allocations: put {} into each of them, not beside them", key));
   }
-  for (const json& entry : *list) command.allocations.push_back(read_allocation(entry));
-  return command;
+  out.allocations = *std::move(list);
+  return true;
 }
 
 json encode_free(const module::LedgerCommand& command) {
@@ -120,6 +212,7 @@ module::LedgerCommand parse_free(const json& payload) {
   if (payload.contains("id") || payload.contains("ranks")) throw Error(EPROTO, "ids excludes id and ranks");
   check_frees(*ids);
   const auto partition = optional_string(payload, "partition");
+  command.frees.reserve(ids->size());
   for (const json& id : *ids) {
     if (!id.is_string()) throw Error(EPROTO, "ids must be strings");
     command.frees.push_back({id.get<std::string>(), partition});

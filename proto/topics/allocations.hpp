@@ -17,6 +17,10 @@
 #include "core/module/command.hpp"
 #include "core/time.hpp"
 
+namespace resourced::json_text {
+class JsonReader;
+}
+
 namespace resourced::proto::topics {
 
 /// The payload of resource.alloc: `{"id": ID, "R": R, "expiration": NUMBER?, "note": STRING?}`, or several of
@@ -25,8 +29,10 @@ namespace resourced::proto::topics {
 /// have been sent before. All of it is done or nothing. The response has no payload, or that of
 /// encode_sequence().
 [[nodiscard]] nlohmann::json encode_alloc(const module::LedgerCommand& command);
-/// Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL for a bad R or idset.
-[[nodiscard]] module::LedgerCommand parse_alloc(const nlohmann::json& payload);
+/// Reads such a payload, of which each R becomes no JSON value, as one request has thousands. Returns false
+/// if the text is not a JSON object. Throws Error EPROTO for a key that is missing or has the wrong type,
+/// EINVAL for a bad R or idset.
+[[nodiscard]] bool read_alloc(json_text::JsonReader& reader, module::LedgerCommand& out);
 
 /// The payload of resource.free and resource.force-free: one entry of `free` or several as `{"ids": [ID...],
 /// "partition": NAME?}`; beside or in place of it `free`, and `repeat`, as above. The response has no

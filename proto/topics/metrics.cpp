@@ -38,7 +38,7 @@ std::string parse_metrics(std::string_view payload) {
   constexpr std::size_t depth = 2;
   json_text::JsonReader reader(payload, depth, json_text::JsonManners::lenient);
   std::string text;
-  const bool is_read = reader.object([&](const std::string& key) {
+  const bool is_read = reader.object([&](std::string_view key) {
     return key == "text" && reader.string(text);
   }) && reader.at_end();
   if (!is_read) throw Error(EPROTO, "the daemon's answer has no valid \"text\"");

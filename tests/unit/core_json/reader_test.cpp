@@ -222,7 +222,7 @@ bool read_parts(JsonReader& reader, json& out) {
   switch (reader.next()) {
     case '{':
       out = json::object();
-      return reader.object([&](std::string& key) { return read_parts(reader, out[std::move(key)]); });
+      return reader.object([&](std::string_view key) { return read_parts(reader, out[std::string(key)]); });
     case '[':
       out = json::array();
       return reader.array([&] { return read_parts(reader, out.emplace_back()); });
@@ -271,7 +271,7 @@ TEST_CASE("a part of another kind than the caller reads is refused") {
   const auto reader_of = [](std::string_view text) { return JsonReader(text, deep, JsonManners::lenient); };
   std::string text;
   CHECK_FALSE(reader_of("1").string(text));
-  CHECK_FALSE(reader_of("[]").object([](const std::string&) { return true; }));
+  CHECK_FALSE(reader_of("[]").object([](std::string_view) { return true; }));
   CHECK_FALSE(reader_of("{}").array([] { return true; }));
   JsonReader empty = reader_of(" ");
   CHECK(empty.next() == '\0');
@@ -279,7 +279,7 @@ TEST_CASE("a part of another kind than the caller reads is refused") {
   // A caller that refuses a member ends the reading.
   JsonReader refused = reader_of(R"({"a":1,"b":2})");
   int members = 0;
-  CHECK_FALSE(refused.object([&](const std::string&) {
+  CHECK_FALSE(refused.object([&](std::string_view) {
     ++members;
     return false;
   }));

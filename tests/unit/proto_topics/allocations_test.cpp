@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/json/reader.hpp"
 #include "payload_errors.hpp"
 #include "proto/event_json.hpp"
+#include "proto/message.hpp"
 
 using namespace resourced::proto::topics;
 
@@ -14,6 +16,15 @@ namespace resourced::proto::test {
 namespace {
 
 using nlohmann::json;
+
+module::LedgerCommand parse_alloc(const json& payload) {
+  const std::string text = payload.dump();
+  json_text::JsonReader reader(text, max_json_depth, json_text::JsonManners::lenient);
+  module::LedgerCommand command;
+  const bool is_read = read_alloc(reader, command);
+  REQUIRE(is_read);
+  return command;
+}
 
 TEST_CASE("notes and ids count for the size of a response with allocations") {
   module::Allocation allocation{{"", "j"}, {}, std::make_shared<const std::string>("{}")};
@@ -60,6 +71,57 @@ TEST_CASE("an alloc of several allocations has their keys in each of them, and a
   json one = encode_alloc({{}, {{"1", resources}}});
   one["note"] = "";
   CHECK_FALSE(parse_alloc(one).allocations.at(0).note);
+}
+
+TEST_CASE(
+    "an alloc is read whatever the order of its keys, and of a key that comes twice the last one counts") {
+  const auto read = [](const std::string& text) {
+    json_text::JsonReader reader(text, max_json_depth, json_text::JsonManners::lenient);
+    module::LedgerCommand command;
+    return read_alloc(reader, command) && reader.at_end() ? std::optional(command) : std::nullopt;
+  };
+  const auto refused = [&](const std::string& text) {
+    try {
+      (void)read(text);
+    } catch (const Error& error) {
+      return fmt::format("{} {}", error.errnum(), error.what());
+    }
+    return std::string();
+  };
+  const auto r = [](int rank) {
+    return rset::ResourceSet({{text::IdSet::range(rank, rank), text::IdSet{0}, {}}},
+                             text::Hostlist::parse(fmt::format("n{}", rank)))
+        .encode();
+  };
+  const std::string entry =
+      fmt::format(R"({{"note":"x","R":5,"R":{{}},"R":{},"id":5,"id":"1","other":[{{}}],"note":"n"}})", r(3));
+  for (const std::string& text : {entry, fmt::format(R"({{"allocations":[{}]}})", entry)}) {
+    CAPTURE(text);
+    const auto command = read(text);
+    REQUIRE(command);
+    REQUIRE(command->allocations.size() == 1);
+    CHECK(command->allocations[0].id == "1");
+    CHECK(command->allocations[0].note == "n");
+    CHECK(command->allocations[0].resources.ranks() == text::IdSet{3});
+  }
+  const auto twice = read(fmt::format(R"({{"allocations":[{0},{0}],"allocations":[{0}]}})", entry));
+  REQUIRE(twice);
+  CHECK(twice->allocations.size() == 1);
+
+  // The id is named also where it comes after the R.
+  CHECK(refused(R"({"R":{"version":2},"id":"7"})") == "22 R of allocation 7: version: is not the integer 1");
+  CHECK(refused(R"({"allocations":[{"R":{"version":2},"id":"7"}]})") ==
+        "22 R of allocation 7: version: is not the integer 1");
+  CHECK(refused(R"({"R":{"version":2}})") == "71 missing key: id");
+  CHECK(refused(R"({"id":"7","R":[]})") == "71 R must be an object");
+  CHECK(refused(R"({"id":7,"R":{}})") == "71 id must be a string");
+  CHECK(refused(R"({"allocations":5})") == "71 allocations must be an array");
+  CHECK(refused(R"({"allocations":[5]})") == "71 an allocation must be an object");
+  for (const char* const broken : {R"({"id":"1","R":{"version":1,}})", R"({"id":"1","R":{"version")", "[]",
+                                   R"({"allocations":[{"id":"1",}]})", R"({"allocations":[)", "5"}) {
+    CAPTURE(broken);
+    CHECK_FALSE(read(broken));
+  }
 }
 
 TEST_CASE("several frees are a list, each with its partition and ranks, beside the other keys too") {
