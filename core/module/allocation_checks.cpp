@@ -89,7 +89,7 @@ void check_ranks(const ResourceSet& wanted, const ResourceSet& inventory) {
 }
 
 void check_hosts(const ResourceSet& wanted, const ResourceSet& inventory) {
-  if (inventory.hosts(wanted.ranks()) == wanted.nodelist()) return;
+  if (inventory.has_hosts(wanted.ranks(), wanted.nodelist())) return;
   std::vector<std::string> named;
   wanted.nodelist().for_each([&](std::string_view host) { named.emplace_back(host); });
   std::size_t same = 0;

@@ -195,7 +195,7 @@ SharedAllocation Ledger::restore(const RecordedAllocation& recorded, const Alloc
                         resources.nslots(), recorded.expiration, recorded.note};
   // The usual case: all targets are where they were.
   if (recorded.ordinals.empty() && !present.hosts_repeat() && present.ranks().includes(resources.ranks()) &&
-      present.hosts(resources.ranks()) == resources.nodelist() && places.lacking(resources).empty() &&
+      present.has_hosts(resources.ranks(), resources.nodelist()) && places.lacking(resources).empty() &&
       !first_held(resources)) {
     allocation.text = std::make_shared<const std::string>(resources.encode());
     return std::make_shared<const Allocation>(std::move(allocation));

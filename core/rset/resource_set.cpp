@@ -100,6 +100,17 @@ ResourceCounts ResourceSet::counts(const IdSet& ranks) const {
 
 Hostlist ResourceSet::hosts(const IdSet& ranks) const { return nodelist().select(positions_of(ranks)); }
 
+bool ResourceSet::has_hosts(const IdSet& ranks, const Hostlist& hosts) const {
+  std::size_t at = 0;
+  bool same = true;
+  positions_of(ranks).for_each_range([&](IdSet::Range range) {
+    const std::size_t count = std::size_t{range.last} - range.first + 1;
+    same = same && at + count <= hosts.size() && nodelist().matches(range.first, hosts, at, count);
+    at += count;
+  });
+  return same && at == hosts.size();
+}
+
 std::string ResourceSet::host(IdSet::Id rank) const {
   const std::optional<std::size_t> position = position_of(rank);
   if (!position) throw Error(EINVAL, fmt::format("rank {} is not in the resource set", rank));

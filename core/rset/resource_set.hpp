@@ -112,6 +112,8 @@ class ResourceSet {
 
   /// Returns the hosts of these ranks in rank order; ranks that the set lacks are ignored.
   [[nodiscard]] text::Hostlist hosts(const text::IdSet& ranks) const;
+  /// Whether hosts(ranks) are the hosts of this list.
+  [[nodiscard]] bool has_hosts(const text::IdSet& ranks, const text::Hostlist& hosts) const;
   /// Returns the host of a rank. Throws Error EINVAL for a rank that the set lacks.
   [[nodiscard]] std::string host(text::IdSet::Id rank) const;
   /// Returns the rank of a target of a host: `ordinal` counts the ranks that share the host, from 0 for the

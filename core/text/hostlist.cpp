@@ -204,30 +204,37 @@ void Hostlist::add_part(const Hostlist& other, const Run& run, std::uint32_t ski
   }
 }
 
-bool operator==(const Hostlist& a, const Hostlist& b) {
-  if (a.size() != b.size()) return false;
-  std::size_t run_a = 0;
-  std::size_t run_b = 0;
-  for (std::size_t at = 0; at < a.size();) {
-    const Hostlist::Run& mine = a.runs_[run_a];
-    const Hostlist::Run& theirs = b.runs_[run_b];
-    const std::uint64_t number_a = mine.first + (at - mine.start);
-    const std::uint64_t number_b = theirs.first + (at - theirs.start);
-    const Hostlist::Stem& stem = a.stems_[mine.stem];
-    if (b.is_stem(b.stems_[theirs.stem], a.prefix(stem), a.suffix(stem))) {
+bool Hostlist::matches(std::size_t at, const Hostlist& other, std::size_t other_at, std::size_t count) const {
+  if (count == 0) return true;
+  std::size_t run = run_at(at);
+  std::size_t other_run = other.run_at(other_at);
+  for (std::size_t left = count;;) {
+    const Run& mine = runs_[run];
+    const Run& theirs = other.runs_[other_run];
+    const std::uint64_t number = mine.first + (at - mine.start);
+    const std::uint64_t other_number = theirs.first + (other_at - theirs.start);
+    const Stem& stem = stems_[mine.stem];
+    std::size_t same = 1;
+    if (other.is_stem(other.stems_[theirs.stem], prefix(stem), suffix(stem))) {
       // If the first numbers are written alike, so are all others up to the end of the shorter run.
-      const bool alike = number_a == number_b && (mine.width == 0) == (theirs.width == 0) &&
-                         least_width(number_a, mine.width) == least_width(number_b, theirs.width);
+      const bool alike = number == other_number && (mine.width == 0) == (theirs.width == 0) &&
+                         least_width(number, mine.width) == least_width(other_number, theirs.width);
       if (!alike) return false;
-      at = std::min(std::size_t{mine.start} + mine.count, std::size_t{theirs.start} + theirs.count);
-    } else {
-      if (a.name(mine, number_a) != b.name(theirs, number_b)) return false;
-      ++at;
+      same = std::min(mine.start + mine.count - at, theirs.start + theirs.count - other_at);
+    } else if (name(mine, number) != other.name(theirs, other_number)) {
+      return false;
     }
-    if (at == std::size_t{mine.start} + mine.count) ++run_a;
-    if (at == std::size_t{theirs.start} + theirs.count) ++run_b;
+    if (same >= left) return true;
+    left -= same;
+    at += same;
+    other_at += same;
+    if (at == std::size_t{mine.start} + mine.count) ++run;
+    if (other_at == std::size_t{theirs.start} + theirs.count) ++other_run;
   }
-  return true;
+}
+
+bool operator==(const Hostlist& a, const Hostlist& b) {
+  return a.size() == b.size() && a.matches(0, b, 0, a.size());
 }
 
 }  // namespace resourced::text

@@ -54,6 +54,10 @@ class Hostlist {
   /// suffix cost nothing.
   void unique();
 
+  /// Whether `count` hosts from a position on are, in the same order, those of another list from `other_at`
+  /// on. Both lists must have as many.
+  [[nodiscard]] bool matches(std::size_t at, const Hostlist& other, std::size_t other_at,
+                             std::size_t count) const;
   /// Compares content: two lists are equal if they have the same hosts in the same order.
   friend bool operator==(const Hostlist& a, const Hostlist& b);
 

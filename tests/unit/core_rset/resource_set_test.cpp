@@ -204,6 +204,12 @@ TEST_CASE("selections agree with a naive model") {
     CHECK(copy.counts() == counts);
     CHECK(set.counts(ranks) == counts);
     CHECK(set.hosts(ranks) == copy.nodelist());
+    CHECK(set.has_hosts(ranks, copy.nodelist()));
+    text::Hostlist others = copy.nodelist();
+    others.append("x");
+    CHECK_FALSE(set.has_hosts(ranks, others));
+    const IdSet fewer = ranks.empty() ? ranks : ranks - IdSet{ranks.last()};
+    CHECK(set.has_hosts(fewer, copy.nodelist()) == ranks.empty());
     CHECK(ResourceSet::parse(copy.encode()) == copy);
     test::check_carried(copy);
 

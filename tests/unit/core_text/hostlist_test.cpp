@@ -331,6 +331,18 @@ TEST_CASE("random lists agree with vectors of strings") {
       CHECK(expand(Hostlist::parse(hosts.encode())) == model);
       CHECK(Hostlist::parse(hosts.encode()).encode() == hosts.encode());
 
+      // Compare a part with every other part of the same length, of the list as it came from other
+      // expressions.
+      const std::size_t length = any(std::min<std::size_t>(model.size(), 4) + 1);
+      const std::size_t part = any(model.size() - length + 1);
+      for (std::size_t other = 0; other + length <= model.size(); ++other) {
+        CAPTURE(other);
+        CHECK(hosts.matches(part, built, other, length) ==
+              std::equal(model.begin() + static_cast<std::ptrdiff_t>(part),
+                         model.begin() + static_cast<std::ptrdiff_t>(part + length),
+                         model.begin() + static_cast<std::ptrdiff_t>(other)));
+      }
+
       const resourced::text::HostIndex index(hosts);
       for (int probe = 0; probe < 10; ++probe) {
         const std::string name = any(2) == 0 ? model[any(model.size())] : "foo" + number();
