@@ -101,15 +101,15 @@ class AllocationText {
 
   // Returns the allocation, and begins the next one.
   module::AllocationRequest take() {
-    const json others = std::exchange(others_, json::object());
-    const auto id = std::exchange(id_, std::nullopt);
-    auto resources = std::exchange(resources_, std::nullopt);
     module::AllocationRequest allocation;
-    allocation.id = id ? *id : required_string(others, "id");
+    allocation.id = id_ ? *std::move(id_) : required_string(others_, "id");
     allocation.resources =
-        resources ? *std::move(resources)
-                  : proto::read_resources(required_member(others, opaque_key), opaque_key, allocation.id);
-    if (!others.empty()) read_terms(others, allocation);
+        resources_ ? *std::move(resources_)
+                   : proto::read_resources(required_member(others_, opaque_key), opaque_key, allocation.id);
+    if (!others_.empty()) read_terms(others_, allocation);
+    id_.reset();
+    resources_.reset();
+    others_.clear();
     return allocation;
   }
 
