@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <boost/asio/ip/address.hpp>
-#include <boost/beast/core/detail/base64.hpp>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
+#include "core/text/base64.hpp"
 #include "os/file.hpp"
 
 namespace resourced::daemon::http {
@@ -107,15 +107,11 @@ std::optional<std::string> token_of(std::string_view authorization) {
   constexpr std::string_view basic = "basic";
   if (is_scheme(authorization, bearer) && !after(bearer).empty()) return std::string(after(bearer));
   if (!is_scheme(authorization, basic)) return std::nullopt;
-  const std::string_view encoded = after(basic);
-  // Decoded text is never longer than encoded text.
-  std::string decoded(encoded.size() + 4, '\0');
-  const auto [size, used] =
-      boost::beast::detail::base64::decode(decoded.data(), encoded.data(), encoded.size());
-  decoded.resize(size);
-  const std::size_t colon = decoded.find(':');
-  if (colon == std::string::npos || colon + 1 == decoded.size()) return std::nullopt;
-  return decoded.substr(colon + 1);
+  const auto decoded = text::decode_base64(after(basic));
+  if (!decoded) return std::nullopt;
+  const std::size_t colon = decoded->find(':');
+  if (colon == std::string::npos || colon + 1 == decoded->size()) return std::nullopt;
+  return decoded->substr(colon + 1);
 }
 
 std::shared_ptr<asio::ssl::context> load_tls(const std::string& certificate, const std::string& key) {

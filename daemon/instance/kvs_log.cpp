@@ -4,11 +4,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
-#include <boost/beast/core/detail/base64.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/text/base64.hpp"
 #include "proto/event_json.hpp"
 
 namespace resourced::daemon::instance {
@@ -18,14 +19,6 @@ using log::Sequence;
 namespace {
 
 using nlohmann::json;
-namespace base64 = boost::beast::detail::base64;
-
-std::string encoded(std::string_view bytes) {
-  std::string text(base64::encoded_size(bytes.size()), '\0');
-  text.resize(base64::encode(text.data(), bytes.data(), bytes.size()));
-  return text;
-}
-
 constexpr int append_flag = 32;
 constexpr int sync_flag = 4;
 
@@ -38,11 +31,9 @@ json kvs_lookup(const std::string& key) { return {{"key", key}, {"namespace", "p
 std::string kvs_value(const std::string& key, const json& answer) {
   try {
     const auto& data = answer.at("val").at("data").get_ref<const std::string&>();
-    std::string bytes(base64::decoded_size(data.size()), '\0');
-    bytes.resize(base64::decode(bytes.data(), data.data(), data.size()).first);
-    // Check the whole text: the decoder stops at the first unknown byte, and accepts a text without its end.
-    if (encoded(bytes) != data) throw Error(EPROTO, fmt::format("kvs.lookup: {}: not whole base64", key));
-    return bytes;
+    auto bytes = text::decode_base64(data);
+    if (!bytes) throw Error(EPROTO, fmt::format("kvs.lookup: {}: not whole base64", key));
+    return *std::move(bytes);
   } catch (const json::exception& error) {
     throw Error(EPROTO, fmt::format("kvs.lookup: {}: {}", key, error.what()));
   }
@@ -53,7 +44,7 @@ json kvs_commit(const std::vector<KvsChange>& changes, bool sync) {
   for (const KvsChange& change : changes) {
     ops.push_back({{"key", change.key},
                    {"flags", change.appends ? append_flag : 0},
-                   {"dirent", {{"ver", 1}, {"type", "val"}, {"data", encoded(change.value)}}}});
+                   {"dirent", {{"ver", 1}, {"type", "val"}, {"data", text::encode_base64(change.value)}}}});
   }
   return {{"namespace", "primary"}, {"flags", sync ? sync_flag : 0}, {"ops", std::move(ops)}};
 }

@@ -10,77 +10,36 @@
 #include <utility>
 #include <variant>
 
-#include <boost/beast/core/detail/base64.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/base64.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
 
 using namespace requests;
 using nlohmann::json;
-namespace base64 = boost::beast::detail::base64;
-
-std::string encoded(std::string_view bytes) {
-  std::string text(base64::encoded_size(bytes.size()), '\0');
-  text.resize(base64::encode(text.data(), bytes.data(), bytes.size()));
-  return text;
-}
+using text::encode_base64;
 
 [[noreturn]] void garbled(std::string_view what) {
   throw Error(EPROTO, fmt::format("etcd: {} is missing or not valid in an answer", what));
 }
 
-// The value of each letter of base64; 64 for others.
-constexpr std::array<std::uint8_t, 256> base64_values = [] {
-  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::array<std::uint8_t, 256> values{};
-  values.fill(64);
-  for (std::size_t i = 0; i < letters.size(); ++i)
-    values.at(static_cast<unsigned char>(letters[i])) = static_cast<std::uint8_t>(i);
-  return values;
-}();
-
-// Decodes base64: four letters are three bytes, with `=` at the end for each byte that is missing. The
-// decoder of the library accepts incomplete texts.
 std::string decoded(std::string_view text, std::string_view what) {
-  if (text.size() % 4 != 0) garbled(what);
-  std::size_t missing = 0;
-  while (missing < 2 && missing < text.size() && text[text.size() - 1 - missing] == '=') ++missing;
-  const std::size_t letters = text.size() - missing;
-  std::string bytes(text.size() / 4 * 3, '\0');
-  char* out = bytes.data();
-  std::uint32_t all = 0;
-  for (std::size_t i = 0; i < text.size(); i += 4) {
-    std::uint32_t three = 0;
-    for (std::size_t k = i; k < i + 4; ++k) {
-      const std::uint8_t value = k < letters ? base64_values[static_cast<unsigned char>(text[k])] : 0;
-      all |= value;
-      three = three << 6 | value;
-    }
-    *out++ = static_cast<char>(three >> 16);
-    *out++ = static_cast<char>(three >> 8);
-    *out++ = static_cast<char>(three);
-  }
-  bool is_whole = all < 64;
-  // Bits beyond the last byte must be 0.
-  for (; missing > 0; --missing) {
-    is_whole = is_whole && bytes.back() == '\0';
-    bytes.pop_back();
-  }
-  if (!is_whole) garbled(what);
-  return bytes;
+  auto bytes = text::decode_base64(text);
+  if (!bytes) garbled(what);
+  return *std::move(bytes);
 }
 
 std::string number(std::int64_t value) { return fmt::format("{}", value); }
 
 json compare(const Guard& guard, std::string_view prefix) {
   const bool is_created = guard.field == Guard::Field::created;
-  return {{"key", encoded(std::string(prefix) + guard.key)},
+  return {{"key", encode_base64(std::string(prefix) + guard.key)},
           {"target", is_created ? "CREATE" : "MOD"},
           {"result", "EQUAL"},
           {is_created ? "create_revision" : "mod_revision", number(guard.revision)}};
@@ -89,9 +48,11 @@ json compare(const Guard& guard, std::string_view prefix) {
 struct OperationEncoder {
   std::string_view prefix;
 
-  [[nodiscard]] std::string key(const std::string& name) const { return encoded(std::string(prefix) + name); }
+  [[nodiscard]] std::string key(const std::string& name) const {
+    return encode_base64(std::string(prefix) + name);
+  }
   json operator()(const Put& put) const {
-    json body{{"key", key(put.key)}, {"value", encoded(put.value)}};
+    json body{{"key", key(put.key)}, {"value", encode_base64(put.value)}};
     if (put.lease != 0) body["lease"] = number(put.lease);
     return {{"request_put", std::move(body)}};
   }
@@ -136,8 +97,8 @@ struct RequestEncoder {
     return {"/v3/kv/compaction", json{{"revision", number(compact.revision)}}.dump()};
   }
   EtcdRequest operator()(const Watch& watch) const {
-    const json create{{"key", encoded(std::string(prefix) + watch.key)},
-                      {"range_end", encoded(std::string(prefix) + watch.end)},
+    const json create{{"key", encode_base64(std::string(prefix) + watch.key)},
+                      {"range_end", encode_base64(std::string(prefix) + watch.end)},
                       {"start_revision", number(watch.from)}};
     return {"/v3/watch", json{{"create_request", create}}.dump()};
   }
