@@ -160,6 +160,11 @@ bool is_equal(const Allocation& allocation, const AllocationRequest& wanted) {
          allocation.note.value_or("") == wanted.note.value_or("");
 }
 
+bool has_all(const ResourceSet& resources, const ResourceSet& wanted) {
+  return resources.ranks().includes(wanted.ranks()) &&
+         resources.has_hosts(wanted.ranks(), wanted.nodelist()) && rset::diff(wanted, resources).empty();
+}
+
 // Decides what a command does to the ledger. It checks everything before any of it is done.
 class LedgerDecision {
  public:
@@ -360,6 +365,8 @@ class LedgerDecision {
     work_.add(Ledger::work_of(request.resources));
     // The ledger indexes the whole allocation anew.
     work_.add(Ledger::work_of(allocation.resources));
+    // Targets of a repeated addition may have left the inventory or the partition meanwhile.
+    if (command_.repeat && has_all(allocation.resources, request.resources)) return {};
     check_ranks(request.resources, inventory());
     (void)holding_of(request, command_.holdings.value_or(std::vector<Holding>{}), inventory());
     check_hosts(request.resources, inventory());

@@ -105,6 +105,18 @@ TEST_CASE("a repeated change that was made counts as made, although it would be 
   }) == "rank 1 is node1, not node3");
 }
 
+TEST_CASE("a repeated addition that was made counts as made, also if its targets have left") {
+  World it("node[0-3]");
+  it.alloc("j", part("1", "0", "node1"));
+  const UpdateRequest wanted{"j", {}, {}, {}, part("1-2", "1", "node[1-2]")};
+  update(it, wanted);
+  it.step(module::ShrinkCommand{"2"});
+  CHECK(update(it, wanted, true).records.empty());
+  CHECK(it.refusal(EINVAL, [&] { update(it, wanted); }) == "rank 2 is not in the inventory");
+  const UpdateRequest more{"j", {}, {}, {}, part("1-2", "1-2", "node[1-2]")};
+  CHECK(it.refusal(EINVAL, [&] { update(it, more, true); }) == "rank 2 is not in the inventory");
+}
+
 TEST_CASE("gpus that are left of a repeated addition without their cores are refused") {
   World it("node[0-3]");
   it.alloc("j", part("1", "0", "node1"));
