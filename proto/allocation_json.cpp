@@ -73,7 +73,7 @@ module::AllocationRequest read_allocation(const json& entry) {
   if (!entry.is_object()) throw Error(EPROTO, "an allocation must be an object");
   module::AllocationRequest allocation;
   allocation.id = required_string(entry, "id");
-  allocation.resources = read_resources(required_member(entry, opaque_key), opaque_key, allocation.id);
+  allocation.resources = read_resources(required_member(entry, "R"), "R", allocation.id);
   read_terms(entry, allocation);
   return allocation;
 }

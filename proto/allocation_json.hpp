@@ -5,6 +5,7 @@
 // `absent` has the hosts of targets that are not in the inventory now.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,9 @@
 
 namespace resourced::proto {
 
-/// The key that read_json() keeps as text for read_allocation(), so that an R stays as it came.
-inline constexpr std::string_view opaque_key = "R";
+/// The keys of an R in an allocation and in an event. read_json() keeps their values as text, so that the R
+/// stays as it came, whatever keys it has itself.
+inline constexpr std::array<std::string_view, 2> resource_keys{"R", "added"};
 
 /// Appends an allocation. If `now` is given, `expired` tells whether the expiration has passed by then.
 void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now);
@@ -34,7 +36,7 @@ void append_allocation(std::string& out, const module::Allocation& allocation, s
 /// Reads the keys of a request and ignores others. An expiration of 0 means none. Throws Error EPROTO for a
 /// key that is missing or has the wrong type, EINVAL `R of allocation ID: ...` for a bad R.
 [[nodiscard]] module::AllocationRequest read_allocation(const nlohmann::json& entry);
-/// Reads the keys of a request but for id and R.
+/// Reads `expiration`, `note` and `partition` of a request. Throws Error EPROTO for one of the wrong type.
 void read_terms(const nlohmann::json& entry, module::AllocationRequest& out);
 
 }  // namespace resourced::proto

@@ -238,7 +238,7 @@ EventBody read_alloc_update(const Context& context) {
   event.expiration = context.time("expiration");
   event.note = context.text("note");
   if (const json* added = context.find("added"))
-    event.added = named("added", [&] { return rset::ResourceSet::from_json(*added); });
+    event.added = named("added", [&] { return read_resources(*added, "added", *id); });
   event.nodelist = context.hosts("nodelist");
   return event;
 }

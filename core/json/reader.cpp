@@ -1,5 +1,6 @@
 #include "core/json/reader.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -14,7 +15,7 @@ namespace resourced::json_text {
 using nlohmann::json;
 
 JsonReader::JsonReader(std::string_view text, std::size_t depth, JsonManners manners, std::size_t values,
-                       std::string_view opaque)
+                       std::span<const std::string_view> opaque)
     : text_(text.substr(0, find_invalid_utf8(text).value_or(text.size()))),
       is_cut_(text_.size() < text.size()),
       depth_left_(depth),
@@ -70,7 +71,7 @@ bool JsonReader::object_value(json& out) {
       fault_.kind = JsonFault::Kind::repeated_key;
       return add_step(place->first);
     }
-    const bool is_opaque = !opaque_.empty() && place->first == opaque_;
+    const bool is_opaque = std::ranges::find(opaque_, place->first) != opaque_.end();
     return (is_opaque ? opaque_value(place->second) : value(place->second)) || add_step(place->first);
   });
 }
@@ -166,7 +167,7 @@ bool JsonReader::number_value(json& out) {
 }
 
 std::variant<json, JsonFault> read_json(std::string_view text, std::size_t depth, JsonManners manners,
-                                        std::size_t values, std::string_view opaque) {
+                                        std::size_t values, std::span<const std::string_view> opaque) {
   JsonReader reader(text, depth, manners, values, opaque);
   json root;
   if (reader.value(root) && reader.at_end()) return root;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -46,11 +47,12 @@ struct JsonFault {
 
 /// Reads one value with nothing but blanks around it. Arrays and objects may be nested `depth` deep. The text
 /// may have at most `values` values, arrays and objects included, since a value of two bytes takes more time
-/// and memory than a string of a thousand. The values of the key `opaque`, wherever it stands, are checked
-/// and kept as the text they have (opaque_text()), unless it is empty.
+/// and memory than a string of a thousand. The values of the keys `opaque`, wherever they stand, are checked
+/// and kept as the text they have (opaque_text()).
 [[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(
     std::string_view text, std::size_t depth, JsonManners manners,
-    std::size_t values = std::numeric_limits<std::size_t>::max(), std::string_view opaque = {});
+    std::size_t values = std::numeric_limits<std::size_t>::max(),
+    std::span<const std::string_view> opaque = {});
 
 /// Returns the text of a value that was kept as its text, a view into it; nothing for any other value.
 [[nodiscard]] std::optional<std::string_view> opaque_text(const nlohmann::json& value);
@@ -68,7 +70,8 @@ class JsonReader {
  public:
   /// Takes the arguments of read_json().
   JsonReader(std::string_view text, std::size_t depth, JsonManners manners,
-             std::size_t values = std::numeric_limits<std::size_t>::max(), std::string_view opaque = {});
+             std::size_t values = std::numeric_limits<std::size_t>::max(),
+             std::span<const std::string_view> opaque = {});
 
   /// Returns the first byte of the next value, or 0 at the end of the text: `{`, `[` or `"` tell its kind.
   [[nodiscard]] char next() {
@@ -87,7 +90,8 @@ class JsonReader {
     skip_blanks();
     return count() && quoted(out);
   }
-  /// Reads an object: `member(std::string_view key)` reads the value of each key.
+  /// Reads an object: `member(std::string_view key)` reads the value of each key, which is valid during the
+  /// call.
   template <class Member>
   [[nodiscard]] bool object(Member&& member) {
     if (!enter('{')) return false;
@@ -118,6 +122,8 @@ class JsonReader {
     return leave(']');
   }
 
+  /// The number of bytes that are left.
+  [[nodiscard]] std::size_t left() const noexcept { return text_.size() - at_; }
   /// Whether nothing but blanks is left.
   [[nodiscard]] bool at_end() {
     skip_blanks();
@@ -183,8 +189,8 @@ class JsonReader {
   std::size_t depth_left_;
   std::size_t values_left_;
   JsonManners manners_;
-  /// The key whose values are kept as text; none if empty.
-  std::string_view opaque_;
+  /// The keys whose values are kept as text.
+  std::span<const std::string_view> opaque_;
   JsonFault fault_;
 };
 

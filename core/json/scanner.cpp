@@ -121,7 +121,7 @@ std::size_t json_number_length(std::string_view text) {
 }
 
 std::optional<JsonNumber> read_json_number(std::string_view number) {
-  // Most times of an R are not set.
+  // An R has 0.0 for a time that is not set.
   if (number == "0.0") return 0.0;
   const bool negative = number.starts_with('-');
   if (digits_end(number, negative ? 1 : 0) != number.size()) return read_as<double>(number);

@@ -37,7 +37,7 @@ constexpr std::size_t own_depth = 2 * proto::max_json_depth + 2;
 
 json read_object(std::string_view line, std::size_t depth) {
   auto read = json_text::read_json(line, depth, json_text::JsonManners::lenient,
-                                   std::numeric_limits<std::size_t>::max(), proto::opaque_key);
+                                   std::numeric_limits<std::size_t>::max(), proto::resource_keys);
   auto* object = std::get_if<json>(&read);
   if (object == nullptr || !object->is_object()) throw Error(EINVAL, "is not a JSON object");
   return std::move(*object);

@@ -32,7 +32,7 @@ namespace {
 module::Event event_of(const LoggedEvent& logged, const proto::FindDocument& find) {
   if (!logged.rest) not_kept();
   auto read = json_text::read_json(logged.text, proto::max_json_depth, json_text::JsonManners::lenient,
-                                   std::numeric_limits<std::size_t>::max(), proto::opaque_key);
+                                   std::numeric_limits<std::size_t>::max(), proto::resource_keys);
   const auto* entry = std::get_if<nlohmann::json>(&read);
   if (entry == nullptr) throw Error(EINVAL, "is not JSON");
   return proto::decode_complete(*entry, *logged.rest, find);

@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "daemon/log/import.hpp"
+#include "daemon/log/past_reader.hpp"
 #include "daemon/log/store.hpp"
 #include "daemon/log/store_reader.hpp"
 #include "daemon/log/store_writer.hpp"
@@ -54,6 +55,32 @@ module::State imported(const std::string& log) {
 void drop(StoreWriter& writer, Sequence last, const module::State& after) {
   writer.write_past(SnapshotRow(last, after), nullptr);
   CHECK(writer.trim(WallTime(Seconds::max()), last, last) > 0);
+}
+
+TEST_CASE("an R in an event is read as it was written, whatever keys it has") {
+  const std::string text =
+      R"({"version":1,"execution":{"R_lite":[{"rank":"0","children":{"core":"0"}}],"nodelist":["a"],)"
+      R"("starttime":0.0,"expiration":0.0},"attributes":{"system":{"R":{"b": [1.0]},"added":1}},"R":{"c":"d"}})";
+  const auto resources = rset::ResourceSet::parse(text);
+  const module::AllocationName name{"night", "1"};
+  const auto read = [](module::EventBody body) {
+    engine::Record record;
+    record.sequence = 1;
+    record.event = {wall_time(1), std::move(body)};
+    const Record row = make_record(record);
+    return event_of({row.sequence, row.timestamp, row.text, false, nullptr, row.audience, row.rest},
+                    [](const std::string&) -> proto::DocumentText { return nullptr; })
+        .body;
+  };
+  const auto made = std::make_shared<const module::Allocation>(
+      module::Allocation{name, resources, std::make_shared<const std::string>(resources.encode())});
+  const auto alloc = std::get<module::AllocEvent>(read(module::AllocEvent{{made}}));
+  CHECK(*alloc.allocations.at(0)->text == *made->text);
+  module::AllocUpdateEvent update{name};
+  update.added = resources;
+  update.ranks = resources.ranks();
+  update.nodelist = resources.nodelist();
+  CHECK(std::get<module::AllocUpdateEvent>(read(update)).added.encode() == *made->text);
 }
 
 TEST_CASE("each prefix of a complete export leads to the State in memory, and an import to the same log") {
