@@ -5,7 +5,6 @@
 #include <limits>
 #include <system_error>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -185,13 +185,14 @@ inline constexpr std::size_t max_request_values = 1024;
 /// `resource.drain: payload is not a JSON object`. A request may have at most `most_values` values.
 [[nodiscard]] nlohmann::json parse_object(const Message& message,
                                           std::size_t most_values = max_request_values);
-/// Does the same for a payload of which `read` takes the parts. It returns false if the text is not JSON or
-/// not an object, and throws what it refuses.
-void read_object(const Message& message, std::size_t most_values,
-                 const std::function<bool(json_text::JsonReader&)>& read);
 /// Does the same for a topic that takes no arguments: returns an empty object if there is no payload.
 [[nodiscard]] nlohmann::json parse_optional_object(const Message& message,
                                                    std::size_t most_values = max_request_values);
+
+/// Lets `read` take the parts of a payload. `read` returns false if the text is not a JSON object, which then
+/// is the Error of parse_object(), and throws what it refuses.
+void read_object(const Message& message, std::size_t most_values,
+                 const std::function<bool(json_text::JsonReader&)>& read);
 
 /// Returns the matchtag that a cancellation names. Error EPROTO unless the payload is an object with an
 /// integer `matchtag` of 32 bits; other keys are ignored, as in any request.

@@ -180,8 +180,8 @@ class Ledger {
   /// valid.
   using Page = std::array<std::vector<const SharedAllocation*>, page_size>;
 
-  /// Adds an allocation. Those that are made together have names that are close to each other as a rule:
-  /// `next` may be the place behind its own, which saves the search. Returns its place.
+  /// Adds an allocation, and returns its place. The search for it is saved if `next` is the place behind it,
+  /// as it is for most of those that are made together.
   Allocations::iterator put(const SharedAllocation& allocation, Allocations::const_iterator next);
   void count(const Allocation& allocation);
   void discount(const Allocation& allocation);

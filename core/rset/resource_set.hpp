@@ -78,8 +78,8 @@ class ResourceSet {
   /// Reads an R. Throws Error EINVAL that names the JSON path (`execution.R_lite[2].rank: ...`).
   [[nodiscard]] static ResourceSet parse(std::string_view text);
   [[nodiscard, gnu::visibility("hidden")]] static ResourceSet from_json(const nlohmann::json& document);
-  /// Reads an R that is the next value of a larger text. Returns false if the text is not JSON, and throws as
-  /// parse() does.
+  /// Reads an R that is the next value of a larger text, within the bounds of its reader. Returns false if
+  /// the text is not JSON. Throws Error EINVAL as parse() does for what the R says.
   [[nodiscard, gnu::visibility("hidden")]] static bool read(json_text::JsonReader& reader, ResourceSet& out);
 
   /// Write canonical R: equal children merged into one entry, ordered by first rank, one compressed hostlist.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 #include "core/rset/id_collector.hpp"
@@ -10,6 +11,29 @@
 namespace resourced::rset {
 
 using text::IdSet;
+
+struct TargetTable::Index {
+  /// Builds the index of these hosts, whose ranks are in the same order.
+  Index(const text::Hostlist& hosts, const text::IdSet& ranks);
+
+  /// Returns all positions of the hosts at these positions. Requires that hosts repeat.
+  [[nodiscard]] text::IdSet with_sharing(const text::IdSet& some) const;
+
+  text::HostIndex positions;
+  bool hosts_repeat;
+  // Filled only where hosts repeat. For each position, first_of has the first position of the same host. The
+  // positions of the host with the first position p are shared[shared_at[p]] up to shared[shared_at[p + 1]].
+  std::vector<std::uint32_t> first_of;
+  std::vector<std::uint32_t> shared_at;
+  std::vector<std::uint32_t> shared;
+  /// Filled only where hosts repeat: the ranks of each host in ascending order, and the ordinal at each
+  /// position.
+  std::unordered_map<std::string, std::vector<text::IdSet::Id>> ranks_of_host;
+  std::vector<std::uint32_t> ordinals;
+
+ private:
+  void build_sharing(const text::Hostlist& hosts);
+};
 
 TargetTable::TargetTable() = default;
 TargetTable::~TargetTable() = default;

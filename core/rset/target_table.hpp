@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/error.hpp"
@@ -46,6 +45,7 @@ class TargetTable {
   [[nodiscard]] HostSearch ranks_of(const text::Hostlist& hosts, std::size_t most_unknown) const;
 
  private:
+  /// Finds targets by their hosts.
   struct Index;
 
   /// Returns the index, which the first call builds.
@@ -65,30 +65,6 @@ class TargetTable {
   // Most of the tables are those of allocations, in which nobody looks for a host.
   mutable std::once_flag index_built_;
   mutable std::unique_ptr<const Index> index_;
-};
-
-/// Finds targets by their hosts.
-struct TargetTable::Index {
-  /// Builds the index of these hosts, whose ranks are in the same order.
-  Index(const text::Hostlist& hosts, const text::IdSet& ranks);
-
-  /// Returns all positions of the hosts at these positions. Requires that hosts repeat.
-  [[nodiscard]] text::IdSet with_sharing(const text::IdSet& some) const;
-
-  text::HostIndex positions;
-  bool hosts_repeat;
-  // Filled only where hosts repeat. For each position, first_of has the first position of the same host. The
-  // positions of the host with the first position p are shared[shared_at[p]] up to shared[shared_at[p + 1]].
-  std::vector<std::uint32_t> first_of;
-  std::vector<std::uint32_t> shared_at;
-  std::vector<std::uint32_t> shared;
-  /// Filled only where hosts repeat: the ranks of each host in ascending order, and the ordinal at each
-  /// position.
-  std::unordered_map<std::string, std::vector<text::IdSet::Id>> ranks_of_host;
-  std::vector<std::uint32_t> ordinals;
-
- private:
-  void build_sharing(const text::Hostlist& hosts);
 };
 
 /// Whether hosts repeat in a list. Also true for a list with so many overlaps that the check would take long.

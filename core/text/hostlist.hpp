@@ -55,7 +55,7 @@ class Hostlist {
   void unique();
 
   /// Whether `count` hosts from a position on are, in the same order, those of another list from `other_at`
-  /// on. Both lists must have as many.
+  /// on. Requires at + count <= size(), and the same of the other list.
   [[nodiscard]] bool matches(std::size_t at, const Hostlist& other, std::size_t other_at,
                              std::size_t count) const;
   /// Compares content: two lists are equal if they have the same hosts in the same order.

@@ -56,11 +56,12 @@ void command(Groups& groups, const Call& call) {
   groups.requests.respond(call);
 }
 
-// Makes the command of a payload whose parts need no care.
+// Reads a payload as one JSON value, and makes the command of it, for topics whose payload is small as a
+// rule.
 template <auto Parse>
 bool payload(json_text::JsonReader& reader, module::LedgerCommand& out) {
   nlohmann::json object;
-  if (!reader.value(object) || !object.is_object()) return false;
+  if (!reader.value(object) || !object.is_object() || !reader.at_end()) return false;
   out = Parse(object);
   return true;
 }

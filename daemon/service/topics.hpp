@@ -78,7 +78,8 @@ using Content = std::variant<module::LedgerCommand, Error>;
 struct Topic {
   std::string_view name;
   void (*handle)(Groups& groups, const Call& call) = nullptr;
-  /// Makes the command of a payload, for a topic that changes the ledger.
+  /// Makes the command of a payload, for a topic that changes the ledger. Returns false if the text is not a
+  /// JSON object, and throws Error for what it refuses.
   bool (*read)(json_text::JsonReader& reader, module::LedgerCommand& out) = nullptr;
   peers::Right right = peers::Right::none;
   Answer answer = Answer::once;

@@ -95,7 +95,7 @@ class AllocationText {
   // is not JSON.
   bool read(JsonReader& reader, std::string_view key) {
     if (key == "id") return read_id(reader);
-    if (key == opaque_key) return read_resources(reader);
+    if (key == "R") return read_r(reader);
     return reader.value(others_[std::string(key)]);
   }
 
@@ -103,18 +103,18 @@ class AllocationText {
   module::AllocationRequest take() {
     module::AllocationRequest allocation;
     allocation.id = id_ ? *std::move(id_) : required_string(others_, "id");
-    allocation.resources =
-        resources_ ? *std::move(resources_)
-                   : proto::read_resources(required_member(others_, opaque_key), opaque_key, allocation.id);
+    allocation.resources = resources_ ? *std::move(resources_)
+                                      : read_resources(required_member(others_, "R"), "R", allocation.id);
     if (!others_.empty()) read_terms(others_, allocation);
     id_.reset();
     resources_.reset();
+    has_r_ = false;
     others_.clear();
     return allocation;
   }
 
   [[nodiscard]] bool has(std::string_view key) const {
-    return (key == "id" && id_) || (key == opaque_key && resources_) || others_.contains(key);
+    return (key == "id" && id_) || (key == "R" && has_r_) || others_.contains(key);
   }
   // The members but for an id that is a string and an R that can be read.
   [[nodiscard]] const json& others() const { return others_; }
@@ -126,15 +126,15 @@ class AllocationText {
     return reader.next() == '"' ? reader.string(id_.emplace()) : reader.value(others_["id"]);
   }
 
-  bool read_resources(JsonReader& reader) {
-    others_.erase("R");
+  // Keeps an R as text until the id is known, which errors name, if it cannot be read. To find that out costs
+  // more than to read it, and so a further R of the same allocation is kept as text at once.
+  bool read_r(JsonReader& reader) {
     resources_.reset();
-    if (reader.next() != '{') return reader.value(others_["R"]);
+    if (std::exchange(has_r_, true) || reader.next() != '{') return reader.opaque_value(others_["R"]);
     const JsonReader before = reader;
     try {
       return rset::ResourceSet::read(reader, resources_.emplace());
     } catch (const Error&) {
-      // Read it again once the id is known, which the text of the error names.
       resources_.reset();
       reader = before;
       return reader.opaque_value(others_["R"]);
@@ -143,21 +143,23 @@ class AllocationText {
 
   std::optional<std::string> id_;
   std::optional<rset::ResourceSet> resources_;
+  bool has_r_ = false;
   json others_ = json::object();
 };
 
 // Reads a value that should be an array of allocations. Returns false if the text is not JSON.
 bool read_allocations(JsonReader& reader, std::vector<module::AllocationRequest>& out) {
   if (reader.next() != '[') {
-    json other;
-    if (!reader.value(other)) return false;
+    if (!reader.skip()) return false;
     throw Error(EPROTO, "allocations must be an array");
   }
+  // Memory that is reserved and not used costs nothing: most allocations have more bytes.
+  constexpr std::size_t bytes_of_small_allocation = 100;
+  out.reserve(reader.left() / bytes_of_small_allocation);
   AllocationText entry;
   return reader.array([&] {
     if (reader.next() != '{') {
-      json other;
-      if (!reader.value(other)) return false;
+      if (!reader.skip()) return false;
       throw Error(EPROTO, "an allocation must be an object");
     }
     if (!reader.object([&](std::string_view key) { return entry.read(reader, key); })) return false;
@@ -173,10 +175,10 @@ bool read_alloc(JsonReader& reader, module::LedgerCommand& out) {
   AllocationText single;
   const bool is_object = reader.object([&](std::string_view key) {
     if (key != "allocations") return single.read(reader, key);
-    // If the text has the key twice, the later value counts.
+    // A later list replaces an earlier one.
     return read_allocations(reader, list.emplace());
   });
-  if (!is_object) return false;
+  if (!is_object || !reader.at_end()) return false;
   out = read_common(single.others());
   if (!list) {
     out.allocations.push_back(single.take());

@@ -29,9 +29,9 @@ namespace resourced::proto::topics {
 /// have been sent before. All of it is done or nothing. The response has no payload, or that of
 /// encode_sequence().
 [[nodiscard]] nlohmann::json encode_alloc(const module::LedgerCommand& command);
-/// Reads such a payload, of which each R becomes no JSON value, as one request has thousands. Returns false
-/// if the text is not a JSON object. Throws Error EPROTO for a key that is missing or has the wrong type,
-/// EINVAL for a bad R or idset.
+/// Reads such a payload without a JSON value for each R, as one request may have thousands. Returns false if
+/// the text is not a JSON object. Throws Error EPROTO for a key that is missing or has the wrong type, EINVAL
+/// for a bad R or idset.
 [[nodiscard]] bool read_alloc(json_text::JsonReader& reader, module::LedgerCommand& out);
 
 /// The payload of resource.free and resource.force-free: one entry of `free` or several as `{"ids": [ID...],

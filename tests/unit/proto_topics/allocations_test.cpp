@@ -115,10 +115,12 @@ TEST_CASE(
   CHECK(refused(R"({"R":{"version":2}})") == "71 missing key: id");
   CHECK(refused(R"({"id":"7","R":[]})") == "71 R must be an object");
   CHECK(refused(R"({"id":7,"R":{}})") == "71 id must be a string");
+  CHECK(refused(R"({"id":"7","R":{},"R":{"version":2}})") ==
+        "22 R of allocation 7: version: is not the integer 1");
   CHECK(refused(R"({"allocations":5})") == "71 allocations must be an array");
   CHECK(refused(R"({"allocations":[5]})") == "71 an allocation must be an object");
   for (const char* const broken : {R"({"id":"1","R":{"version":1,}})", R"({"id":"1","R":{"version")", "[]",
-                                   R"({"allocations":[{"id":"1",}]})", R"({"allocations":[)", "5"}) {
+                                   R"({"allocations":[{"id":"1",}]})", R"({"allocations":[)", "5", "{} x"}) {
     CAPTURE(broken);
     CHECK_FALSE(read(broken));
   }
