@@ -112,7 +112,8 @@ TEST_CASE("a thousand streams of all hosts take little memory, and hold the loop
     for (const auto& [what, text] : inventory.texts) {
       if (what != "in no order" && what != "as a range" && what != "as an idset") continue;
       CAPTURE(what);
-      // Start a daemon for each text, as what the streams of another one have left would serve these.
+      // Start a daemon for each text: memory that the streams of an earlier text have freed would serve the
+      // next ones, and hide what they take.
       Loop loop("user", inventory.hosts);
       const std::string payload = payload_of(json{{"targets", text}});
       const std::size_t before = resident(loop.daemon.process().pid());
