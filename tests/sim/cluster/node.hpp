@@ -1,6 +1,6 @@
 // A node of a simulated cluster: the process of a daemon, which is alternately a standby and a leader as in
-// daemon/server.cpp and daemon/standby.cpp, with its disk and its clocks. Everything between the network and
-// the disk is the daemon's own code: member, coordinator, the leader's log, service.
+// daemon/follower.cpp and daemon/takeover.cpp, with its disk and its clocks. Everything between the network
+// and the disk is the daemon's own code: member, coordinator, the leader's log, service.
 #pragma once
 
 #include <cstddef>

@@ -72,7 +72,7 @@ TEST_CASE("daemons of a full etcd name the alarm and the way out, in a few lines
   Node third("c", etcd.toml());
   until_ready_says(third, alarm_text);
   until_logged(third, alarm_text);
-  leader.run_for(client::Milliseconds(3000));
+  leader.run_for(client::Milliseconds(1000));
   CHECK_FALSE(is_drained);
   CHECK(lines_in(first) + lines_in(second) - before <= 4);
   CHECK(lines_in(third) <= 8);
