@@ -140,6 +140,7 @@ Connection::~Connection() {
 
 const std::string& Connection::uri() const noexcept { return impl_->uri(); }
 bool Connection::connected() const noexcept { return impl_->connected(); }
+void Connection::refuse_in_child(std::string_view what) const { impl_->refuse_in_child(what); }
 bool Connection::has_places() const noexcept { return impl_->has_places(); }
 
 // A handler may destroy this object: functions that run handlers keep the Impl until they return.

@@ -177,6 +177,8 @@ class Connection {
 
   [[nodiscard]] const std::string& uri() const noexcept;
   [[nodiscard]] bool connected() const noexcept;
+  /// Throws Error ENOTCONN that names `what` in a child that has forked from the process of this connection.
+  void refuse_in_child(std::string_view what) const;
   /// Whether there are several URIs.
   [[nodiscard]] bool has_places() const noexcept;
 

@@ -70,11 +70,10 @@ class [[gnu::visibility("hidden")]] Connection::Impl {
   [[nodiscard]] bool is_inherited() const noexcept { return ::getpid() != process_; }
   /// Throws Error EDEADLK that names the function if a handler is running; ENOTCONN if is_inherited().
   void refuse_inside_handler(const char* function) const;
-
- private:
   /// Throws Error ENOTCONN that begins with the name of a function or topic if is_inherited().
   void refuse_in_child(std::string_view what) const;
 
+ private:
   struct Request {
     proto::Message message;
     Handler handler;

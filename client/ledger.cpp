@@ -56,6 +56,8 @@ void Ledger::update(AllocationUpdate wanted, Handler handler) {
 }
 
 void Ledger::add(Change change) {
+  // A change of a lost acquisition is sent later, so that sending does not refuse it here.
+  connection_.refuse_in_child("ledger");
   if (has_ended_) throw Error(ECANCELED, "the acquisition of this ledger has ended: make another one");
   refuse_partitions_of_others(change.names);
   for (const Name& name : change.names) {

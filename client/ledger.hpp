@@ -57,8 +57,8 @@ class Ledger {
   /// EPROTO for an answer that cannot be read. It is not called from inside these functions. Both throw Error
   /// EALREADY if a change of the same allocation has no answer yet, EINVAL for a string that is not UTF-8 and
   /// for an allocation of the partition of another ledger of this connection, which has to change it, and
-  /// ECANCELED once the acquisition has ended. The list does not have `nslots` of an allocation to which
-  /// resources were added.
+  /// ECANCELED once the acquisition has ended; ENOTCONN in a forked child. The list does not have `nslots` of
+  /// an allocation to which resources were added.
   void change(LedgerChange wanted, Handler handler);
   void update(AllocationUpdate wanted, Handler handler);
 

@@ -11,6 +11,7 @@
 
 #include "client/acquisition.hpp"
 #include "client/connection.hpp"
+#include "client/ledger.hpp"
 #include "temp_dir.hpp"
 #include "wire/fake_bus.hpp"
 #include "wire/local_client.hpp"
@@ -122,6 +123,22 @@ TEST_SUITE("fork") {
     bus.respond(request, R"({"up":"3"})", true);
     wire::pump(*connection, [&] { return holder.seen != "0-2"; });
     CHECK(holder.seen == "0-2 up 3");
+  }
+
+  TEST_CASE("a child changes no ledger, also while the acquisition is not held") {
+    const test::TempDir directory;
+    wire::FakeBus bus("ipc://" + directory.file("bus"));
+    Connection connection("ipc://" + directory.file("bus"));
+    Holder holder;
+    client::AcquisitionOptions options;
+    options.ledger = true;
+    const Acquisition acquisition(connection, holder, options);
+    client::Ledger& ledger = acquisition.ledger();
+    const auto change = [&] { ledger.change({{{"1"}}}, [](const Response&) {}); };
+    const auto update = [&] { ledger.update({"2", {}, {}, "n"}, [](const Response&) {}); };
+    CHECK(status_of_child([&] { return refuses(change) && refuses(update) ? 0 : 1; }) == 0);
+    CHECK_FALSE(refuses(change));
+    CHECK(ledger.pending().size() == 1);
   }
 
   TEST_CASE("a child leaves a connection over local to its parent") {
