@@ -94,6 +94,30 @@ TEST_CASE("a repeated alloc that was made counts as made, one that differs does 
     CHECK(it.refusal(EEXIST, [&] { it.change({}, both, true); }) == "allocation j1 is named twice");
 }
 
+TEST_CASE("a repeated alloc counts as made by what its R has, in whatever form") {
+  World it("node[0-3]");
+  it.alloc("j1", part("0-1", "0-1", "node[0-1]"));
+  std::string entries;
+  SUBCASE("an entry for each rank") {
+    entries = R"({"rank":"0","children":{"core":"0-1"}},{"rank":"1","children":{"core":"0,1"}})";
+  }
+  SUBCASE("the later rank first") {
+    entries = R"({"rank":"1","children":{"core":"0-1"}},{"rank":"0","children":{"core":"0-1"}})";
+  }
+  SUBCASE("an entry for each core") {
+    entries = R"({"rank":"0-1","children":{"core":"1"}},{"rank":"0-1","children":{"core":"0"}})";
+  }
+  const auto repeat = [&](const std::string& r_lite) {
+    const std::string text =
+        R"({"version":1,"execution":{"nodelist":["node0","node1"],"R_lite":[)" + r_lite + "]}}";
+    return it.change({}, {{"j1", ResourceSet::from_json(nlohmann::json::parse(text))}}, true).records.size();
+  };
+  CHECK(repeat(entries) == 0);
+  CHECK(it.text() == "j1:0-1/0-1;");
+  const std::string less = R"({"rank":"0","children":{"core":"0-1"}},{"rank":"1","children":{"core":"0"}})";
+  CHECK(it.refusal(EEXIST, [&] { repeat(less); }) == "allocation j1 exists already");
+}
+
 TEST_CASE("a repeated alloc is judged after the sender's hold, and before the states of its targets") {
   World it("node[0-3]", {{"day", IdSet::parse("0-1"), {}}, {"night", IdSet::parse("2-3"), {}}});
   it.step(Acquire{1, "day"});

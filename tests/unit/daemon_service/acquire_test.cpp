@@ -20,7 +20,7 @@ TEST_CASE_FIXTURE(AcquireStand, "a response has numbers for a scheduler that kno
   const json first = receive_json(plain);
   CHECK(first.size() == 2);
   const auto client = connect();
-  acquire(client, {{"partition", "night"}, {"extensions", {"cause", "of the future"}}});
+  acquire(client, {{"partition", "night"}, {"extensions", {"cause", "grow", "of the future"}}});
   const json numbered = receive_json(client);
   CHECK(numbered["extensions"] == json{"cause"});
   const auto applied = service->engine().applied();
@@ -63,6 +63,9 @@ TEST_CASE_FIXTURE(AcquireStand, "a scheduler with a ledger learns what others do
   settle();
   CHECK(receive_json(client)["sequence"] == service->engine().applied());
   CHECK_FALSE(json::parse(call(admin, "resource.allocations").text()).contains("sequence"));
+  request(client, "resource.alloc-update", {{"id", "j2"}, {"note", "x"}});
+  settle();
+  CHECK(receive_json(client) == json{{"sequence", service->engine().applied()}});
   request(client, "resource.free", {{"id", "j2"}});
   settle();
   CHECK(receive_json(client) == json{{"sequence", service->engine().applied()}});
@@ -107,6 +110,18 @@ TEST_CASE_FIXTURE(AcquireStand, "allocations beyond one response follow in other
   CHECK(responses == 2);
   CHECK(count == many);
   CHECK(silent(parts));
+  // Each page of a listing has a number, too.
+  std::string after;
+  int pages = 0;
+  do {
+    request(parts, "resource.allocations", {{"after", after}});
+    settle();
+    const json page = receive_json(parts);
+    CHECK(page["sequence"] == service->engine().applied());
+    after = page.value("next", "");
+    ++pages;
+  } while (!after.empty());
+  CHECK(pages > 1);
 }
 
 TEST_CASE_FIXTURE(AcquireStand, "the first response has the scheduled drains of its targets") {

@@ -284,6 +284,27 @@ TEST_CASE("an acquire that an earlier process served ends if R is not known any 
   CHECK(it.call("resource.acquire", nullptr, streaming).errnum() == 0);
 }
 
+TEST_CASE("a scheduler that asks for all extensions gets the causes alone, also from the next process") {
+  const json all{{"extensions", {"ledger", "scheduled", "cause"}}};
+  Instance it;
+  it.define(module::DefineMethod::configuration, "0-3", "h,h,a,b");
+  const proto::ClientId scheduler = it.connect();
+  SUBCASE("from an acquire on") {
+    it.request(scheduler, "resource.acquire", all, streaming);
+    const json first = it.receive_json(scheduler);
+    CHECK(first["extensions"] == json{"cause"});
+    CHECK(first.size() == 3);  // beside `resources` and `up`
+  }
+  SUBCASE("continued") {
+    auto request = proto::make_request("resource.acquire", 7, proto::make_payload(all.dump()), streaming);
+    request.rolemask = proto::role::owner;
+    it.service->on_resumed(scheduler, request,
+                           streams::SchedulerPosition{Instance::ids("0-3"), Instance::ids("0-3")});
+  }
+  CHECK(it.call("resource.drain", {{"targets", "2"}}).errnum() == 0);
+  CHECK(it.receive_json(scheduler) == json{{"down", "2"}, {"cause", {{"drained", "2"}}}});
+}
+
 TEST_CASE("before R is known there is none to show, and an acquire waits for it") {
   Instance it;
   const proto::Message get = it.call("resource.get");

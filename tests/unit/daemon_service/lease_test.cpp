@@ -124,6 +124,30 @@ TEST_CASE_FIXTURE(AcquireStand, "a request that arrives just before the end of a
   CHECK_FALSE(later.empty());
 }
 
+TEST_CASE_FIXTURE(AcquireStand, "a request that waits behind a large one renews a lease when it arrives") {
+  const auto client = connect();
+  acquire(client, {{"partition", "batch"}, {"lease", 5}});
+  receive(client);
+  const SteadyTime begin = uptime;
+  request(client, "resource.free", {{"id", std::string(100000, 'x')}});
+  uptime = begin + Seconds(3);
+  request(client, "resource.ping");
+  CHECK(silent(client));
+  next_pause();
+  CHECK(uptime - begin == Seconds(5));
+  while (silent(client)) step();
+  CHECK(receive(client).topic == "resource.free");
+  while (silent(client)) step();
+  CHECK(receive(client).topic == "resource.ping");
+  // The time at which its turn came does not count.
+  next_pause();
+  CHECK(uptime - begin == Seconds(8));
+  CHECK(silent(client));
+  next_pause();
+  CHECK(receive(client).errnum() == ETIMEDOUT);
+  CHECK(uptime - begin < Seconds(8.5));
+}
+
 TEST_CASE_FIXTURE(AcquireStand, "the timer of a long lease does not stay long after its acquire") {
   const auto client = connect();
   for (int i = 0; i < 3; ++i) {

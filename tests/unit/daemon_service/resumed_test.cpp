@@ -1,5 +1,6 @@
 // Schedulers that come back after they have lost their connection, with the token of their acquisition.
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -20,11 +21,12 @@ struct ResumedStand : Stand {
     restart();
     service->set_keep(Seconds(30));
   }
-  void acquire(proto::ClientId client, const json& more = {}) {
+  std::uint32_t acquire(proto::ClientId client, const json& more = {}) {
     json payload = {{"partition", "batch"}, {"holder", token}};
     payload.update(more.is_null() ? json::object() : more);
-    request(client, "resource.acquire", payload, streaming);
+    const std::uint32_t matchtag = request(client, "resource.acquire", payload, streaming);
     settle();
+    return matchtag;
   }
   /// The refusal of an acquire of a scheduler without the token.
   std::string busy() {
@@ -168,6 +170,113 @@ TEST_CASE_FIXTURE(ResumedStand, "nobody else takes it over, not even with the to
   CHECK(holders().size() == 1);
 }
 
+TEST_CASE_FIXTURE(ResumedStand,
+                  "a refusal names the key of the holder, whose token is of no use to another key") {
+  const std::string key(40, 'a');
+  const std::string other_key(40, 'b');
+  config::Access site;
+  site.anonymous = {config::Role::scheduler};
+  site.keys = {{"one", key, {config::Role::scheduler}}, {"two", other_key, {config::Role::scheduler}}};
+  service->set_access(peers::Access(site, 0));
+  const auto connect_by = [&](const std::string& by, const std::string& address) {
+    return connect({proto::userid_unknown, proto::userid_unknown, by, address});
+  };
+  const auto holder = connect_by(key, "10.0.0.1");
+  acquire(holder);
+  CHECK(receive_json(holder)["up"] == "0-1");
+  const std::string refusal = "partition batch is acquired by another scheduler already: ";
+  const std::string since = " since 1970-01-01T00:16:40Z";
+  CHECK(busy() == refusal + "key one" + since);
+  for (const auto stranger : {connect_by(other_key, "10.0.0.1"), connect_by({}, "10.0.0.1"), connect()}) {
+    acquire(stranger);
+    CHECK(receive(stranger).errnum() == EBUSY);
+  }
+  CHECK(silent(holder));
+  const auto again = connect_by(key, "10.0.0.2");
+  acquire(again);
+  CHECK(receive(holder).errnum() == ECONNABORTED);
+  CHECK(receive_json(again)["up"] == "0-1");
+  disconnect(again);
+  CHECK(busy() == refusal + "key one" + since + ", kept for its scheduler until 1970-01-01T00:17:10Z");
+  const auto stranger = connect_by(other_key, "10.0.0.2");
+  acquire(stranger);
+  CHECK(receive(stranger).errnum() == EBUSY);
+  const auto third = connect_by(key, "10.0.0.1");
+  acquire(third);
+  CHECK(receive_json(third)["up"] == "0-1");
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "a refusal names the host of a holder that has no key") {
+  config::Access site;
+  site.anonymous = {config::Role::scheduler};
+  service->set_access(peers::Access(site, 0));
+  const auto holder = connect({proto::userid_unknown, proto::userid_unknown, {}, "10.0.0.1"});
+  acquire(holder);
+  CHECK(receive_json(holder)["up"] == "0-1");
+  CHECK(busy() ==
+        "partition batch is acquired by another scheduler already: address 10.0.0.1 since "
+        "1970-01-01T00:16:40Z");
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "what is kept follows reloads as what is held does") {
+  lost();
+  service->step(module::ReloadCommand{text::IdSet{1}, {}, {}});
+  settle();
+  const auto again = connect();
+  acquire(again);
+  const json response = receive_json(again);
+  CHECK(response["resources"]["execution"]["nodelist"] == json::array({"n0"}));
+  CHECK(response["up"] == "0");
+  disconnect(again);
+  service->step(module::ReloadCommand{text::IdSet{0}, {}, {}});
+  settle();
+  const auto third = connect();
+  acquire(third);
+  CHECK(receive_json(third)["up"] == "1");
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "a lost connection ends the lease, and its targets are kept from then on") {
+  const auto client = connect();
+  acquire(client, {{"lease", 5}});
+  receive(client);
+  pass(Seconds(3));
+  disconnect(client);
+  pass(Seconds(10));
+  REQUIRE(holders().size() == 1);
+  CHECK(holders()[0]["kept-until"] == 1033);
+  pass(Seconds(19.5));
+  const auto again = connect();
+  SUBCASE("until the time is over") {
+    CHECK(holders().size() == 1);
+    pass(Seconds(0.5));
+    CHECK(holders().empty());
+  }
+  SUBCASE("for its scheduler, which has another lease then") {
+    acquire(again, {{"lease", 5}});
+    CHECK(receive_json(again)["up"] == "0-1");
+    pass(Seconds(4));
+    CHECK(silent(again));
+    pass(Seconds(1));
+    pass(Seconds(1));
+    CHECK(receive(again).errnum() == ETIMEDOUT);
+    CHECK(holders().empty());
+  }
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "a restart ends what is kept, and its token") {
+  lost();
+  restart();
+  service->set_keep(Seconds(30));
+  CHECK(holders().empty());
+  const auto other = connect();
+  acquire(other, {{"holder", other_token}});
+  CHECK(receive_json(other)["up"] == "0-1");
+  const auto again = connect();
+  acquire(again);
+  CHECK(receive(again).errnum() == EBUSY);
+  CHECK(silent(other));
+}
+
 TEST_CASE_FIXTURE(ResumedStand, "whoever takes its leave, or is silent for its lease, keeps nothing") {
   const auto client = connect();
   acquire(client);
@@ -184,6 +293,22 @@ TEST_CASE_FIXTURE(ResumedStand, "whoever takes its leave, or is silent for its l
   pass(Seconds(1));
   CHECK(receive(silent_one).errnum() == ETIMEDOUT);
   CHECK(holders().empty());
+}
+
+TEST_CASE_FIXTURE(ResumedStand, "a cancel gives back at once, and ends the token") {
+  const auto client = connect();
+  const auto tag = acquire(client);
+  receive(client);
+  const auto waits = connect();
+  acquire(waits, {{"holder", other_token}, {"wait", true}});
+  CHECK(silent(waits));
+  request(client, "resource.acquire-cancel", {{"matchtag", tag}}, noresponse);
+  settle();
+  CHECK(receive(client).errnum() == ECANCELED);
+  CHECK(receive_json(waits)["up"] == "0-1");
+  acquire(client);
+  CHECK(receive(client).errnum() == EBUSY);
+  CHECK(silent(waits));
 }
 
 TEST_CASE_FIXTURE(ResumedStand, "a leave behind a request that is still being read frees at once, too") {
@@ -253,6 +378,26 @@ TEST_CASE_FIXTURE(ResumedStand, "an operator evicts a scheduler that may come ba
   const auto again = connect();
   acquire(again);
   CHECK(receive(again).errnum() == EBUSY);
+}
+
+TEST_CASE_FIXTURE(ResumedStand,
+                  "a scheduler that is evicted while it is there keeps nothing, and its token is void") {
+  const auto client = connect();
+  acquire(client);
+  receive(client);
+  const auto waits = connect();
+  acquire(waits, {{"holder", other_token}, {"wait", true}});
+  CHECK(silent(waits));
+  const json evicted = {{"partition", "batch"}, {"since", holders()[0]["since"]}};
+  CHECK(call(connect(), "resource.evict", evicted).errnum() == 0);
+  CHECK(receive(client).errnum() == ECONNABORTED);
+  CHECK(receive_json(waits)["up"] == "0-1");
+  acquire(client);
+  CHECK(receive(client).errnum() == EBUSY);
+  const auto again = connect();
+  acquire(again);
+  CHECK(receive(again).errnum() == EBUSY);
+  CHECK(silent(waits));
 }
 
 TEST_CASE_FIXTURE(ResumedStand, "a token has 32 hexadecimal digits") {

@@ -69,6 +69,14 @@ struct StandbyStand : Stand, private service::Following {
   }
 
   json status() { return json::parse(call(connect(), "resource.status").text()); }
+  /// The start of this daemon as leader, with the state of its log.
+  engine::Start start_of_leader() {
+    engine::Start start;
+    start.state = service->committed().state();
+    start.command.inventory = std::make_shared<const ResourceSet>(start.state.inventory);
+    start.command.online = start.command.inventory->ranks();
+    return start;
+  }
 
   Standing now_standing{"standby, a leads at tcp://a:7481", true};
   std::deque<TakeRoster> questions;
@@ -405,11 +413,7 @@ TEST_CASE_FIXTURE(StandbyStand, "a standby that is elected serves its clients as
   elected.questions.front()(Roster{});
   settle();
   CHECK(receive_json(client)["name"] == "b");
-  engine::Start start;
-  start.state = service->committed().state();
-  start.command.inventory = std::make_shared<const ResourceSet>(start.state.inventory);
-  start.command.online = start.command.inventory->ranks();
-  service->step(start);
+  service->step(start_of_leader());
   service->on_defined();
   // A read waits for the events of the start.
   request(client, "resource.status");
@@ -420,6 +424,38 @@ TEST_CASE_FIXTURE(StandbyStand, "a standby that is elected serves its clients as
   CHECK(call(client, "resource.drain", {{"targets", "3"}, {"reason", "new"}}).errnum() == 0);
   CHECK(json::parse(call(client, "resource.status").text())["drain"].size() == 2);
   CHECK(json::parse(call(client, "resource.leader").text())["epoch"] == 8);
+}
+
+TEST_CASE_FIXTURE(StandbyStand, "nothing that has expired is freed within a minute of a takeover") {
+  sequence = at_first;
+  auto allocation = std::make_shared<module::Allocation>();
+  allocation->name.id = "job";
+  allocation->resources = ResourceSet({{IdSet{2}, IdSet{0}, {}}}, Hostlist::parse("n2"));
+  allocation->text = std::make_shared<const std::string>(allocation->resources.encode());
+  allocation->expiration = wall_time(2100);
+  follow(module::AllocEvent{{allocation}});
+  const auto pass = [&](Seconds time) {
+    uptime += time;
+    now += time.count();
+    service->on_time();
+    settle();
+  };
+  // This daemon has been a standby for longer than a minute, and the allocation has expired meanwhile.
+  now = 2300;
+  uptime += Seconds(300);
+  Elected elected;
+  service->lead(elected, std::nullopt);
+  engine::Start first = start_of_leader();
+  first.ledger.free_expired = true;
+  service->step(first);
+  service->on_defined();
+  const auto allocations = [&] { return service->engine().module().ledger().all().size(); };
+  CHECK(wake == uptime + Seconds(60));
+  pass(Seconds(0));
+  pass(Seconds(59));
+  CHECK(allocations() == 1);
+  pass(Seconds(1));
+  CHECK(allocations() == 0);
 }
 
 TEST_CASE_FIXTURE(StandbyStand, "a leader that waits for its agents does not show the recorded inventory") {
