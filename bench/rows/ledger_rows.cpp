@@ -269,7 +269,7 @@ std::vector<Row> ledger_rows(const Bench& bench) {
                      .limit_name = "round trip of an echo, 256 in flight",
                      .growth_bar = growth::flat,
                      .most_turns = 20},
-                    1.0 / 20'000, [](Ledger& ledger) { return ledger.change_many(2'048); });
+                    1.0 / 29'062, [](Ledger& ledger) { return ledger.change_many(2'048); });
   for (Point& point : rate.points) point.limit = bench.limits.round_trip_of_many();
   Row first = row_of(bench,
                      {.name = "acquire to first response with the allocations, 16,384 targets",
