@@ -88,7 +88,7 @@ TEST_CASE(
     }
     return std::string();
   };
-  const auto r = [](int rank) {
+  const auto r = [](text::IdSet::Id rank) {
     return rset::ResourceSet({{text::IdSet::range(rank, rank), text::IdSet{0}, {}}},
                              text::Hostlist::parse(fmt::format("n{}", rank)))
         .encode();
