@@ -153,9 +153,7 @@ bool read_allocations(JsonReader& reader, std::vector<module::AllocationRequest>
     if (!reader.skip()) return false;
     throw Error(EPROTO, "allocations must be an array");
   }
-  // Memory that is reserved and not used costs nothing: most allocations have more bytes.
   constexpr std::size_t bytes_of_small_allocation = 100;
-  out.reserve(reader.left() / bytes_of_small_allocation);
   AllocationText entry;
   return reader.array([&] {
     if (reader.next() != '{') {
@@ -163,7 +161,10 @@ bool read_allocations(JsonReader& reader, std::vector<module::AllocationRequest>
       throw Error(EPROTO, "an allocation must be an object");
     }
     if (!reader.object([&](std::string_view key) { return entry.read(reader, key); })) return false;
-    out.push_back(entry.take());
+    module::AllocationRequest allocation = entry.take();
+    // Reserve memory for all that may follow. What is not used is never touched, and so costs little.
+    if (out.empty()) out.reserve(1 + reader.left() / bytes_of_small_allocation);
+    out.push_back(std::move(allocation));
     return true;
   });
 }

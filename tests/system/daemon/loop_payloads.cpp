@@ -240,6 +240,9 @@ std::vector<HostileAlloc> hostile_allocs() {
       {"many small arrays", small_arrays(R"("id":"j")", 48 * kibibyte), wire_errno::proto},
       {"many more small arrays", small_arrays(R"("id":"j")", mebibyte - 64), wire_errno::proto},
       {"too much of them", small_arrays(R"("id":"j")", mebibyte + 64), wire_errno::msgsize},
+      {"an empty list again and again",
+       R"({"allocations":[])" + repeat(R"(,"allocations":[])", 48 * kibibyte) + R"(,"id":"j"})",
+       wire_errno::proto},
       {"an R again and again that cannot be read", R"({"id":"j")" + repeat(R"(,"R":{})", 48 * kibibyte) + "}",
        wire_errno::inval},
   };
