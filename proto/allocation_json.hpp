@@ -17,8 +17,8 @@
 
 namespace resourced::proto {
 
-/// The keys of an R in an allocation and in an event. read_json() keeps their values as text, so that the R
-/// stays as it came, whatever keys it has itself.
+/// The keys that have an R as their value, in an allocation and in an event. read_json() keeps these values
+/// as text, so that a key of the same name inside an R changes nothing.
 inline constexpr std::array<std::string_view, 2> resource_keys{"R", "added"};
 
 /// Appends an allocation. If `now` is given, `expired` tells whether the expiration has passed by then.

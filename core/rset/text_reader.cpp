@@ -32,7 +32,7 @@ class TextReader {
   explicit TextReader(JsonReader& reader) : reader_(reader) {}
 
   bool read() { return read_member(Members::document); }
-  // Returns what was read.
+  // Checks the members that read() has taken, and makes a set of them.
   ResourceSet take() { return DocumentReader::read(std::move(members_)); }
 
  private:

@@ -56,8 +56,8 @@ void command(Groups& groups, const Call& call) {
   groups.requests.respond(call);
 }
 
-// Reads a payload as one JSON value, and makes the command of it, for topics whose payload is small as a
-// rule.
+// Reads a payload as one JSON value, and makes the command of it. resource.alloc, whose payload is mostly the
+// text of R, is read part by part instead.
 template <auto Parse>
 bool payload(json_text::JsonReader& reader, module::LedgerCommand& out) {
   nlohmann::json object;

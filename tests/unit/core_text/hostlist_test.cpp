@@ -331,8 +331,7 @@ TEST_CASE("random lists agree with vectors of strings") {
       CHECK(expand(Hostlist::parse(hosts.encode())) == model);
       CHECK(Hostlist::parse(hosts.encode()).encode() == hosts.encode());
 
-      // Compare a part with every other part of the same length, of the list as it came from other
-      // expressions.
+      // Compare some hosts in the middle with those at each place of the same list.
       const std::size_t length = any(std::min<std::size_t>(model.size(), 4) + 1);
       const std::size_t part = any(model.size() - length + 1);
       for (std::size_t other = 0; other + length <= model.size(); ++other) {

@@ -218,7 +218,7 @@ TEST_CASE_FIXTURE(ResumedStand, "a refusal names the host of a holder that has n
         "1970-01-01T00:16:40Z");
 }
 
-TEST_CASE_FIXTURE(ResumedStand, "what is kept follows reloads as what is held does") {
+TEST_CASE_FIXTURE(ResumedStand, "resources that are kept for a scheduler follow reloads") {
   lost();
   service->step(module::ReloadCommand{text::IdSet{1}, {}, {}});
   settle();
@@ -263,7 +263,7 @@ TEST_CASE_FIXTURE(ResumedStand, "a lost connection ends the lease, and its targe
   }
 }
 
-TEST_CASE_FIXTURE(ResumedStand, "a restart ends what is kept, and its token") {
+TEST_CASE_FIXTURE(ResumedStand, "a restart frees the kept resources, and their token is void") {
   lost();
   restart();
   service->set_keep(Seconds(30));
