@@ -6,16 +6,24 @@ import sys
 import unittest
 
 
+def say_skipped(*what):
+    """Names what a test or a case lacks. Returns that as the reason for unittest."""
+    why = f"needs {' '.join(what)}"
+    print(f"skipped: {why}", flush=True)
+    return why
+
+
 def skip(*what):
     """Ends a test that cannot run, with the lines about what it lacks."""
-    print(f"skipped: needs {' '.join(what)}", flush=True)
+    say_skipped(*what)
     sys.exit(77)
+
+
+def needs_that(condition, what):
+    """A decorator for cases that cannot run unless the condition holds."""
+    return (lambda case: case) if condition else unittest.skip(say_skipped(what))
 
 
 def needs(program, package, condition=True):
     """A decorator for cases that start this program of a package."""
-    if shutil.which(program) and condition:
-        return lambda case: case
-    why = f"needs {package}"
-    print(f"skipped: {why}", flush=True)
-    return unittest.skip(why)
+    return needs_that(shutil.which(program) and condition, package)

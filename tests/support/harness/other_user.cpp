@@ -1,10 +1,11 @@
 #include "harness/other_user.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "skipped.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -24,7 +25,7 @@ void become(std::uint32_t uid, std::uint32_t gid) {
 
 bool can_be_other_users() {
   if (geteuid() == 0) return true;
-  std::puts("skipped: needs root");
+  test::say_skipped("root");
   return false;
 }
 

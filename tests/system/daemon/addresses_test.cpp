@@ -1,6 +1,5 @@
 // Hosts with several addresses, and addresses of both families, under the name played.example: see
 // support/preload/played_network.cpp.
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "client/connection.hpp"
 #include "fixture.hpp"
 #include "node_agent.hpp"
+#include "skipped.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -62,7 +62,7 @@ bool has_ipv6() {
   address.sin6_addr = in6addr_loopback;
   const bool has = fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   if (fd >= 0) close(fd);
-  if (!has) std::puts("skipped: needs IPv6");
+  if (!has) test::say_skipped("IPv6");
   return has;
 }
 

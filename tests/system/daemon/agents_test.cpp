@@ -15,6 +15,7 @@
 
 #include "client/connection.hpp"
 #include "node_agent.hpp"
+#include "skipped.hpp"
 
 namespace resourced::e2e {
 namespace {
@@ -48,7 +49,7 @@ TEST_CASE("the log tells of nodes that come and go, and of schedulers") {
 TEST_CASE("an agent waits for the name of its host, and follows it") {
   // The test needs a host name of its own, which only root or an unconfined user may have.
   if (Process({"/bin/sh", "-c", "unshare --uts true 2>/dev/null"}).finish().status != 0) {
-    MESSAGE("skipped: unshare --uts is not allowed");
+    test::say_skipped("the right to unshare --uts");
     return;
   }
   Watched cluster("[resource]\nsize = 1\n[monitor]\nmode = \"agents\"\n");
@@ -148,7 +149,7 @@ TEST_CASE("an agent that stays silent takes its node down") {
   Watched cluster(
       "[[resource.config]]\nhosts = \"n[0-2]\"\ncores = \"0-3\"\n"
       "[bus]\nheartbeat-timeout = \"10m\"\n"
-      "[monitor]\nmode = \"agents\"\ntorpid-after = \"1s\"\noffline-after = \"2s\"\nflap-count = 0\n");
+      "[monitor]\nmode = \"agents\"\ntorpid-after = \"0.5s\"\noffline-after = \"1s\"\nflap-count = 0\n");
   const Agents agents = cluster.agents({"n1"});
   WatchingScheduler scheduler(cluster.daemon.uri());
   scheduler.until_has(1);
@@ -179,7 +180,7 @@ TEST_CASE(
   bool in_order = false;
   SUBCASE("of a daemon that was killed") {}
   SUBCASE("of a daemon that ended in good order") { in_order = true; }
-  Watched cluster(three_nodes() + "[cluster]\ntakeover-grace = \"2s\"\n");
+  Watched cluster(three_nodes() + "[cluster]\ntakeover-grace = \"1s\"\n");
   Agents agents = cluster.agents({"n0", "n1", "n2"});
   {
     WatchingScheduler scheduler(cluster.daemon.uri());

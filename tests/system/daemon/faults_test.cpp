@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "fixture.hpp"
+#include "skipped.hpp"
 #include "thorough.hpp"
 
 namespace resourced::e2e {
@@ -101,7 +102,7 @@ TEST_CASE(
   TempDir dir;
   const Mount small(dir / "state", "size=2m");
   if (!small.mounted()) {
-    MESSAGE("skipped: this user may not mount a small file system");
+    test::say_skipped("the right to mount a small file system");
     return;
   }
   Daemon daemon(dir, {.config = "[[resource.config]]\nhosts = \"node[0-1023]\"\ncores = \"0-3\"\n"});

@@ -20,7 +20,7 @@ TEST_SUITE_BEGIN("schedule");
 TEST_CASE("a drain begins and ends by itself, also if the daemon is killed before") {
   Cluster cluster;
   const std::string will =
-      cluster.ctl.output({"drain", "--from", "+2s", "--until", "+2.2s", "test[2-3]", "power"});
+      cluster.ctl.output({"drain", "--from", "+1s", "--until", "+1.2s", "test[2-3]", "power"});
   CHECK(will.starts_with("will drain 2 nodes: test[2-3] (power) from 20"));
   CHECK(will.find(" until 20") != std::string::npos);
   cluster.daemon.kill();

@@ -18,6 +18,7 @@
 #include <sys/mount.h>
 
 #include "fixture.hpp"
+#include "skipped.hpp"
 #include "wire/local_client.hpp"
 
 namespace resourced::e2e {
@@ -309,7 +310,7 @@ TEST_CASE("on a full disk every client that waits is told before the end") {
   const std::filesystem::path state = dir / "state";
   std::filesystem::create_directories(state);
   if (::mount("tmpfs", state.c_str(), "tmpfs", 0, "size=2m") != 0) {
-    MESSAGE("skipped: this user may not mount a small file system");
+    test::say_skipped("the right to mount a small file system");
     return;
   }
   struct Unmount {

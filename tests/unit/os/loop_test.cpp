@@ -22,6 +22,8 @@
 #include <unistd.h>
 #include <zmq.hpp>
 
+#include "skipped.hpp"
+
 using resourced::BootTime;
 using resourced::forever;
 using resourced::Seconds;
@@ -282,7 +284,7 @@ TEST_SUITE("boot clock") {
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
     if (WEXITSTATUS(status) == no_namespace) {
-      MESSAGE("skipped: no time namespace");
+      resourced::test::say_skipped("time namespaces of the kernel");
       return;
     }
     CHECK(WEXITSTATUS(status) == as_expected);
