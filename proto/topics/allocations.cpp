@@ -21,8 +21,8 @@ using nlohmann::json;
 
 namespace {
 
-// Maximum number of allocations that one request frees: the loop takes 5 ms for them.
-constexpr std::size_t most_frees = 2000;
+// Maximum number of allocations that one request makes and frees: the loop takes up to 5 ms for them.
+constexpr std::size_t most_named = 2000;
 
 json encode_freed(const module::FreeRequest& free) {
   json entry{{"id", free.id}};
@@ -50,10 +50,10 @@ module::FreeRequest read_freed(const json& entry) {
   return free;
 }
 
-void check_frees(const json& list) {
-  if (list.size() <= most_frees) return;
-  throw Error(EMSGSIZE, fmt::format("the request frees {} allocations, more than {}: send several requests",
-                                    list.size(), most_frees));
+void check_count(std::size_t named) {
+  if (named <= most_named) return;
+  throw Error(EMSGSIZE, fmt::format("the request names {} allocations, more than {}: send several requests",
+                                    named, most_named));
 }
 
 // Reads the keys that an alloc and a free have in common.
@@ -63,7 +63,7 @@ module::LedgerCommand read_common(const json& payload) {
   const auto list = payload.find("free");
   if (list == payload.end()) return command;
   if (!list->is_array()) throw Error(EPROTO, "free must be an array");
-  check_frees(*list);
+  check_count(list->size());
   command.frees.reserve(list->size());
   for (const json& entry : *list) command.frees.push_back(read_freed(entry));
   return command;
@@ -190,6 +190,7 @@ bool read_alloc(JsonReader& reader, module::LedgerCommand& out) {
       throw Error(EPROTO, fmt::format("allocations: put {} into each of them, not beside them", key));
   }
   out.allocations = *std::move(list);
+  check_count(out.allocations.size() + out.frees.size());
   return true;
 }
 
@@ -213,7 +214,7 @@ module::LedgerCommand parse_free(const json& payload) {
   }
   if (!ids->is_array()) throw Error(EPROTO, "ids must be an array");
   if (payload.contains("id") || payload.contains("ranks")) throw Error(EPROTO, "ids excludes id and ranks");
-  check_frees(*ids);
+  check_count(ids->size());
   const auto partition = optional_string(payload, "partition");
   command.frees.reserve(ids->size());
   for (const json& id : *ids) {

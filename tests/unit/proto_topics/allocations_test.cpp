@@ -53,11 +53,25 @@ TEST_CASE("a free names the partition of its ids, or leaves it to the daemon") {
   CHECK(ids[1].partition == "");
   CHECK_FALSE(parse_free(json::parse(R"({"id":"1"})")).frees.at(0).partition);
   CHECK(refusal(parse_free, R"({"id":"1","partition":5})") == "71 partition must be a string");
-  const json many = {{"ids", std::vector<std::string>(2001, "1")}};
-  CHECK(refusal(parse_free, many.dump().c_str()) ==
-        "90 the request frees 2001 allocations, more than 2000: send several requests");
-  const json entries = {{"free", std::vector<json>(2001, json{{"id", "1"}})}};
-  CHECK(refusal(parse_alloc, entries.dump().c_str()).starts_with("90 "));
+}
+
+TEST_CASE("a request makes and frees 2,000 allocations at most") {
+  const json ids = {{"ids", std::vector<std::string>(2001, "1")}};
+  CHECK(refusal(parse_free, ids.dump().c_str()) ==
+        "90 the request names 2001 allocations, more than 2000: send several requests");
+  const rset::ResourceSet resources({{text::IdSet{0}, text::IdSet{0}, {}}}, text::Hostlist::parse("a"));
+  const auto request = [&](std::size_t made, std::size_t freed) {
+    return json{{"allocations", std::vector<json>(made, json{{"id", "1"}, {"R", resources.to_json()}})},
+                {"free", std::vector<json>(freed, json{{"id", "2"}})}};
+  };
+  for (const std::size_t made : {0U, 1000U, 2001U}) {
+    CAPTURE(made);
+    CHECK(refusal(parse_alloc, request(made, 2001 - made).dump().c_str()) ==
+          "90 the request names 2001 allocations, more than 2000: send several requests");
+  }
+  const module::LedgerCommand most = parse_alloc(request(1000, 1000));
+  CHECK(most.allocations.size() == 1000);
+  CHECK(most.frees.size() == 1000);
 }
 
 TEST_CASE("an alloc of several allocations has their keys in each of them, and an empty note is none") {
