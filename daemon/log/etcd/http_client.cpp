@@ -9,11 +9,11 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "daemon/log/etcd/libcurl.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
@@ -27,8 +27,8 @@ constexpr std::size_t bytes_at_once = 8192;
 
 template <class Value>
 void set(CURL* easy, CURLoption option, Value value) {
-  const CURLcode result = curl_easy_setopt(easy, option, value);
-  if (result != CURLE_OK) throw Error(EINVAL, fmt::format("libcurl: {}", curl_easy_strerror(result)));
+  const CURLcode result = libcurl().easy_setopt(easy, option, value);
+  if (result != CURLE_OK) throw Error(EINVAL, fmt::format("libcurl: {}", libcurl().easy_strerror(result)));
 }
 
 void set_tls(CURL* easy, const Credentials& files) {
@@ -79,7 +79,7 @@ class HttpClient::Transfer {
   [[nodiscard]] CURL* easy() const noexcept { return easy_.get(); }
   [[nodiscard]] long status() const {
     long status = 0;
-    (void)curl_easy_getinfo(easy(), CURLINFO_RESPONSE_CODE, &status);
+    (void)libcurl().easy_getinfo(easy(), CURLINFO_RESPONSE_CODE, &status);
     return status;
   }
   [[nodiscard]] HttpAnswer answer(CURLcode result) {
@@ -94,7 +94,7 @@ class HttpClient::Transfer {
       answer.why = lines ? "a line of a watch is too long" : "the answer is too long";
     } else {
       answer.why =
-          json_text::printable_line(error_.front() != '\0' ? error_.data() : curl_easy_strerror(result));
+          json_text::printable_line(error_.front() != '\0' ? error_.data() : libcurl().easy_strerror(result));
     }
     return answer;
   }
@@ -113,7 +113,7 @@ class HttpClient::Transfer {
 
  private:
   void add_header(const std::string& line) {
-    headers_.reset(curl_slist_append(headers_.release(), line.c_str()));
+    headers_.reset(libcurl().slist_append(headers_.release(), line.c_str()));
   }
 
   static int on_send(void* self, char*, char*, int, int) {
@@ -132,8 +132,8 @@ class HttpClient::Transfer {
   }
 
   HttpRequest request_;
-  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr, curl_slist_free_all};
-  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy_{curl_easy_init(), curl_easy_cleanup};
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr, libcurl().slist_free_all};
+  std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy_{libcurl().easy_init(), libcurl().easy_cleanup};
   std::array<char, CURL_ERROR_SIZE> error_{};
   bool was_sent_ = false;
 };
@@ -165,11 +165,14 @@ struct HttpClient::Socket {
 class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
  public:
   Transfers(asio::io_context& loop, Credentials files)
-      : loop_(loop), files_(std::move(files)), timer_(loop), multi_(curl_multi_init(), curl_multi_cleanup) {
-    (void)curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, &Transfers::on_socket);
-    (void)curl_multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
-    (void)curl_multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, &Transfers::on_timer);
-    (void)curl_multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
+      : loop_(loop),
+        files_(std::move(files)),
+        timer_(loop),
+        multi_(libcurl().multi_init(), libcurl().multi_cleanup) {
+    (void)libcurl().multi_setopt(multi_.get(), CURLMOPT_SOCKETFUNCTION, &Transfers::on_socket);
+    (void)libcurl().multi_setopt(multi_.get(), CURLMOPT_SOCKETDATA, this);
+    (void)libcurl().multi_setopt(multi_.get(), CURLMOPT_TIMERFUNCTION, &Transfers::on_timer);
+    (void)libcurl().multi_setopt(multi_.get(), CURLMOPT_TIMERDATA, this);
   }
 
   [[nodiscard]] bool is_idle() const noexcept { return transfers_.empty(); }
@@ -200,7 +203,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
     CURL* const easy = transfer->easy();
     set_tls(easy, files_);
     transfers_.emplace(easy, transfer);
-    (void)curl_multi_add_handle(multi_.get(), easy);
+    (void)libcurl().multi_add_handle(multi_.get(), easy);
     transfer->timer.expires_after(timeout);
     transfer->timer.async_wait(
         [weak = weak_from_this(), weak_transfer = std::weak_ptr(transfer)](const error_code& error) {
@@ -215,7 +218,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
 
   std::shared_ptr<Transfer> take(CURL* easy) {
     auto transfer = std::move(transfers_.extract(easy).mapped());
-    (void)curl_multi_remove_handle(multi_.get(), easy);
+    (void)libcurl().multi_remove_handle(multi_.get(), easy);
     if (transfer.get() == watch_) watch_ = nullptr;
     return transfer;
   }
@@ -233,7 +236,7 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
   void drive(curl_socket_t socket, int events) {
     const auto self = shared_from_this();
     int running = 0;
-    (void)curl_multi_socket_action(multi_.get(), socket, events, &running);
+    (void)libcurl().multi_socket_action(multi_.get(), socket, events, &running);
     deliver();
   }
 
@@ -246,14 +249,14 @@ class HttpClient::Transfers : public std::enable_shared_from_this<Transfers> {
       if (watch_->is_paused) asio::post(loop_, [weak = weak_from_this()] { go_on(weak.lock()); });
     }
     int left = 0;
-    while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &left))
+    while (const CURLMsg* const message = libcurl().multi_info_read(multi_.get(), &left))
       finish(message->easy_handle, message->data.result);
   }
 
   static void go_on(const std::shared_ptr<Transfers>& self) {
     if (!self || self->watch_ == nullptr || !self->watch_->is_paused) return;
     self->watch_->is_paused = false;
-    (void)curl_easy_pause(self->watch_->easy(), CURLPAUSE_CONT);
+    (void)libcurl().easy_pause(self->watch_->easy(), CURLPAUSE_CONT);
     self->deliver();
   }
 

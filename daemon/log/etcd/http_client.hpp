@@ -1,5 +1,5 @@
 // HTTP requests to etcd's JSON gateway in the loop of the process, by libcurl: connections that are used
-// again, TLS, and look-ups of names, which do not wait for each other. No other file includes libcurl.
+// again, TLS, and look-ups of names, which do not wait for each other. libcurl.hpp has its functions.
 #pragma once
 
 #include <chrono>

@@ -235,6 +235,26 @@ TEST_CASE("the daemon starts on what a killed one left behind: sockets, locks an
   }
 }
 
+TEST_CASE("only a daemon of a cluster loads libcurl, and one that cannot load it says so and ends") {
+  Cluster alone;
+  const std::string maps = read_file(fmt::format("/proc/{}/maps", alone.daemon.process().pid()));
+  CHECK(maps.find("libzmq") != std::string::npos);
+  CHECK(maps.find("libcurl") == std::string::npos);
+
+  TempDir dir;
+  dir.write("libcurl.so.4", "");
+  const std::string config =
+      dir.write("resourced.toml",
+                std::string(eight_nodes) + "[cluster]\netcd = [\"http://127.0.0.1:1\"]\nname = \"a\"\n");
+  Process member(resourced_command({"--config", config, "--state", dir / "state", "--listen",
+                                    "ipc://" + (dir / "bus").string()}),
+                 {.environment = {{"LD_LIBRARY_PATH", dir.path()}}});
+  const Outcome outcome = member.finish();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find("a cluster needs libcurl (Debian package libcurl4), which cannot be loaded: ") !=
+        std::string::npos);
+}
+
 TEST_CASE("--check reads the configuration and says what it found") {
   TempDir dir;
   const Outcome good = resourced({"--check", "--config", dir.write("good.toml", eight_nodes)});
