@@ -6,7 +6,20 @@ namespace resourced::daemon::log {
 
 void HostIds::add(std::string_view host) {
   const std::lock_guard lock(mutex_);
-  ids_.emplace(host, static_cast<Id>(ids_.size()));
+  insert(host);
+}
+
+HostIds::Id HostIds::insert(std::string_view host) {
+  const auto id = static_cast<Id>(names_.size());
+  names_.push_back(&ids_.emplace(host, id).first->first);
+  return id;
+}
+
+std::optional<HostIds::Id> HostIds::look_up(std::string_view host, Id guess) const {
+  if (guess < names_.size() && *names_[guess] == host) return guess;
+  const auto known = ids_.find(host);
+  if (known == ids_.end()) return std::nullopt;
+  return known->second;
 }
 
 HostIds::Numbered HostIds::number(const text::Hostlist& hosts) {
@@ -15,13 +28,12 @@ HostIds::Numbered HostIds::number(const text::Hostlist& hosts) {
   std::vector<Id> ids;
   ids.reserve(hosts.size());
   const std::lock_guard lock(mutex_);
+  Id next = 0;
   hosts.for_each([&](std::string_view host) {
-    auto known = ids_.find(host);
-    if (known == ids_.end()) {
-      known = ids_.emplace(host, static_cast<Id>(ids_.size())).first;
-      numbered.added.emplace_back(host);
-    }
-    ids.push_back(known->second);
+    const auto known = look_up(host, next);
+    if (!known) numbered.added.emplace_back(host);
+    ids.push_back(known ? *known : insert(host));
+    next = ids.back() + 1;
   });
   std::ranges::sort(ids);
   for (const Id id : ids) numbered.ids.insert(id);
@@ -30,9 +42,7 @@ HostIds::Numbered HostIds::number(const text::Hostlist& hosts) {
 
 std::optional<HostIds::Id> HostIds::find(std::string_view host) const {
   const std::lock_guard lock(mutex_);
-  const auto known = ids_.find(host);
-  if (known == ids_.end()) return std::nullopt;
-  return known->second;
+  return look_up(host, 0);
 }
 
 text::IdSet HostIds::find(const text::Hostlist& hosts) const {
@@ -41,12 +51,16 @@ text::IdSet HostIds::find(const text::Hostlist& hosts) const {
   std::vector<Id> ids;
   ids.reserve(hosts.size());
   std::unique_lock lock(mutex_);
+  Id next = 0;
   hosts.for_each([&, looked_up = std::size_t{0}](std::string_view host) mutable {
     if (++looked_up % at_once == 0) {
       lock.unlock();
       lock.lock();
     }
-    if (const auto known = ids_.find(host); known != ids_.end()) ids.push_back(known->second);
+    const auto known = look_up(host, next);
+    if (!known) return;
+    ids.push_back(*known);
+    next = *known + 1;
   });
   lock.unlock();
   std::ranges::sort(ids);
@@ -57,7 +71,7 @@ text::IdSet HostIds::find(const text::Hostlist& hosts) const {
 
 std::size_t HostIds::size() const {
   const std::lock_guard lock(mutex_);
-  return ids_.size();
+  return names_.size();
 }
 
 }  // namespace resourced::daemon::log

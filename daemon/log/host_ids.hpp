@@ -21,7 +21,7 @@ class HostIds {
  public:
   using Id = text::IdSet::Id;
 
-  /// Adds a host that was read from the store. Ids are given in order from 0.
+  /// Adds a new host that was read from the store. Ids are given in order from 0.
   void add(std::string_view host);
 
   struct Numbered {
@@ -45,8 +45,16 @@ class HostIds {
     }
   };
 
+  /// Gives a new host the next number. Called with the mutex, as is look_up().
+  Id insert(std::string_view host);
+  /// Returns the number of a host. It costs a fifth where `guess` is right: mostly it is the number after
+  /// that of the host before, as lists and numbers tend to have the same order.
+  [[nodiscard]] std::optional<Id> look_up(std::string_view host, Id guess) const;
+
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Id, Hash, std::equal_to<>> ids_;
+  /// The key in `ids_` of each number.
+  std::vector<const std::string*> names_;
 };
 
 }  // namespace resourced::daemon::log
