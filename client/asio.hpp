@@ -15,6 +15,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "client/connection.hpp"
+#include "core/error.hpp"
 
 namespace resourced::client {
 
@@ -55,21 +56,28 @@ class AsioDriver {
   }
 
   /// Calls `start` with a handler, with which it makes a request of the connection, such as client::alloc().
-  /// Completes, as void(Response), with the last response, outside of process(). If the connection is closed
-  /// before, the completion handler is destroyed and not called.
+  /// Completes, as void(Response), with the last response, outside of process(); with a local failure if
+  /// `start` throws an Error, as for a request that cannot be sent. If the connection is closed before, the
+  /// completion handler is destroyed and not called.
   template <class Start, class Token>
   auto async_request(Start&& start, Token&& token) {
     return boost::asio::async_initiate<Token, void(Response)>(
         [executor = state_->descriptor.get_executor()](auto completion, auto&& make_request) {
           // A Connection::Handler can be copied, which the completion handler of a token need not.
           auto shared = std::make_shared<decltype(completion)>(std::move(completion));
-          make_request([shared, executor](const Response& response) {
+          const auto complete = [shared, executor](const Response& response) {
             if (!response.last()) return;
             auto own = boost::asio::get_associated_executor(*shared, executor);
             boost::asio::post(own, [handler = std::move(*shared), last = response]() mutable {
               std::move(handler)(std::move(last));
             });
-          });
+          };
+          // With use_awaitable of Boost 1.74 an exception would end the program here.
+          try {
+            make_request(complete);
+          } catch (const Error& error) {
+            complete(Response("", error, true));
+          }
         },
         token, std::forward<Start>(start));
   }

@@ -2,15 +2,24 @@
 #include "client/asio.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 #include <doctest/doctest.h>
 
 #include "client/acquisition.hpp"
@@ -19,12 +28,21 @@
 #include "wire/fake_bus.hpp"
 
 using namespace resourced;
+using boost::asio::use_future;
 using client::AsioDriver;
 using client::Connection;
 using client::Response;
 using wire::FakeBus;
 
 namespace {
+
+/// Reached only by a broken test.
+constexpr std::chrono::seconds patience{60};
+
+template <class T>
+bool is_ready(const std::future<T>& future) {
+  return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
 
 struct AsioFixture {
   test::TempDir directory;
@@ -103,7 +121,105 @@ TEST_SUITE("asio") {
     wire::pump(connection, [&] { return text == "{}"; });
   }
 
+  TEST_CASE_FIXTURE(AsioFixture, "a request that cannot be sent completes with the error") {
+    std::optional<Response> answer;
+    driver->async_request(
+        [&](auto handler) {
+          client::alloc(connection, {{"\xff", {}}}, std::move(handler));
+        },
+        [&](const Response& response) { answer = response; });
+    CHECK_FALSE(answer);
+    run_until([&] { return answer.has_value(); });
+    REQUIRE(!answer->ok());
+    CHECK(answer->local());
+    CHECK(answer->error().errnum() == EINVAL);
+    connection.close();
+    answer.reset();
+    driver->async_request([&](auto handler) { connection.send("test.closed", std::move(handler)); },
+                          [&](const Response& response) { answer = response; });
+    run_until([&] { return answer.has_value(); });
+    CHECK(answer->error().errnum() == ENOTCONN);
+  }
+
+  TEST_CASE_FIXTURE(AsioFixture, "a future has the response, or is broken when the connection is closed") {
+    const auto request = [&] {
+      return driver->async_request([&](auto handler) { connection.send("test.future", std::move(handler)); },
+                                   use_future);
+    };
+    auto answered = request();
+    auto broken = request();
+    bus.respond(bus.receive(*this), R"({"a":1})");
+    run_until([&] { return is_ready(answered); });
+    CHECK(answered.get().text() == R"({"a":1})");
+    CHECK_FALSE(is_ready(broken));
+    connection.close();
+    CHECK_THROWS_AS(broken.get(), std::future_error);
+  }
+
+  TEST_CASE("other threads post their work to the strand of a driver") {
+    const test::TempDir directory;
+    const std::string uri = "ipc://" + directory.file("bus");
+    FakeBus bus(uri);
+    boost::asio::thread_pool pool(3);
+    const auto strand = boost::asio::make_strand(pool);
+    const auto in_strand = [&](auto work) { return boost::asio::post(strand, use_future(std::move(work))); };
+    Connection connection(uri);
+    std::optional<AsioDriver> driver;
+    in_strand([&] { driver.emplace(strand, connection); }).get();
+    // Plain integers: only the strand orders the threads of the pool that change them.
+    int completed = 0;
+    int outside = 0;
+    const auto count = [&] {
+      ++completed;
+      if (!strand.running_in_this_thread()) ++outside;
+    };
+    constexpr int rounds = 50;
+    std::vector<std::future<std::future<Response>>> made;
+    for (int i = 0; i < rounds; ++i) {
+      in_strand([&] {
+        driver->async_request([&](auto handler) { connection.send("test.handler", std::move(handler)); },
+                              [&](const Response& /*response*/) { count(); });
+        driver->async_wait([&] { count(); });
+        connection.after(client::Milliseconds(1), count);
+      });
+      made.push_back(in_strand([&] {
+        return driver->async_request(
+            [&](auto handler) { connection.send("test.future", std::move(handler)); }, use_future);
+      }));
+    }
+    for (int i = 0; i < 2 * rounds; ++i) {
+      const auto request = bus.receive();
+      bus.respond(request, R"({"a":1})");
+    }
+    for (auto& one : made) {
+      auto answer = one.get();
+      REQUIRE(answer.wait_for(patience) == std::future_status::ready);
+      CHECK(answer.get().text() == R"({"a":1})");
+    }
+    for (const wire::Deadline deadline; in_strand([&] { return completed; }).get() < 3 * rounds;)
+      if (deadline.passed()) throw wire::Timeout("the strand did not complete all");
+    in_strand([&] { driver.reset(); }).get();
+    pool.join();
+    CHECK(completed == 3 * rounds);
+    CHECK(outside == 0);
+  }
+
 #ifdef BOOST_ASIO_HAS_CO_AWAIT
+  TEST_CASE_FIXTURE(AsioFixture, "a coroutine gets the error of a request that cannot be sent") {
+    int errnum = 0;
+    const auto ask = [&]() -> boost::asio::awaitable<void> {
+      const Response answer = co_await driver->async_request(
+          [&](auto handler) {
+            client::alloc(connection, {{"\xff", {}}}, std::move(handler));
+          },
+          boost::asio::use_awaitable);
+      errnum = answer.error().errnum();
+    };
+    boost::asio::co_spawn(loop, ask, boost::asio::detached);
+    run_until([&] { return errnum != 0; });
+    CHECK(errnum == EINVAL);
+  }
+
   TEST_CASE_FIXTURE(AsioFixture, "a coroutine waits for resources and for the answer of the ledger") {
     using boost::asio::use_awaitable;
     class Observer : public client::AcquisitionObserver {
