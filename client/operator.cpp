@@ -94,6 +94,10 @@ Operator::RequestId Operator::evict(const Peer& holder, std::string_view reason,
                           std::move(handler), options_);
 }
 
+TargetWait Operator::wait(const TargetWaitOptions& wanted, TargetWait::Done done) {
+  return {connection_, wanted, std::move(done)};
+}
+
 Operator::RequestId Operator::status(Handler handler) {
   return connection_.send("resource.status", std::move(handler), options_);
 }

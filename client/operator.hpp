@@ -1,5 +1,5 @@
-// The requests of operators: drain, undrain, properties and evict, and the status of targets and the list of
-// schedulers. client/target_wait.hpp waits until targets are idle or ready.
+// The requests of operators: drain, undrain, properties and evict, the status of targets and the list of
+// schedulers, and waits until targets are idle or ready.
 //
 // Threads: an operator sends its requests in the thread of its connection. read_status() and read_peers() are
 // for any thread, and so are the types of requests and answers.
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/connection.hpp"
+#include "client/target_wait.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -110,6 +111,11 @@ class Operator {
   /// another scheduler has the resources by now, or the same one has acquired them again; ENOENT: none has
   /// them.
   RequestId evict(const Peer& holder, std::string_view reason, Handler handler);
+
+  /// Waits until targets are idle or ready, also over restarts of the daemon, for as long as the returned
+  /// object lives. It may outlive the operator. The options of the operator do not apply: a wait may take any
+  /// time.
+  [[nodiscard]] TargetWait wait(const TargetWaitOptions& wanted, TargetWait::Done done);
 
   RequestId status(Handler handler);
   RequestId peers(Handler handler);

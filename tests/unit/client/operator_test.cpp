@@ -73,6 +73,31 @@ TEST_SUITE("operator") {
     CHECK(sent() == Sent{"resource.property", {{"op", "remove"}, {"name", "fast"}, {"targets", "1"}}});
   }
 
+  TEST_CASE_FIXTURE(OperatorFixture,
+                    "a wait for targets lasts as long as its object, or until the condition holds") {
+    std::optional<std::string> ended;
+    const auto note = [&](const std::optional<Error>& error) { ended = error ? error->what() : "ready"; };
+    std::optional<Operator> short_lived(std::in_place, connection);
+    {
+      const client::TargetWait wait = short_lived->wait(
+          {.targets = "node[1-2]", .condition = client::TargetWaitOptions::Condition::ready}, note);
+      const auto request = bus.receive(connection);
+      CHECK(request.topic() == "resource.wait");
+      CHECK(json::parse(request.payload()) == json{{"targets", "node[1-2]"}, {"for", "ready"}});
+      short_lived.reset();
+      bus.respond(request, "");
+      wire::pump(connection, [&] { return ended.has_value(); });
+      CHECK(ended == "ready");
+      ended.reset();
+    }
+    {
+      const client::TargetWait wait = operate.wait({.targets = "1"}, note);
+      CHECK(json::parse(bus.receive(connection).payload()) == json{{"targets", "1"}, {"for", "idle"}});
+    }
+    CHECK(bus.receive(connection).topic() == "resource.wait-cancel");
+    CHECK_FALSE(ended);
+  }
+
   TEST_CASE_FIXTURE(OperatorFixture, "a refusal is the error of the response") {
     operate.undrain("1", handler);
     bus.fail(bus.receive(connection), EEXIST, "rank 1 not drained");
