@@ -4,7 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -13,6 +16,8 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "client/connection.hpp"
 #include "core/error.hpp"
@@ -26,18 +31,26 @@ namespace resourced::client {
 /// Threads: use driver and connection in the executor only, and give the loop of several threads a strand.
 /// Completion handlers run in the executor that is associated with them, else in that of the driver. Another
 /// thread posts its work to the executor (boost::asio::post).
+///
+/// A driver belongs to the process that made it, as its connection does. In a child of fork(2) the destructor
+/// has no effect, also before the child has called notify_fork() of its loop, and the other functions throw
+/// Error ENOTCONN.
 class AsioDriver {
  public:
   /// `connection` must outlive the driver.
   AsioDriver(const boost::asio::any_io_executor& executor, Connection& connection)
-      : state_(std::make_shared<State>(executor, connection)) {
+      : state_(std::make_shared<State>(executor, usable(connection, "AsioDriver()"))) {
     watch(state_);
   }
   /// Ends what async_wait() waits for. Requests go on, but get no response until the connection is driven.
   ~AsioDriver() {
     state_->has_ended = true;
-    state_->descriptor.release();
-    state_->processed.cancel();
+    if (state_->process == ::getpid()) {
+      state_->descriptor.release();
+      state_->processed.cancel();
+    } else {
+      keep(std::move(state_));
+    }
   }
   AsioDriver(const AsioDriver&) = delete;
   AsioDriver& operator=(const AsioDriver&) = delete;
@@ -47,6 +60,7 @@ class AsioDriver {
   /// Acquisition::up(). Responses that arrive before the completion handler runs count as well.
   template <class Token>
   auto async_wait(Token&& token) {
+    usable(state_->connection, "async_wait()");
     return boost::asio::async_compose<Token, void()>(
         [state = state_, waits = false](auto& self, const boost::system::error_code& = {}) mutable {
           if (std::exchange(waits, true)) return self.complete();
@@ -61,6 +75,7 @@ class AsioDriver {
   /// completion handler is destroyed and not called.
   template <class Start, class Token>
   auto async_request(Start&& start, Token&& token) {
+    usable(state_->connection, "async_request()");
     return boost::asio::async_initiate<Token, void(Response)>(
         [executor = state_->descriptor.get_executor()](auto completion, auto&& make_request) {
           // A Connection::Handler can be copied, which the completion handler of a token need not.
@@ -93,8 +108,23 @@ class AsioDriver {
     boost::asio::posix::stream_descriptor descriptor;
     /// Never expires: it is cancelled after each process(), which completes all waits for it.
     boost::asio::steady_timer processed;
+    const pid_t process = ::getpid();
     bool has_ended = false;
   };
+
+  static Connection& usable(Connection& connection, std::string_view what) {
+    connection.refuse_in_child(what);
+    return connection;
+  }
+
+  /// Keeps what a child has inherited: until notify_fork() its loop shares an epoll instance with the loop of
+  /// the parent, from which the destructor of a descriptor removes the one of the connection.
+  static void keep(std::shared_ptr<State> inherited) {
+    static std::mutex mutex;
+    static auto& kept = *new std::vector<std::shared_ptr<State>>;
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(inherited));
+  }
 
   static void watch(const std::shared_ptr<State>& state) {
     state->descriptor.async_wait(boost::asio::posix::stream_descriptor::wait_read,
