@@ -75,6 +75,23 @@ TEST_CASE("a large screen has all parts") {
   CHECK(lines.back() == clock(999) + " online node1");
 }
 
+TEST_CASE("schedulers that wait, and the time until which targets are kept for a lost one, are shown") {
+  Shown shown;
+  auto& peers = *shown.overview.peers;
+  peers.holders[0].kept_until = wall_time(1900);
+  peers.holders.push_back(
+      {text::IdSet::parse("2-7"), wall_time(910), module::ByKey{"day"}, "", false, wall_time(1910)});
+  peers.waiting.push_back({wall_time(920), module::ByKey{"next"}, ""});
+  peers.waiting.push_back({wall_time(930), module::ByKey{"later"}, "night"});
+  const auto lines = texts(shown.lines({80, 120}));
+  CHECK(has(lines, "night            2     2       0 key batch since " + format_time(wall_time(900)) +
+                       ", kept until " + format_time(wall_time(1900))));
+  CHECK(has(lines, "key day          6 " + format_time(wall_time(910)) + ", kept until " +
+                       format_time(wall_time(1910))));
+  CHECK(has(lines, "key next     waits " + format_time(wall_time(920))));
+  CHECK(has(lines, "key later    waits " + format_time(wall_time(930)) + " for night"));
+}
+
 TEST_CASE("an event is a line with its hosts, its reason and its author") {
   Shown shown;
   shown.overview.now = wall_time(100000);
