@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -78,14 +79,17 @@ class AsioDriver {
     usable(state_->connection, "async_request()");
     return boost::asio::async_initiate<Token, void(Response)>(
         [executor = state_->descriptor.get_executor()](auto completion, auto&& make_request) {
-          // A Connection::Handler can be copied, which the completion handler of a token need not.
-          auto shared = std::make_shared<decltype(completion)>(std::move(completion));
+          // A Connection::Handler can be copied, which the completion handler of a token need not. Empty once
+          // the request is completed: `start` may send it and throw then.
+          auto shared = std::make_shared<std::optional<decltype(completion)>>(std::move(completion));
           const auto complete = [shared, executor](const Response& response) {
-            if (!response.last()) return;
-            auto own = boost::asio::get_associated_executor(*shared, executor);
-            boost::asio::post(own, [handler = std::move(*shared), last = response]() mutable {
+            if (!response.last() || !*shared) return;
+            auto own = boost::asio::get_associated_executor(**shared, executor);
+            auto work = [handler = std::move(**shared), last = response]() mutable {
               std::move(handler)(std::move(last));
-            });
+            };
+            shared->reset();
+            boost::asio::post(own, std::move(work));
           };
           // With use_awaitable of Boost 1.74 an exception would end the program here.
           try {

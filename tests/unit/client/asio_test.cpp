@@ -141,6 +141,22 @@ TEST_SUITE("asio") {
     CHECK(answer->error().errnum() == ENOTCONN);
   }
 
+  TEST_CASE_FIXTURE(AsioFixture, "a request completes once, also if the function that has sent it throws") {
+    std::vector<int> errors;
+    driver->async_request(
+        [&](auto handler) {
+          connection.send("test.sent", std::move(handler));
+          throw Error(EDOM, "after the request");
+        },
+        [&](const Response& response) { errors.push_back(response.ok() ? 0 : response.error().errnum()); });
+    bus.respond(bus.receive(*this), "{}");
+    std::string text;
+    connection.send("test.second", keep(text));
+    bus.respond(bus.receive(*this), "{}");
+    run_until([&] { return !text.empty(); });
+    CHECK(errors == std::vector<int>{EDOM});
+  }
+
   TEST_CASE_FIXTURE(AsioFixture, "a future has the response, or is broken when the connection is closed") {
     const auto request = [&] {
       return driver->async_request([&](auto handler) { connection.send("test.future", std::move(handler)); },
