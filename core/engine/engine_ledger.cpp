@@ -55,7 +55,9 @@ void Engine::announce_allocations(const std::vector<Former>& changed, const Occa
                              (!before || before->expiration != news.now->expiration);
     for (const HolderId holder : ledgers_with(name, ranks)) {
       module::AllocationNews& one = told[holder].allocations[name] = news;
-      one.own = !has_expired && std::ranges::find(now.senders, holder) != now.senders.end();
+      const bool is_sender = std::ranges::find(now.senders, holder) != now.senders.end();
+      one.own = is_sender && !has_expired;
+      one.made = one.made && !is_sender;
     }
   }
   for (auto& [holder, delta] : told) effects.updates.push_back({applied_, holder, std::move(delta)});

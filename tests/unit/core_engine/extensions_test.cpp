@@ -165,6 +165,14 @@ TEST_CASE("a scheduler that gives an allocation an expiration that has passed is
   CHECK_FALSE(only_news(updated(it, wanted), 1, {"", "j1"}).own);
 }
 
+TEST_CASE("a scheduler that has not read that its allocation expired is told that it is freed") {
+  Whole it;
+  it.step(Tick{}, 100);
+  module::Delta pending = it.alloc({{"j1", part("0", "0", "node0"), wall_time(99)}}).updates.at(0).delta;
+  pending.merge(free_by_operator(it, "j1").updates.at(0).delta);
+  CHECK_FALSE(pending.allocations.at({"", "j1"}).now);
+}
+
 TEST_CASE("a scheduler that comes later is not told again what its first response shows as expired") {
   Divided it;
   it.alloc({{"j1", part("0", "0", "node0"), wall_time(100)}}, {1});
