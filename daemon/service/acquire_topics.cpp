@@ -21,12 +21,6 @@
 namespace resourced::daemon::service {
 namespace {
 
-// Maximum size of the allocations in one response to a scheduler with the extension `ledger`, in bytes.
-constexpr std::size_t most_allocations = std::size_t{1} << 20U;
-
-// Maximum number of requests of one user or key that wait for their turn.
-constexpr std::size_t most_waiting = 64;
-
 // Returns the extensions that a scheduler gets of those that it wants.
 std::optional<module::Extensions> granted(std::optional<module::Extensions> wanted, bool in_instance) {
   const module::Extensions all = all_extensions(in_instance);
@@ -120,7 +114,7 @@ void AcquireTopics::check_wait(proto::ClientId client, const streams::EarlySched
     if (other.by == wanted.by) ++waiting;
   }
   if (const auto nothing = nothing_to_wait_for(wanted)) throw Error(*nothing);
-  if (waiting < most_waiting) return;
+  if (waiting < bounds_.waiting) return;
   throw Error(ENOBUFS,
               fmt::format("{} requests of {} wait for resources already", waiting, seen_name_of(wanted.by)));
 }
@@ -263,7 +257,7 @@ void AcquireTopics::respond(proto::RequestKey key, const streams::EarlyScheduler
       engine.allocations_of(acquired.resources, wanted.partition.value_or(""), extensions.ledger);
   const WallTime now = executor_.now().wall;
   std::span<const module::SharedAllocation> rest = allocations;
-  const std::size_t most = extensions.ledger ? most_allocations : std::numeric_limits<std::size_t>::max();
+  const std::size_t most = extensions.ledger ? bounds_.page : std::numeric_limits<std::size_t>::max();
   options.allocations = proto::topics::take_allocations(rest, now, most);
   options.more = !rest.empty();
   requests_.respond(key, answers_.acquired(acquired.resources, acquired.kept, std::move(options)));

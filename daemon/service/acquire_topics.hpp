@@ -18,6 +18,7 @@
 #include "core/time.hpp"
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/answers.hpp"
+#include "daemon/service/bounds.hpp"
 #include "daemon/service/cluster_topics.hpp"
 #include "daemon/service/deferral.hpp"
 #include "daemon/service/executor.hpp"
@@ -41,13 +42,14 @@ class AcquireTopics {
  public:
   /// `cluster` keeps the holders for the next leader.
   AcquireTopics(Executor& executor, Requests& requests, Answers& answers, streams::Subscribers& subscribers,
-                ClusterTopics& cluster, Deferral& deferral)
+                ClusterTopics& cluster, Deferral& deferral, const Bounds& bounds)
       : executor_(executor),
         requests_(requests),
         answers_(answers),
         subscribers_(subscribers),
         cluster_(cluster),
-        deferral_(deferral) {}
+        deferral_(deferral),
+        bounds_(bounds) {}
 
   void acquire(const Call& call);
   /// Renews the lease of a scheduler, as each other request of it does.
@@ -140,6 +142,7 @@ class AcquireTopics {
   streams::Subscribers& subscribers_;
   ClusterTopics& cluster_;
   Deferral& deferral_;
+  Bounds bounds_;
   /// Origins of the engine's holders.
   std::map<engine::HolderId, Origin> origins_;
   /// The acquires that wait, by their numbers.

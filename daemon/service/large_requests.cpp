@@ -26,6 +26,11 @@ bool LargeRequests::reads(ClientId client) const {
   return line != lines_.end() && line->second.reading;
 }
 
+std::size_t LargeRequests::size(ClientId client) const {
+  const auto line = lines_.find(client);
+  return line == lines_.end() ? 0 : line->second.behind.size() + (line->second.reading ? 1 : 0);
+}
+
 void LargeRequests::start_thread() {
   try {
     worker_.start();
@@ -119,8 +124,7 @@ bool LargeRequests::drop(ClientId client) {
     gives_back =
         gives_back || proto::is_disconnect(request.topic) || request.topic == "resource.acquire-cancel";
   }
-  if (peers::Clients::Client* const known = clients_.find(client))
-    known->waiting -= behind.size() + (reading ? 1 : 0);
+  if (peers::Clients::Client* const known = clients_.find(client)) known->waiting -= size(client);
   lines_.erase(line);
   return gives_back;
 }

@@ -13,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "daemon/peers/clients.hpp"
+#include "daemon/service/bounds.hpp"
 #include "daemon/service/deferral.hpp"
 #include "daemon/service/topics.hpp"
 #include "os/thread.hpp"
@@ -22,8 +23,6 @@ namespace resourced::daemon::service {
 
 class LargeRequests {
  public:
-  /// Maximum number of bytes of a payload that the loop reads itself.
-  static constexpr std::size_t most_on_loop = std::size_t{64} << 10;
   /// Maximum number of bytes that wait here of one uid or key. A request that is being read counts until the
   /// thread is done with it, also if its client is gone.
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;
@@ -37,8 +36,8 @@ class LargeRequests {
     ~Owner() = default;
   };
 
-  LargeRequests(peers::Clients& clients, Deferral& deferral, Owner& owner)
-      : clients_(clients), deferral_(deferral), owner_(owner) {}
+  LargeRequests(peers::Clients& clients, Deferral& deferral, Owner& owner, const Bounds& bounds)
+      : clients_(clients), deferral_(deferral), owner_(owner), bounds_(bounds) {}
   /// Waits until the thread has read its present request.
   ~LargeRequests() = default;
   LargeRequests(const LargeRequests&) = delete;
@@ -47,13 +46,15 @@ class LargeRequests {
   LargeRequests& operator=(LargeRequests&&) = delete;
 
   /// Whether the thread reads requests of this size and topic.
-  [[nodiscard]] static bool is_large(const Topic& topic, const proto::Message& request) noexcept {
-    return topic.read != nullptr && request.payload && request.payload->size() > most_on_loop;
+  [[nodiscard]] bool is_large(const Topic& topic, const proto::Message& request) const noexcept {
+    return topic.read != nullptr && request.payload && request.payload->size() > bounds_.on_loop;
   }
   /// Whether a request of this client is being read.
   [[nodiscard]] bool reads(proto::ClientId client) const;
   /// Whether requests of this client wait, so that its next one has to wait behind them.
   [[nodiscard]] bool has(proto::ClientId client) const { return lines_.contains(client); }
+  /// Returns how many requests of this client are being read or wait behind.
+  [[nodiscard]] std::size_t size(proto::ClientId client) const;
 
   /// Lets the thread read a request of this client, unless it reads one already, and calls on_turn() then.
   /// Throws Error EAGAIN if too many bytes of its uid or key wait, or if the system has no thread now.
@@ -88,6 +89,7 @@ class LargeRequests {
   peers::Clients& clients_;
   Deferral& deferral_;
   Owner& owner_;
+  Bounds bounds_;
   std::unordered_map<proto::ClientId, Line> lines_;
   /// The bytes that wait, by uid or key.
   std::map<std::string, std::size_t> bytes_;

@@ -26,7 +26,7 @@ Service::Service(log::EventLog& log, Program& program, Settings settings)
       cluster_(requests_, settings.leadership, settings.following, *this),
       answers_(executor_.engine(), committed_, cluster_),
       groups_(make_groups(log, settings)),
-      large_(clients_, *this, *this) {
+      large_(clients_, *this, *this, settings.bounds) {
   set_configuration(std::move(settings.configuration));
   groups_.journal.set_most_consumers(settings.limits.journal_consumers);
   // All events that the store has at the start are on disk.
@@ -39,7 +39,7 @@ Groups Service::make_groups(log::EventLog& log, Settings& settings) {
       .executor = executor_,
       .requests = requests_,
       .cluster = cluster_,
-      .acquire = {executor_, requests_, answers_, subscribers_, cluster_, *this},
+      .acquire = {executor_, requests_, answers_, subscribers_, cluster_, *this, settings.bounds},
       .allocations = {executor_, committed_, answers_, requests_},
       .journal = {committed_, cluster_, requests_, outbox_, log, settings.journal_max, holds_, program_,
                   *this},
@@ -169,7 +169,7 @@ void Service::dispatch(proto::ClientId client, const Message& request, const Pos
   if (topic == nullptr) return;
   if (const auto event = awaited_by(*topic, client))
     return outbox_.push(*event, streams::Read{client, request}, program_.steady_now());
-  if (content != nullptr || !LargeRequests::is_large(*topic, request))
+  if (content != nullptr || !large_.is_large(*topic, request))
     return serve({client, request, sender, *topic, content}, position);
   try {
     large_.read(client, *topic, request);

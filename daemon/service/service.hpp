@@ -21,6 +21,7 @@
 #include "daemon/peers/clients.hpp"
 #include "daemon/peers/limits.hpp"
 #include "daemon/service/answers.hpp"
+#include "daemon/service/bounds.hpp"
 #include "daemon/service/change_log.hpp"
 #include "daemon/service/cluster_topics.hpp"
 #include "daemon/service/committed.hpp"
@@ -68,12 +69,15 @@ class Service final : public transport::Listener,
     Following* following = nullptr;
     /// The state of a standby's log at the start.
     module::State state = {};
+    Bounds bounds = {};
   };
   /// The `log` and the `program` must outlive this object.
   Service(log::EventLog& log, Program& program, Settings settings);
 
   [[nodiscard]] const engine::Engine& engine() const noexcept { return executor_.engine(); }
   [[nodiscard]] const Committed& committed() const noexcept { return committed_; }
+  /// The requests that are being read beside the loop, or wait behind such a request.
+  [[nodiscard]] const LargeRequests& large_requests() const noexcept { return large_; }
   /// Makes this daemon a standby, at its start.
   void stand_by(Following& following) { cluster_.stand_by(following); }
   /// Makes a standby, which has all events of the log, the leader: an engine::Start comes next. `agents` is
