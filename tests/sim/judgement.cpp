@@ -171,7 +171,7 @@ Reference::Ranks Simulation::part_of(const std::string& partition, const Referen
   const Reference::Ranks all = state.present();
   if (!with_partition_) return all;
   Reference::Ranks left;
-  for (unsigned rank = 0; rank < configuration_.hosts.size() / 2; ++rank) left.insert(rank);
+  for (unsigned rank = 0; rank < state.targets() / 2; ++rank) left.insert(rank);
   return partition.empty() ? without(all, left) : shared(all, left);
 }
 
@@ -188,8 +188,8 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
     const std::uint32_t expected = scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED;
     const bool is_found = message.errnum() == ETIMEDOUT && scheduler.ended == 0 && may_be_over(scheduler);
     // There is nothing to wait for in a partition without targets.
-    const bool is_vain = message.errnum() == ENOENT && scheduler.is_second && scheduler.waits &&
-                         scheduler.ended == 0 && was_empty(scheduler);
+    const bool is_vain =
+        message.errnum() == ENOENT && scheduler.is_second && scheduler.waits && was_empty(scheduler);
     demand(is_found || is_vain || message.errnum() == (scheduler.ended != 0 ? scheduler.ended : expected),
            fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
     if (message.errnum() == ETIMEDOUT) ++counts_.leases;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
@@ -45,6 +46,8 @@ class Reference {
   /// of a target that an operator has drained.
   void apply(const nlohmann::json& event);
 
+  /// The number of the targets of the present start, those that have left included.
+  [[nodiscard]] std::size_t targets() const { return names_.size(); }
   /// Ranks of the present start.
   [[nodiscard]] Ranks present() const;
   [[nodiscard]] Ranks present_on(const std::string& host) const;
