@@ -34,18 +34,36 @@ void Simulation::follow_extensions(Scheduler& scheduler, const json& body) {
   demand_only("allocations", is_first || scheduler.ledger);
   demand_only("freed", !is_first && scheduler.ledger);
   demand_only("expired", !is_first && scheduler.ledger);
+  demand_only("more", is_first && scheduler.ledger);
   demand_only("scheduled", scheduler.has("scheduled"));
   demand_only("cause", !is_first && scheduler.has("cause"));
   if (!scheduler.extensions) return;
   demand(!is_first || body.at("extensions").get<std::set<std::string>>() == *scheduler.extensions,
          [&] { return "a scheduler gets other extensions than it has asked for: " + body.dump(); });
   follow_sequence(scheduler, body);
+  scheduler.more = body.value("more", false);
   if (scheduler.ledger) scheduler.ledger->apply(body, std::max(latest_, now_));
   if (!body.contains("scheduled")) return;
   scheduler.scheduled = body.at("scheduled");
   const auto begins_before = [](const json& a, const json& b) { return a.at("from") < b.at("from"); };
   demand(std::is_sorted(scheduler.scheduled.begin(), scheduler.scheduled.end(), begins_before),
          [&] { return "scheduled drains that are not in their order: " + body.dump(); });
+}
+
+void Simulation::receive_page(Scheduler& scheduler, const proto::Message& message) {
+  ++counts_.pages;
+  const json body = json::parse(message.text());
+  const auto is_known = [&](const json& allocation) {
+    return scheduler.ledger->allocations.contains({allocation.at("partition"), allocation.at("id")});
+  };
+  scheduler.more = body.value("more", false);
+  demand(body.size() == (scheduler.more ? 3 : 2) && body.at("sequence") == scheduler.sequence &&
+             !body.at("allocations").empty() && std::ranges::none_of(body.at("allocations"), is_known),
+         [&] { return "a response that does not continue the first one: " + body.dump(); });
+  constexpr std::size_t others = 100;
+  demand(body.at("allocations").size() == 1 || message.text().size() <= bounds_.page + others,
+         [&] { return "a response with too many allocations: " + body.dump(); });
+  scheduler.ledger->apply(body, std::max(latest_, now_));
 }
 
 void Simulation::check_cause(const Scheduler& scheduler, const json& body) {
@@ -135,18 +153,29 @@ void Simulation::check_known_allocations(const Scheduler& scheduler, const Refer
 void Simulation::receive_change(Scheduler& scheduler, const proto::Message& message) {
   const auto asked = ledger_asked_.extract(message.matchtag);
   demand(!asked.empty(), "a response that no scheduler waits for");
-  demand(disk_.last() >= asked.mapped().after, "a change of the ledger is answered before it is on disk");
+  const Change& change = asked.mapped();
+  demand(change.after && message.matchtag > scheduler.answered, "a request is answered before its turn");
+  scheduler.answered = message.matchtag;
+  demand(disk_.last() >= *change.after, "a change of the ledger is answered before it is on disk");
   const auto errnum = message.errnum();
+  if (change.refusal) {
+    ++counts_.bounded;
+    return demand(errnum == *change.refusal,
+                  fmt::format("an acquire ends with {} in the place of {}", errnum, *change.refusal));
+  }
   if (errnum == 0) ++counts_.ledger;
   demand(errnum != 0 || scheduler.ledger || message.text().empty(),
          "an answer has a number, and its scheduler has no ledger");
   // One that still waits has no ledger: it changes the terms of an allocation as an operator.
   if (errnum == 0 && scheduler.ledger && !message.text().empty()) {
     follow_sequence(scheduler, json::parse(message.text()));
-    scheduler.ledger->apply_own(asked.mapped().payload, scheduler.partition, asked.mapped().asked);
+    scheduler.ledger->apply_own(change.payload, scheduler.partition, change.asked);
   }
-  demand(errnum == 0 || errnum == EPERM || errnum == EEXIST || errnum == EBUSY || errnum == EINVAL ||
-             errnum == ENOENT || errnum == EHOSTDOWN,
+  demand(errnum != EDQUOT || !change.fits,
+         "a change of the ledger is refused for its size: " + change.payload.dump());
+  if (errnum == EDQUOT) ++counts_.bounded;
+  demand(errnum == 0 || errnum == EDQUOT || errnum == EPERM || errnum == EEXIST || errnum == EBUSY ||
+             errnum == EINVAL || errnum == ENOENT || errnum == EHOSTDOWN,
          fmt::format("a change of the ledger ends with {}: {}", errnum, message.text()));
 }
 

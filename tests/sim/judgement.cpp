@@ -117,9 +117,11 @@ void Simulation::check_ledger(const Reference& state) const {
   Reference::Allocations present;
   Reference::Expirations expirations;
   std::set<std::pair<unsigned, unsigned>> held;
+  std::map<std::string, std::size_t> bytes;
   const module::Module& module = service_->engine().module();
   for (const auto& [name, allocation] : module.ledger().all()) {
     if (allocation->expiration) expirations[{name.partition, name.id}] = to_number(*allocation->expiration);
+    bytes[name.partition] += allocation->text->size() + name.id.size() + allocation->note.value_or("").size();
     Reference::Cores& cores = present[{name.partition, name.id}];
     for (const rset::ResourceGroup& group : allocation->resources.groups()) {
       group.ranks.for_each([&](unsigned rank) {
@@ -133,6 +135,10 @@ void Simulation::check_ledger(const Reference& state) const {
     for (const module::AbsentResources& absent : allocation->absent)
       absent.cores.for_each([&](unsigned core) { cores.emplace(absent.target.host, core); });
   }
+  const Standing size = standing();
+  demand(
+      size.of_rest == bytes[""] && size.of_left == bytes["left"] && size.bytes == bytes[""] + bytes["left"],
+      "the ledger has another size than its allocations");
   demand(present == state.allocations(), [&] {
     return fmt::format("the ledger has the allocations {}, and the log {}", present, state.allocations());
   });
@@ -146,7 +152,8 @@ void Simulation::check_freed(std::uint64_t before) {
     const json event = json::parse(log_->record(number).text);
     if (event.at("name") != "free") continue;
     const json& context = event.at("context");
-    demand(frees_expired_, "an allocation is freed as it has expired, and must not: " + context.dump());
+    demand(ledger_rules_.free_expired,
+           "an allocation is freed as it has expired, and must not: " + context.dump());
     demand(uptime_ >= distrusted_until_,
            "an allocation is freed by a clock that may be wrong: " + context.dump());
     const Reference::Expirations& expirations = state_after(number - 1).expirations();
@@ -160,7 +167,7 @@ void Simulation::check_freed(std::uint64_t before) {
 }
 
 void Simulation::check_expired(const Reference& state) const {
-  if (!frees_expired_ || uptime_ < unsure_until_) return;
+  if (!ledger_rules_.free_expired || uptime_ < unsure_until_) return;
   for (const auto& [name, expiration] : state.expirations()) {
     demand(expiration > now_ - unsure.count(),
            fmt::format("allocation {} has expired at {}, and is not freed at {}", name, expiration, now_));
@@ -175,8 +182,8 @@ Reference::Ranks Simulation::part_of(const std::string& partition, const Referen
   return partition.empty() ? without(all, left) : shared(all, left);
 }
 
-bool Simulation::was_empty(const Scheduler& scheduler) {
-  for (std::uint64_t sequence = scheduler.seen; sequence <= disk_.last(); ++sequence)
+bool Simulation::was_empty(const Scheduler& scheduler, std::uint64_t last) {
+  for (std::uint64_t sequence = scheduler.seen; sequence <= last; ++sequence)
     if (part_of(scheduler.partition, state_after(sequence)).empty()) return true;
   return false;
 }
@@ -188,14 +195,15 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
     const std::uint32_t expected = scheduler.is_second && !scheduler.waits ? EBUSY : ECANCELED;
     const bool is_found = message.errnum() == ETIMEDOUT && scheduler.ended == 0 && may_be_over(scheduler);
     // There is nothing to wait for in a partition without targets.
-    const bool is_vain =
-        message.errnum() == ENOENT && scheduler.is_second && scheduler.waits && was_empty(scheduler);
+    const bool is_vain = message.errnum() == ENOENT && scheduler.is_second && scheduler.waits &&
+                         was_empty(scheduler, disk_.last());
     demand(is_found || is_vain || message.errnum() == (scheduler.ended != 0 ? scheduler.ended : expected),
            fmt::format("an acquire ended with {}: {}", message.errnum(), message.text()));
     if (message.errnum() == ETIMEDOUT) ++counts_.leases;
     schedulers_.erase(scheduler.client);
     return;
   }
+  if (scheduler.more) return receive_page(scheduler, message);
   const json body = json::parse(message.text());
   const bool has_waited = scheduler.is_second && scheduler.waits;
   if (has_waited) {
@@ -309,6 +317,7 @@ void Simulation::check_views() {
       continue;
     }
     demand(scheduler.view.has_value(), "an acquire without a response");
+    demand(!scheduler.more, "a first response without an end");
     const View& view = *scheduler.view;
     check_extensions(scheduler, state);
     demand(view.resources == shared(state.present(), view.resources), "a scheduler has targets that left");

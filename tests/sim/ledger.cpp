@@ -42,6 +42,13 @@ json Simulation::any_resources(const Reference::Ranks& ranks) {
   return resources.to_json();
 }
 
+json Simulation::any_allocation() {
+  json allocation{{"id", any_id()}, {"R", any_resources(any_ranks())}};
+  if (chance(0.4)) allocation["expiration"] = any_expiration();
+  if (chance(0.4)) allocation["note"] = fmt::format("{}", below(3));
+  return allocation;
+}
+
 json Simulation::any_free() {
   json free{{"id", any_id()}};
   if (chance(0.4)) free["ranks"] = idset_of(any_ranks(may_grow(free["id"]))).encode();
@@ -64,9 +71,8 @@ void Simulation::change_ledger() {
   const bool updates = !allocs && chance(0.3);
   json payload = any_free();
   if (allocs) {
-    payload = {{"id", any_id()}, {"R", any_resources(any_ranks())}};
-    if (chance(0.4)) payload["expiration"] = any_expiration();
-    if (chance(0.4)) payload["note"] = fmt::format("{}", below(3));
+    payload = any_allocation();
+    if (chance(0.2)) payload = {{"allocations", json::array({payload, any_allocation()})}};
   }
   if (updates) {
     payload.erase("ranks");
@@ -79,18 +85,10 @@ void Simulation::change_ledger() {
     for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free());
   }
   const char* const topic = allocs ? "resource.alloc" : updates ? "resource.alloc-update" : "resource.free";
-  const auto ask = [&] {
-    note(fmt::format("{} {}", topic, payload.dump()));
-    const auto before = service_->engine().applied();
-    const std::uint32_t matchtag = request(sender->first, topic, payload);
-    ledger_asked_.insert_or_assign(matchtag, Change{service_->engine().applied(), now_, payload});
-    return service_->engine().applied() > before;
-  };
-  const bool is_done = ask();
+  ask_change(sender->first, topic, payload, false);
   if (chance(0.3)) {
     payload["repeat"] = true;
-    const bool is_done_again = ask();
-    demand(!is_done || !is_done_again, "a change of the ledger that is repeated is done again");
+    ask_change(sender->first, topic, payload, true);
   }
   deliver();
 }

@@ -3,7 +3,6 @@
 // after a crash.
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,13 +68,7 @@ void Simulation::load() {
     asked_.at(matchtag).errnum = EBUSY;
   } else {
     loading_ = matchtag;
-    // The daemon reads the file on a thread. Wait for it here, so that only the seed decides when its result
-    // arrives.
-    std::unique_lock lock(mutex_);
-    demand(is_posted_.wait_for(lock, std::chrono::seconds(60), [this] { return posted_ != nullptr; }),
-           "the R of a load is not read");
-    later_.emplace_back(
-        [this, matchtag, work = std::exchange(posted_, nullptr)] { finish_load(matchtag, work); });
+    later_.emplace_back([this, matchtag, work = wait_for_thread()] { finish_load(matchtag, work); });
   }
   deliver();
 }

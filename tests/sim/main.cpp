@@ -50,6 +50,9 @@ bool run_daemons(const Options& options) {
         all.responses += counts.responses;
         all.deltas += counts.deltas;
         all.ledger += counts.ledger;
+        all.pages += counts.pages;
+        all.large += counts.large;
+        all.bounded += counts.bounded;
         all.leases += counts.leases;
         all.expired += counts.expired;
         all.rolled += counts.rolled;
@@ -58,9 +61,10 @@ bool run_daemons(const Options& options) {
     return false;
   fmt::print(
       "{} steps in {} runs: {} events, {} crashes, {} responses, {} changes for schedulers, {} of the "
-      "ledger, {} leases over, {} allocations expired, {} rolling works with {} nodes returned\n",
-      options.steps, options.runs, all.events, all.crashes, all.responses, all.deltas, all.ledger, all.leases,
-      all.expired, all.rolled, all.returned);
+      "ledger, {} more pages, {} requests read beside the loop, {} beyond a bound, {} leases over, {} "
+      "allocations expired, {} rolling works with {} nodes returned\n",
+      options.steps, options.runs, all.events, all.crashes, all.responses, all.deltas, all.ledger, all.pages,
+      all.large, all.bounded, all.leases, all.expired, all.rolled, all.returned);
   return true;
 }
 

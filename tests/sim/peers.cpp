@@ -99,7 +99,9 @@ void LedgerView::apply(const nlohmann::json& response, double latest) {
 void LedgerView::apply_own(const nlohmann::json& request, const std::string& own, double asked) {
   const nlohmann::json none = nlohmann::json::array();
   for (const nlohmann::json& entry : request.value("free", none)) free(entry, entry.value("partition", own));
+  for (const nlohmann::json& entry : request.value("allocations", none)) apply_own(entry, own, asked);
   const std::string partition = request.value("partition", own);
+  if (!request.contains("id")) return;
   if (!request.contains("R") && !request.contains("note")) return free(request, partition);
   const Name name{partition, request.at("id")};
   if (request.contains("R")) {

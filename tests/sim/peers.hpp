@@ -117,6 +117,10 @@ struct Scheduler {
   nlohmann::json scheduled = nlohmann::json::array();
   /// The number of the last response.
   std::uint64_t sequence = 0;
+  /// The allocations of the first response go on in the next one.
+  bool more = false;
+  /// The last request that was answered.
+  std::uint32_t answered = 0;
   std::optional<View> view;
   /// The view is the state after this event, or a later one.
   std::uint64_t seen = 0;

@@ -95,9 +95,9 @@ void Simulation::reconfigure() {
     reloads_[sequence] = {configuration_.exclude};
   service_->set_access(daemon::peers::Access({}, 0));
   if (chance(0.3)) {
-    frees_expired_ = !frees_expired_;
-    note(frees_expired_ ? "free-expired is set" : "free-expired is not set");
-    service_->set_ledger({.free_expired = frees_expired_});
+    ledger_rules_.free_expired = !ledger_rules_.free_expired;
+    note(ledger_rules_.free_expired ? "free-expired is set" : "free-expired is not set");
+    service_->set_ledger(ledger_rules_);
     unsure_until_ = uptime_ + unsure;
   }
   if (with_agents_ && chance(0.5)) {
@@ -118,8 +118,16 @@ void Simulation::ask_status() {
   deliver();
 }
 
+bool Simulation::may_have_ended(const Scheduler& scheduler) {
+  return scheduler.is_second && scheduler.waits && was_empty(scheduler, service_->engine().applied());
+}
+
 void Simulation::acquire() {
   if (schedulers_.size() >= most_schedulers) return;
+  // How many wait is not known then.
+  if (bounds_.waiting < most_schedulers &&
+      std::ranges::any_of(schedulers_, [&](const auto& other) { return may_have_ended(other.second); }))
+    return;
   Scheduler scheduler;
   scheduler.client = connect();
   scheduler.partition = any_partition();
@@ -162,11 +170,40 @@ void Simulation::acquire() {
     if (!scheduler.is_second || scheduler.waits) scheduler.lease = Seconds(payload["lease"].get<double>());
   }
   scheduler.heard = awake();
-  scheduler.turn = ++last_turn_;
+  scheduler.turn = ++last_turn_of_scheduler_;
   note(fmt::format("acquire {}", payload.dump()));
   scheduler.matchtag = request(scheduler.client, "resource.acquire", payload, streaming);
   scheduler.seen = service_->engine().applied();
+  // Each of the others has what it wants, or waits for it.
+  const auto others = std::ranges::count_if(schedulers_, [](const auto& other) {
+    return other.second.ended == 0 && (!other.second.is_second || other.second.waits);
+  });
+  const std::size_t holders = service_->engine().acquisition().holders() - kept_.size();
+  const bool waits = scheduler.is_second && scheduler.waits &&
+                     !part_of(scheduler.partition, state_after(scheduler.seen)).empty();
+  if (waits && static_cast<std::size_t>(others) - holders >= bounds_.waiting) {
+    scheduler.ended = ENOBUFS;
+    ++counts_.bounded;
+  }
   schedulers_.emplace(scheduler.client, std::move(scheduler));
+  deliver();
+}
+
+void Simulation::acquire_again() {
+  if (schedulers_.empty()) return;
+  const auto& [client, scheduler] = *random_peer(schedulers_);
+  const bool is_refused = scheduler.ended != 0 || (scheduler.is_second && !scheduler.waits);
+  if (is_refused || scheduler.hangs || lines_.contains(client) || may_have_ended(scheduler)) return;
+  json payload{{"partition", scheduler.partition}};
+  const bool waits = chance(0.7);
+  if (waits) payload["wait"] = true;
+  note(fmt::format("acquire again {}", payload.dump()));
+  const std::uint32_t matchtag = request(client, "resource.acquire", payload, streaming);
+  ledger_asked_.emplace(matchtag, Change{.client = client,
+                                         .topic = "resource.acquire",
+                                         .payload = payload,
+                                         .refusal = waits ? EDEADLK : EBUSY,
+                                         .after = service_->engine().applied()});
   deliver();
 }
 

@@ -32,6 +32,16 @@ nodes::Settings agent_settings(bool returns, bool gate, bool drains_silent) {
   return settings;
 }
 
+// Few enough to be reached often. Requests of operators remain below that of the loop.
+constexpr std::size_t few_bytes = 800;
+daemon::service::Bounds bounds(bool pages, bool few_wait, bool reads_beside) {
+  daemon::service::Bounds bounds;
+  if (pages) bounds.page = 200;
+  if (few_wait) bounds.waiting = 1;
+  if (reads_beside) bounds.on_loop = 110;
+  return bounds;
+}
+
 }  // namespace
 
 Simulation::Simulation(std::uint32_t seed)
@@ -39,7 +49,8 @@ Simulation::Simulation(std::uint32_t seed)
       with_agents_(chance(0.4)),
       with_partition_(chance(0.4)),
       journal_max_(chance(0.5) ? 40 : 100000),
-      frees_expired_(chance(0.5)),
+      bounds_(bounds(chance(0.5), chance(0.5), chance(0.5))),
+      ledger_rules_{chance(0.3) ? few_bytes : module::LedgerRules{}.max_bytes, chance(0.5)},
       keep_(chance(0.5) ? 20 : 0),
       roller_(world_of_roller()),
       agent_settings_(agent_settings(chance(0.6), chance(0.5), chance(0.5))) {
@@ -116,6 +127,7 @@ void Simulation::start() {
           .access = daemon::peers::Access({}, 0),
           .limits = {},
           .agents = with_agents_ ? std::optional(agent_settings_) : std::nullopt,
+          .bounds = bounds_,
       });
 
   const auto& kept = input.state.kept_inventory.resources;
@@ -123,7 +135,7 @@ void Simulation::start() {
   input.command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) input.command.online = input.command.inventory->ranks();
   input.partitions = partitions();
-  input.ledger.free_expired = frees_expired_;
+  input.ledger = ledger_rules_;
   distrust_clock();
   service_->step(input);
   service_->set_keep(keep_);
@@ -152,6 +164,7 @@ void Simulation::crash() {
   transport_.gone.clear();
   asked_.clear();
   ledger_asked_.clear();
+  lines_.clear();
   schedulers_.clear();
   consumers_.clear();
   agents_.clear();
@@ -203,6 +216,7 @@ void Simulation::disconnect(ClientId client) {
   transport_.stalled.erase(client);
   transport_.gone.insert(client);
   service_->on_gone(client);
+  lines_.erase(client);
   deliver();
 }
 
@@ -210,9 +224,12 @@ std::uint32_t Simulation::request(ClientId client, const std::string& topic, con
                                   std::uint8_t flags) {
   const std::uint32_t matchtag = ++last_matchtag_;
   if (const auto found = schedulers_.find(client); found != schedulers_.end()) found->second.heard = awake();
+  const Standing before = standing();
   service_->on_message(
       client, proto::make_request(topic, matchtag,
                                   payload.is_null() ? nullptr : proto::make_payload(payload.dump()), flags));
+  if (service_->large_requests().has(client)) lines_[client].requests.push_back(matchtag);
+  take_turns(before);
   return matchtag;
 }
 
@@ -246,7 +263,9 @@ void Simulation::run_due() {
   while (!timers_.empty() && timers_.begin()->first <= uptime_)
     due.push_back(std::move(timers_.extract(timers_.begin()).mapped()));
   for (const auto& work : due) {
+    const Standing before = standing();
     work();
+    take_turns(before);
     deliver();
   }
 }
@@ -330,6 +349,7 @@ void Simulation::settle() {
     advance(Seconds(1));
   } while (received_ != received || notified_ < service_->engine().applied() || log_->has_questions());
   demand(asked_.empty(), "a request has no answer, and nothing is left to be done");
+  check_answered();
   check_ledger(state_after(disk_.last()));
   check_scheduled(state_after(disk_.last()));
   check_expired(state_after(disk_.last()));
@@ -351,7 +371,8 @@ void Simulation::step() {
   if (kind < 298) return reconfigure();
   if (kind < 300) return set_clock();
   if (kind < 304) return load();
-  if (kind < 340) return acquire();
+  if (kind < 334) return acquire();
+  if (kind < 340) return acquire_again();
   if (kind < 363) return end_scheduler();
   if (kind < 365) return evict();
   if (kind < 385) return follow();

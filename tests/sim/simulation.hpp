@@ -11,6 +11,10 @@
 //    true up to its number; schedulers that wait are served in their order;
 //  - the acquisition of a scheduler that sends nothing for its lease ends soon after, and no earlier: time in
 //    which the daemon stands still does not count;
+//  - a connection waits for nothing that it has or waits for already, and no user has more requests that wait
+//    than the bound; the ledger does not grow beyond its bound, and no change that fits is refused;
+//  - the requests of a scheduler are served in their order, also those that a thread reads, and each has an
+//    answer;
 //  - allocations that have expired are freed if the site wants that, and never by a clock that may be wrong;
 //  - behind the health gate no target comes online before a check of its host has passed, and only drains of
 //    the daemon and of agents end without an operator;
@@ -70,6 +74,9 @@ class Simulation final : public daemon::service::Program {
     std::uint64_t responses = 0;
     std::uint64_t deltas = 0;
     std::uint64_t ledger = 0;
+    std::uint64_t pages = 0;
+    std::uint64_t large = 0;
+    std::uint64_t bounded = 0;
     std::uint64_t leases = 0;
     std::uint64_t expired = 0;
     std::uint64_t rolled = 0;
@@ -121,6 +128,10 @@ class Simulation final : public daemon::service::Program {
   void load();
   void ask_status();
   void acquire();
+  /// A scheduler asks again for what it has, or waits for.
+  void acquire_again();
+  /// Whether the partition of a scheduler that waits had no targets since: its wait may be over.
+  [[nodiscard]] bool may_have_ended(const Scheduler& scheduler);
   void end_scheduler();
   void evict();
   /// Lets the daemon free what it has kept for long enough.
@@ -130,7 +141,7 @@ class Simulation final : public daemon::service::Program {
   /// The present targets of a partition, or those in none, with excluded ones.
   [[nodiscard]] Reference::Ranks part_of(const std::string& partition, const Reference& state) const;
   /// Whether the partition of a scheduler had no targets at some time since its request.
-  [[nodiscard]] bool was_empty(const Scheduler& scheduler);
+  [[nodiscard]] bool was_empty(const Scheduler& scheduler, std::uint64_t last);
   void follow();
   void unfollow();
   void say_hello();
@@ -163,8 +174,29 @@ class Simulation final : public daemon::service::Program {
   [[nodiscard]] std::string any_partition();
   [[nodiscard]] Reference::Ranks any_ranks(bool of_single_hosts = false);
   [[nodiscard]] nlohmann::json any_resources(const Reference::Ranks& ranks);
+  [[nodiscard]] nlohmann::json any_allocation();
   [[nodiscard]] nlohmann::json any_free();
   [[nodiscard]] double any_expiration();
+
+  // Requests that a thread reads, and their turns (turns.cpp).
+  /// The last event, and the sizes of the ledger and its parts.
+  struct Standing {
+    std::uint64_t applied = 0;
+    std::size_t bytes = 0;
+    std::size_t of_rest = 0;
+    std::size_t of_left = 0;
+  };
+  [[nodiscard]] Standing standing() const;
+  void ask_change(ClientId client, const char* topic, const nlohmann::json& payload, bool repeats);
+  /// Finds the requests whose turn was in a piece of work, and waits for the thread if it reads one now, so
+  /// that only the seed decides when the result arrives.
+  void take_turns(const Standing& before);
+  /// Checks a request for the ledger whose turn has been, if it is one.
+  void take_turn(std::uint32_t matchtag, const Standing& before);
+  /// What a thread has posted.
+  [[nodiscard]] std::function<void()> wait_for_thread();
+  /// Checks that each request for the ledger has an answer.
+  void check_answered();
 
   // Leases (leases.cpp).
   /// The time in which the daemon ran.
@@ -207,6 +239,8 @@ class Simulation final : public daemon::service::Program {
   void receive(Scheduler& scheduler, const proto::Message& message);
   void receive(Consumer& consumer, const proto::Message& message);
   void receive_change(Scheduler& scheduler, const proto::Message& message);
+  /// Takes a response that continues the allocations of the first one.
+  void receive_page(Scheduler& scheduler, const proto::Message& message);
   /// Compares the numbers of a scheduler's responses: none is about an earlier state than the one before.
   static void follow_sequence(Scheduler& scheduler, const nlohmann::json& body);
   /// Takes what a response has beyond RFC 28, which is nothing that the scheduler has not asked for.
@@ -252,7 +286,8 @@ class Simulation final : public daemon::service::Program {
   /// Whether the lower half of the ranks is a partition.
   bool with_partition_;
   std::size_t journal_max_;
-  bool frees_expired_;
+  daemon::service::Bounds bounds_;
+  module::LedgerRules ledger_rules_;
   Disk disk_;
   std::uint32_t generation_ = 0;
   /// The hosts of the configuration, and the inventory in force: these hosts, or a loaded R.
@@ -306,18 +341,41 @@ class Simulation final : public daemon::service::Program {
   ClientId operator_{};
   std::map<std::uint32_t, Asked> asked_;
   std::map<ClientId, Scheduler> schedulers_;
-  std::uint64_t last_turn_ = 0;
+  std::uint64_t last_turn_of_scheduler_ = 0;
   /// For how long the daemon keeps what a lost scheduler held, and what it keeps, by partition.
   Seconds keep_;
   std::map<std::string, Kept> kept_;
   std::uint32_t last_token_ = 0;
-  /// Requests of schedulers for the ledger, the last event when each had been handled, and its time.
+  /// A request of a scheduler for the ledger, or for what it has acquired already.
   struct Change {
-    std::uint64_t after = 0;
-    double asked = 0;
+    ClientId client{};
+    std::string topic;
     nlohmann::json payload;
+    /// It is the one before with `repeat`.
+    bool repeats = false;
+    /// The errnum of a request that changes nothing.
+    std::optional<std::uint32_t> refusal = std::nullopt;
+    /// The last event when it had its turn, and its time; none before that.
+    std::optional<std::uint64_t> after = std::nullopt;
+    double asked = 0;
+    /// The ledger has room for it.
+    bool fits = true;
   };
   std::map<std::uint32_t, Change> ledger_asked_;
+  /// Requests of a client that have not had their turn, by their matchtags.
+  struct Line {
+    std::deque<std::uint32_t> requests;
+    /// The thread has read the first of them.
+    bool is_read = false;
+  };
+  std::map<ClientId, Line> lines_;
+  /// The last request for the ledger that had its turn.
+  struct Turn {
+    std::uint32_t matchtag = 0;
+    std::uint64_t after = 0;
+    bool is_done = false;
+  };
+  Turn last_turn_;
   std::map<ClientId, Consumer> consumers_;
   std::map<ClientId, Agent> agents_;
   /// Clients whose agents were replaced, and that are still connected, with their hosts.
