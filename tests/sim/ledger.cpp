@@ -3,6 +3,7 @@
 // allocation that may get other cores on some of its targets gets and frees them only of hosts with one
 // target.
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include <fmt/format.h>
@@ -42,8 +43,17 @@ json Simulation::any_resources(const Reference::Ranks& ranks) {
   return resources.to_json();
 }
 
-json Simulation::any_allocation() {
-  json allocation{{"id", any_id()}, {"R", any_resources(any_ranks())}};
+Reference::Ranks Simulation::any_held(const Scheduler& scheduler) {
+  if (!scheduler.view || scheduler.view->up.empty() || chance(0.3)) return any_ranks();
+  const Reference::Ranks& up = scheduler.view->up;
+  Reference::Ranks ranks;
+  for (std::uint32_t i = 1 + below(2); i > 0; --i)
+    ranks.insert(*std::next(up.begin(), below(static_cast<std::uint32_t>(up.size()))));
+  return ranks;
+}
+
+json Simulation::any_allocation(const Scheduler& scheduler) {
+  json allocation{{"id", any_id()}, {"R", any_resources(any_held(scheduler))}};
   if (chance(0.4)) allocation["expiration"] = any_expiration();
   if (chance(0.4)) allocation["note"] = fmt::format("{}", below(3));
   return allocation;
@@ -71,8 +81,8 @@ void Simulation::change_ledger() {
   const bool updates = !allocs && chance(0.3);
   json payload = any_free();
   if (allocs) {
-    payload = any_allocation();
-    if (chance(0.2)) payload = {{"allocations", json::array({payload, any_allocation()})}};
+    payload = any_allocation(sender->second);
+    if (chance(0.2)) payload = {{"allocations", json::array({payload, any_allocation(sender->second)})}};
   }
   if (updates) {
     payload.erase("ranks");

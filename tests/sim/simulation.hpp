@@ -174,7 +174,9 @@ class Simulation final : public daemon::service::Program {
   [[nodiscard]] std::string any_partition();
   [[nodiscard]] Reference::Ranks any_ranks(bool of_single_hosts = false);
   [[nodiscard]] nlohmann::json any_resources(const Reference::Ranks& ranks);
-  [[nodiscard]] nlohmann::json any_allocation();
+  /// Often ranks that the scheduler may allocate, as it knows.
+  [[nodiscard]] Reference::Ranks any_held(const Scheduler& scheduler);
+  [[nodiscard]] nlohmann::json any_allocation(const Scheduler& scheduler);
   [[nodiscard]] nlohmann::json any_free();
   [[nodiscard]] double any_expiration();
 
