@@ -209,7 +209,8 @@ void Simulation::receive(Scheduler& scheduler, const proto::Message& message) {
   if (has_waited) {
     for (const auto& [client, other] : schedulers_) {
       demand(other.partition != scheduler.partition || !other.waits || !other.is_second ||
-                 other.turn >= scheduler.turn || other.ended != 0 || may_be_over(other),
+                 other.turn >= scheduler.turn || other.ended != 0 || may_be_over(other) ||
+                 may_have_ended(other),
              "a scheduler is served before another one that has waited for longer");
     }
     scheduler.is_second = false;
