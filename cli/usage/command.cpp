@@ -19,9 +19,10 @@ const char* Value::type() const noexcept {
 
 Option::Option(Kind what, std::string_view list, Value to, std::string text)
     : kind(what), value(std::move(to)), help(std::move(text)), type(value.type()) {
-  for (std::size_t comma = 0; comma < list.size(); list.remove_prefix(std::min(comma + 1, list.size()))) {
-    comma = std::min(list.find(','), list.size());
-    names.emplace_back(list.substr(0, comma));
+  while (!list.empty()) {
+    const std::string_view name = list.substr(0, list.find(','));
+    names.emplace_back(name);
+    list.remove_prefix(std::min(name.size() + 1, list.size()));
   }
 }
 
