@@ -84,7 +84,8 @@ void build(usage::Command& app, commands::Context& context) {
   commands::register_daemon(app, context);
   commands::register_cluster(app, context);
   commands::register_keygen(app, context);
-  commands::register_text_forms(app, context);
+  commands::register_idset(app, context);
+  commands::register_hostlist(app, context);
   auto* r = app.add_subcommand("R", "Resource sets (RFC 20)");
   r->require_subcommand(1);
   commands::register_r_show(*r, context);
@@ -96,9 +97,9 @@ void build(usage::Command& app, commands::Context& context) {
   add_help(app);
 }
 
-/// Prints a failure as one line; control characters in the text are escaped.
+/// Prints a failure as one line, unless its text is empty; control characters in the text are escaped.
 int fail(std::ostream& err, std::string_view text, ExitStatus status) {
-  err << "resourcectl: " << json_text::printable_line(text) << '\n';
+  if (!text.empty()) err << "resourcectl: " << json_text::printable_line(text) << '\n';
   return static_cast<int>(status);
 }
 
@@ -212,7 +213,6 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
   } catch (const usage::ParseError& error) {
     return fail(err, usage_text(app, error, argc, argv), ExitStatus::usage);
   } catch (const commands::Interrupted& error) {
-    if (std::string_view(error.what()).empty()) return static_cast<int>(ExitStatus::interrupted);
     return fail(err, error.what(), ExitStatus::interrupted);
   } catch (const commands::DetailedError& error) {
     const auto status = fail(err, error.what(), ExitStatus::failed);

@@ -122,7 +122,8 @@ void register_changes(usage::Command& app, Context& context);
 void register_allocations(usage::Command& app, Context& context);
 void register_rolling(usage::Command& app, Context& context);
 void register_eventlog(usage::Command& app, Context& context);
-void register_text_forms(usage::Command& app, Context& context);
+void register_idset(usage::Command& app, Context& context);
+void register_hostlist(usage::Command& app, Context& context);
 
 void register_requests(usage::Command& app, Context& context);
 void register_feasibility(usage::Command& app, Context& context);
