@@ -7,11 +7,13 @@
 #include <cstring>
 #include <fstream>
 #include <istream>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/commands/context.hpp"
 #include "core/error.hpp"
+#include "core/rset/operations.hpp"
 
 namespace resourced::cli::commands {
 
@@ -99,9 +101,21 @@ std::vector<ResourceSet> read_several_r(const Context& context, std::size_t leas
     }
   }
   if (sets.size() < least) {
-    throw Error(EINVAL, fmt::format("needs {} R documents on standard input, found {}", least, sets.size()));
+    throw Error(EINVAL, fmt::format("needs {} R document{} on standard input, found {}", least,
+                                    least == 1 ? "" : "s", sets.size()));
   }
   return sets;
+}
+
+ResourceSet read_union_of_r(const Context& context) {
+  std::vector<ResourceSet> sets = read_several_r(context, 1);
+  ResourceSet all = std::move(sets.front());
+  for (std::size_t i = 1; i < sets.size(); ++i) {
+    all = append(all, diff(sets[i], all));
+    // Those of ranks that bring no further resources are missing.
+    for (const auto& [name, ranks] : sets[i].properties()) all.add_property(name, ranks);
+  }
+  return all;
 }
 
 }  // namespace resourced::cli::commands

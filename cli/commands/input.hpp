@@ -29,5 +29,8 @@ inline constexpr std::size_t max_input = std::size_t{1} << 30;
 [[nodiscard]] rset::ResourceSet read_r(const Context& context);
 /// Reads the R documents on standard input, at least this many. An error names the document, counted from 1.
 [[nodiscard]] std::vector<rset::ResourceSet> read_several_r(const Context& context, std::size_t least);
+/// Returns the union of the R documents on standard input, at least one; they may share resources. Throws as
+/// read_several_r() and append() do.
+[[nodiscard]] rset::ResourceSet read_union_of_r(const Context& context);
 
 }  // namespace resourced::cli::commands

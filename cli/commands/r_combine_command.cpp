@@ -22,10 +22,10 @@ namespace {
 using Combine = ResourceSet (*)(const ResourceSet&, const ResourceSet&);
 
 void add_combination(usage::Command& r, Context& context, const char* name, const char* description,
-                     Combine combine) {
+                     std::size_t least, Combine combine) {
   auto* command = r.add_subcommand(name, description);
-  command->callback([combine, &context] {
-    auto sets = read_several_r(context, 2);
+  command->callback([least, combine, &context] {
+    auto sets = read_several_r(context, least);
     ResourceSet result = std::move(sets.front());
     for (std::size_t i = 1; i < sets.size(); ++i) result = combine(result, sets[i]);
     context.print_line(result.encode());
@@ -57,32 +57,35 @@ void add_verify(usage::Command& r, Context& context) {
 }  // namespace
 
 void register_r_combine(usage::Command& r, Context& context) {
-  add_combination(r, context, "append", "Print the union of two or more R on standard input", rset::append);
+  add_combination(r, context, "append",
+                  "Print the union of all R on standard input, which share no resources", 1, rset::append);
   add_combination(r, context, "diff",
-                  "Print the resources of the first R on standard input that are in none of the others",
+                  "Print the resources of the first R on standard input that are in none of the others", 2,
                   rset::diff);
-  add_combination(r, context, "intersect", "Print the resources that are in all R on standard input",
+  add_combination(r, context, "intersect", "Print the resources that are in all R on standard input", 2,
                   rset::intersect);
 
-  auto* remap_command = r.add_subcommand("remap", "Renumber the ranks of an R on standard input from 0");
-  remap_command->callback([&context] { context.print_line(remap(read_r(context)).encode()); });
+  auto* remap_command =
+      r.add_subcommand("remap", "Print the union of all R on standard input, with ranks renumbered from 0");
+  remap_command->callback([&context] { context.print_line(remap(read_union_of_r(context)).encode()); });
 
   auto hosts = std::make_shared<std::string>();
-  auto* rerank_command =
-      r.add_subcommand("rerank", "Renumber the ranks of an R on standard input in the order of hosts");
+  auto* rerank_command = r.add_subcommand(
+      "rerank", "Print the union of all R on standard input, with ranks renumbered in the order of hosts");
   rerank_command->add_option("HOSTS", *hosts, "The hosts in their new order")->required();
   rerank_command->callback([hosts, &context] {
-    context.print_line(rerank(read_r(context), text::Hostlist::parse(*hosts)).encode());
+    context.print_line(rerank(read_union_of_r(context), text::Hostlist::parse(*hosts)).encode());
   });
 
   add_verify(r, context);
 
   auto properties = std::make_shared<std::vector<std::string>>();
-  auto* set_property_command = r.add_subcommand("set-property", "Add properties to an R on standard input");
+  auto* set_property_command =
+      r.add_subcommand("set-property", "Print the union of all R on standard input, with further properties");
   set_property_command->add_option("PROPERTY", *properties, "NAME[:RANKS], without ranks for all of them")
       ->required();
   set_property_command->callback([properties, &context] {
-    auto set = read_r(context);
+    auto set = read_union_of_r(context);
     for (const auto& property : *properties) set_property(set, property);
     context.print_line(set.encode());
   });

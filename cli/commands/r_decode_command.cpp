@@ -77,12 +77,8 @@ void register_r_decode(usage::Command& r, Context& context) {
       ->add_option("-p,--properties", options->properties,
                    "Only ranks with all of P,^Q: property P, and not Q")
       ->type_name("PROPERTIES");
-  command->callback([options, &context] {
-    std::vector<ResourceSet> sets = read_several_r(context, 1);
-    ResourceSet all = std::move(sets.front());
-    for (std::size_t i = 1; i < sets.size(); ++i) all = append(all, diff(sets[i], all));
-    print(select(std::move(all), *options), *options, context);
-  });
+  command->callback(
+      [options, &context] { print(select(read_union_of_r(context), *options), *options, context); });
 }
 
 }  // namespace resourced::cli::commands

@@ -118,7 +118,7 @@ TEST_SUITE("tool kit") {
     CHECK(run({"R", "decode"}, "").status == 1);
   }
 
-  TEST_CASE("R append, diff, intersect take two or more documents") {
+  TEST_CASE("R diff and intersect take two or more documents, append one or more") {
     const auto a = encode({"-r", "0-1", "-c", "0-3", "-H", "n[0-1]"});
     const auto b = encode({"-r", "1", "-c", "0-1", "-H", "n1"});
     const auto c = encode({"-r", "2", "-c", "0", "-H", "n2"});
@@ -128,6 +128,7 @@ TEST_SUITE("tool kit") {
     CHECK(short_form(output({"R", "diff"}, a + b)) == "rank0/core[0-3] rank1/core[2-3]\n");
     CHECK(short_form(output({"R", "diff"}, a + b + d)) == "rank0/core[1-3] rank1/core[2-3]\n");
     CHECK(short_form(output({"R", "intersect"}, a + b)) == "rank1/core[0-1]\n");
+    CHECK(output({"R", "append"}, b) == b);
     CHECK(run({"R", "append"}, a + b).status == 1);
     CHECK(run({"R", "diff"}, a).err == "resourcectl: needs 2 R documents on standard input, found 1\n");
     CHECK(run({"R", "diff"}, a + "{}").err.starts_with("resourcectl: document 2: "));
@@ -138,6 +139,21 @@ TEST_SUITE("tool kit") {
     CHECK(output({"R", "decode", "--ranks"}, output({"R", "remap"}, r)) == "0-1\n");
     CHECK(output({"R", "decode", "--nodelist"}, output({"R", "rerank", "b,a"}, r)) == "b,a\n");
     CHECK(run({"R", "rerank", "b,c"}, r).status == 1);
+    // Several documents stand for their union; they may share resources.
+    const auto more = encode({"-r", "7,9", "-c", "1-2", "-H", "b,c", "-p", "z"});
+    CHECK(short_form(output({"R", "remap"}, r + more)) ==
+          "rank0/core[0-1] rank1/core[0-2] rank2/core[1-2]\n");
+    CHECK(short_form(output({"R", "rerank", "c,b,a"}, r + more)) ==
+          "rank0/core[1-2] rank1/core[0-2] rank2/core[0-1]\n");
+    CHECK(output({"R", "decode", "-n"}, output({"R", "rerank", "c,b,a"}, r + more)) == "c,b,a\n");
+    CHECK(run({"R", "rerank", "b,a"}, r + more).err == "resourcectl: host c is missing\n");
+    const auto both = json::parse(output({"R", "set-property", "x:9", "z:3"}, r + more));
+    CHECK(both["execution"]["properties"] == json{{"x", "9"}, {"z", "3,7,9"}});
+    const auto part = encode({"-r", "3", "-c", "0", "-H", "a", "-p", "w"});
+    for (const auto& documents : {r + part, part + r})
+      CHECK(json::parse(output({"R", "decode"}, documents))["execution"]["properties"] == json{{"w", "3"}});
+    CHECK(run({"R", "remap"}, r + "{}").err.starts_with("resourcectl: document 2: "));
+    CHECK(run({"R", "remap"}).err == "resourcectl: needs 1 R document on standard input, found 0\n");
     const auto with = output({"R", "set-property", "x:7", "y"}, r);
     CHECK(json::parse(with)["execution"]["properties"] == json{{"x", "7"}, {"y", "3,7"}});
     const auto fewer = encode({"-r", "3,7", "-c", "0", "-H", "a,b"});
