@@ -33,9 +33,10 @@ namespace resourced::client {
 /// Completion handlers run in the executor that is associated with them, else in that of the driver. Another
 /// thread posts its work to the executor (boost::asio::post).
 ///
-/// A driver belongs to the process that made it, as its connection does. In a child of fork(2) the destructor
-/// has no effect, also before the child has called notify_fork() of its loop, and the other functions throw
-/// Error ENOTCONN.
+/// A driver belongs to the process that made it, as its connection does. In a child of fork(2) it does
+/// nothing, also before the child has called notify_fork() of its loop: the destructor has no effect, and the
+/// other functions throw Error ENOTCONN. What the driver waits for stays work of that loop, so that its run()
+/// does not end by itself there.
 class AsioDriver {
  public:
   /// `connection` must outlive the driver.
@@ -114,6 +115,8 @@ class AsioDriver {
     boost::asio::steady_timer processed;
     const pid_t process = ::getpid();
     bool has_ended = false;
+
+    [[nodiscard]] bool is_usable() const { return !has_ended && process == ::getpid(); }
   };
 
   static Connection& usable(Connection& connection, std::string_view what) {
@@ -133,7 +136,7 @@ class AsioDriver {
   static void watch(const std::shared_ptr<State>& state) {
     state->descriptor.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                                  [state](const boost::system::error_code& error) {
-                                   if (error || state->has_ended) return;
+                                   if (error || !state->is_usable()) return;
                                    try {
                                      state->connection.process();
                                    } catch (...) {
@@ -145,7 +148,8 @@ class AsioDriver {
   }
 
   static void go_on(const std::shared_ptr<State>& state) {
-    if (state->has_ended) return;
+    // A handler of the connection may have ended the driver, or forked.
+    if (!state->is_usable()) return;
     state->processed.cancel();
     watch(state);
   }

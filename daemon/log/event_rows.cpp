@@ -166,6 +166,9 @@ void load_hosts(Database& database, HostIds& hosts) {
       throw damaged_store(database.path(), "known_host has a gap");
     if (host_sum(known.integer(0), known.text(1)) != known.integer(2))
       throw damaged_store(database.path(), fmt::format("host {} of known_host", known.integer(0)));
+    if (hosts.find(known.text(1)))
+      throw damaged_store(database.path(), fmt::format("host {} of known_host, a name that another one has",
+                                                       known.integer(0)));
     hosts.add(known.text(1));
   }
 }

@@ -181,6 +181,7 @@ bool read_alloc(JsonReader& reader, module::LedgerCommand& out) {
   });
   if (!is_object || !reader.at_end()) return false;
   out = read_common(single.others());
+  check_count((list ? list->size() : 1) + out.frees.size());
   if (!list) {
     out.allocations.push_back(single.take());
     return true;
@@ -190,7 +191,6 @@ bool read_alloc(JsonReader& reader, module::LedgerCommand& out) {
       throw Error(EPROTO, fmt::format("allocations: put {} into each of them, not beside them", key));
   }
   out.allocations = *std::move(list);
-  check_count(out.allocations.size() + out.frees.size());
   return true;
 }
 
@@ -206,6 +206,7 @@ module::LedgerCommand parse_free(const json& payload) {
   const auto ids = payload.find("ids");
   if (ids == payload.end()) {
     if (payload.contains("id") || !payload.contains("free")) {
+      check_count(command.frees.size() + 1);
       command.frees.push_back(read_freed(payload));
     } else if (payload.contains("partition") || payload.contains("ranks")) {
       throw Error(EPROTO, "partition and ranks stand beside the id that they belong to");
@@ -214,7 +215,7 @@ module::LedgerCommand parse_free(const json& payload) {
   }
   if (!ids->is_array()) throw Error(EPROTO, "ids must be an array");
   if (payload.contains("id") || payload.contains("ranks")) throw Error(EPROTO, "ids excludes id and ranks");
-  check_count(ids->size());
+  check_count(command.frees.size() + ids->size());
   const auto partition = optional_string(payload, "partition");
   command.frees.reserve(ids->size());
   for (const json& id : *ids) {

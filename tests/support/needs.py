@@ -9,7 +9,8 @@ import unittest
 def say_skipped(*what):
     """Names what a test or a case lacks. Returns that as the reason for unittest."""
     why = f"needs {' '.join(what)}"
-    print(f"skipped: {why}", flush=True)
+    # unittest prints a dot for each case before, without the end of a line.
+    print(f"\nskipped: {why}", flush=True)
     return why
 
 

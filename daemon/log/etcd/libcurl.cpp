@@ -12,9 +12,10 @@ namespace resourced::daemon::log::etcd {
 namespace {
 
 [[noreturn]] void fail() {
+  const char* const why = dlerror();
   throw Error(ENOSYS,
               fmt::format("a cluster needs libcurl (Debian package libcurl4), which cannot be loaded: {}",
-                          dlerror()));
+                          why == nullptr ? "a function has no address" : why));
 }
 
 LibCurl load() {

@@ -1,5 +1,5 @@
-// The functions of libcurl that a client of etcd calls. The library and the twenty that only it needs are
-// loaded with the first client: they would cost a daemon without a cluster 3 MiB, and 3 ms of its start.
+// The functions of libcurl that a client of etcd calls. The library and the nineteen that only it needs
+// are loaded with the first client: they would cost a daemon without a cluster 3 MiB, and 3 ms of its start.
 #pragma once
 
 #include <curl/curl.h>

@@ -1,8 +1,9 @@
 // Shifts the wall clock of a program that is started with this library in LD_PRELOAD. The file that
 // $SHIFTED_CLOCK names has the shift in nanoseconds, 8 bytes in the machine's order, and may be written anew
 // at any time. Other clocks are changed only with $SHIFTED_STEADY in the environment: the program then takes
-// the shift for time that has passed. Its timer descriptors fire at least every 20 ms, so that an event loop
-// finds what has become due. (libfaketime always changes the timers of steady clocks.)
+// the shift for time that has passed. Its timer descriptors with relative times fire at least every 20 ms, so
+// that an event loop finds what has become due; those with absolute times fire later by the shift.
+// (libfaketime always changes the timers of steady clocks.)
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -15,6 +15,7 @@
 
 #include "client/connection.hpp"
 #include "node_agent.hpp"
+#include "only_thorough.hpp"
 #include "skipped.hpp"
 
 namespace resourced::e2e {
@@ -175,12 +176,12 @@ Restarted restarted(RawClient& client) {
   return found;
 }
 
-TEST_CASE(
-    "after a restart the nodes that were online are up at once, and stay so if their agents come back") {
+TEST_CASE("after a restart the nodes that were online are up at once, and stay so if their agents come back" *
+          test::only_thorough()) {
   bool in_order = false;
   SUBCASE("of a daemon that was killed") {}
   SUBCASE("of a daemon that ended in good order") { in_order = true; }
-  Watched cluster(three_nodes() + "[cluster]\ntakeover-grace = \"1s\"\n");
+  Watched cluster(three_nodes() + "[cluster]\ntakeover-grace = \"3s\"\n");
   Agents agents = cluster.agents({"n0", "n1", "n2"});
   {
     WatchingScheduler scheduler(cluster.daemon.uri());

