@@ -77,6 +77,7 @@ constexpr auto kinds = std::to_array<KindOf>({
     {"eventlog", "--wait", Kind::events},
     {"status", "--states", Kind::status_states},
     {"", "--states", Kind::sched_states},
+    {"eventlog", "--format", Kind::other},
     {"", "--format", Kind::fields},
     {"report", "--by", Kind::report_groups},
     {"", "--key", Kind::files},

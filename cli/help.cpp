@@ -68,6 +68,7 @@ constexpr auto examples = std::to_array<CommandExample>({
     {"eventlog", {"resourcectl eventlog -n 5", "The last five events"}},
     {"eventlog", {"resourcectl eventlog -i node3 --since 2h", "The events of a node in two hours"}},
     {"eventlog", {"resourcectl eventlog -w drain -t 1m", "Wait for an event"}},
+    {"eventlog", {"resourcectl eventlog -H -i node3", "The events of a node, with the time between them"}},
     {"ping", {"resourcectl ping -c 3", "Three round trips"}},
     {"stats", {"resourcectl stats", "Counters, as JSON"}},
     {"reload", {"resourcectl reload", "Apply the changed configuration"}},

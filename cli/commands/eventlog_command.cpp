@@ -44,6 +44,7 @@ namespace {
 struct EventlogOptions {
   bool follow = false;
   std::string wait_for;
+  std::vector<std::string> match;
   std::string timeout;
   NamedTargets targets;
   std::string since;
@@ -51,12 +52,16 @@ struct EventlogOptions {
   std::size_t newest = 0;
   std::string cursor;
   std::string time_format;
+  std::string format;
+  bool human = false;
   bool json = false;
   bool allocations = false;
   bool whole = false;
 };
 
 views::EventTimes time_format(const EventlogOptions& options, bool is_terminal) {
+  if (options.human || options.time_format == "human") return views::EventTimes::human;
+  if (options.time_format == "offset") return views::EventTimes::offset;
   const bool is_iso = options.time_format.empty() ? is_terminal : options.time_format == "iso";
   return is_iso ? views::EventTimes::iso : views::EventTimes::raw;
 }
@@ -83,8 +88,9 @@ class Reader : public client::JournalObserver {
         options_(options),
         wanted_(std::move(wanted)),
         until_(until),
-        times_(time_format(options, context.terminal())),
-        names_(context.terminal() ? views::UserName(os::user_name) : nullptr),
+        formatter_(time_format(options, context.terminal()),
+                   context.terminal() ? views::UserName(os::user_name) : nullptr),
+        match_(options.match),
         clip_(std::move(clip)) {
     if (!options.cursor.empty()) {
       cursor_.emplace(options.cursor);
@@ -126,7 +132,7 @@ class Reader : public client::JournalObserver {
       if (done_) return;
       ++count_;
       if (until_ && proto::read_event_entry(event).timestamp > *until_) return end_past();
-      take_event(clip_ ? clip_->clip(event) : event);
+      take_event({clip_ ? clip_->clip(event) : event, is_awaited(event)});
     }
     // An empty batch marks the end of the history.
     if (batch.empty()) end_past();
@@ -135,9 +141,20 @@ class Reader : public client::JournalObserver {
     on_change();
   }
 
-  void take_event(json event) {
-    if (past_is_told_ || options_.newest == 0) return show(event);
-    newest_events_.push_back(std::move(event));
+  /// An event as it is shown, and whether the command ends after it.
+  struct Shown {
+    json event;
+    bool is_last = false;
+  };
+
+  [[nodiscard]] bool is_awaited(const json& event) const {
+    return !options_.wait_for.empty() && proto::read_event_entry(event).name == options_.wait_for &&
+           match_.is_met_by(event);
+  }
+
+  void take_event(Shown shown) {
+    if (past_is_told_ || options_.newest == 0) return show(shown);
+    newest_events_.push_back(std::move(shown));
     if (newest_events_.size() > options_.newest) newest_events_.pop_front();
   }
 
@@ -155,17 +172,18 @@ class Reader : public client::JournalObserver {
     const bool is_whole = !wanted_.after || *wanted_.after == 0;
     if (options_.newest > newest_events_.size() && !is_whole) return ask_for_newest();
     past_is_told_ = true;
-    for (const json& event : std::exchange(newest_events_, {})) {
-      if (!done_) show(event);
+    for (const Shown& shown : std::exchange(newest_events_, {})) {
+      if (!done_) show(shown);
     }
     done_ = done_ || until_ || (!options_.follow && options_.wait_for.empty());
   }
 
-  void show(const json& event) {
+  void show(const Shown& shown) {
     // Throws if it is not an event.
-    const auto line = views::format_event(event, times_, names_);
-    context_.print_line(options_.json ? event.dump(-1, ' ', false, json::error_handler_t::replace) : line);
-    if (!options_.wait_for.empty() && proto::read_event_entry(event).name == options_.wait_for) done_ = true;
+    const auto line = formatter_.format(shown.event);
+    context_.print_line(options_.json ? shown.event.dump(-1, ' ', false, json::error_handler_t::replace)
+                                      : line);
+    if (shown.is_last) done_ = true;
   }
 
   // Handles the end of the journal by the daemon: success for --follow without --wait, an error otherwise.
@@ -192,9 +210,9 @@ class Reader : public client::JournalObserver {
   const EventlogOptions& options_;
   client::JournalOptions wanted_;
   std::optional<WallTime> until_;
-  views::EventTimes times_;
-  /// Names of users, which a terminal shows.
-  views::UserName names_;
+  /// A terminal shows names of users.
+  views::EventFormatter formatter_;
+  views::ContextMatch match_;
   std::optional<views::TargetClip> clip_;
   std::optional<CursorFile> cursor_;
   /// For -n: whether the search for the newest events is under way, the number of the last event, and how
@@ -202,7 +220,7 @@ class Reader : public client::JournalObserver {
   bool is_searching_ = false;
   std::optional<std::uint64_t> newest_;
   std::uint64_t stretch_ = 0;
-  std::deque<json> newest_events_;
+  std::deque<Shown> newest_events_;
   std::uint64_t count_ = 0;
   bool past_is_told_ = false;
   bool is_lost_ = false;
@@ -294,6 +312,8 @@ std::string check_event_name(const std::string& name) {
 void read_journal(Context& context, const EventlogOptions& options) {
   if (proto::is_ledger_name(options.wait_for) && !options.allocations)
     throw views::UsageError(fmt::format("eventlog: --wait {} requires --allocations", options.wait_for));
+  // Check the pairs first, so that a wrong one is reported without a request to the daemon.
+  (void)views::ContextMatch(options.match);
   const client::JournalOptions request = request_of(context, options, context.now());
   std::optional<WallTime> until;
   if (!options.until.empty()) until = last_shown_as(options.until, context.now());
@@ -344,6 +364,15 @@ void register_eventlog(usage::Command& app, Context& context) {
       ->type_name("EVENT")
       ->check(check_event_name, "");
   command
+      ->add_option(
+          "-m,--match-context", options->match,
+          "With --wait: end only after an event whose context has this value, JSON or a text; may be "
+          "given several times")
+      ->type_name("KEY=VALUE")
+      ->needs(command->get_option("--wait"))
+      ->expected(1)
+      ->take_all();
+  command
       ->add_option("-t,--timeout", options->timeout,
                    "End after this duration; this is a failure, except with -F alone. Default: the history "
                    "may pause for 30 seconds and take 10 minutes, new events have no limit")
@@ -366,12 +395,20 @@ void register_eventlog(usage::Command& app, Context& context) {
                    "later ones alone")
       ->type_name("FILE");
   command
-      ->add_option(
-          "-T,--time-format", options->time_format,
-          "raw (seconds since the epoch) or iso (local time). Default: iso on a terminal, raw elsewhere")
+      ->add_option("-T,--time-format", options->time_format,
+                   "raw (seconds since the epoch), iso (local time), offset (seconds since the first printed "
+                   "event) or human (local time, within a minute the seconds since it). Default: iso on a "
+                   "terminal, raw elsewhere")
       ->type_name("FORM")
-      ->one_of({"raw", "iso"});
-  command->add_flag("--json", options->json, "Print events as JSON, one object a line");
+      ->one_of({"raw", "iso", "offset", "human"});
+  command->add_flag("-H,--human", options->human, "The same as --time-format human")
+      ->excludes(command->get_option("--time-format"));
+  auto* format = command
+                     ->add_option("-f,--format", options->format,
+                                  "text (a line for each event) or json (one object a line). Default: text")
+                     ->type_name("FORM")
+                     ->one_of({"text", "json"});
+  command->add_flag("--json", options->json, "The same as --format json")->excludes(format);
   command->add_flag("--allocations", options->allocations,
                     "Also the records of the ledger of allocations: alloc, alloc-update and free");
   auto* whole = command->add_flag(
@@ -389,6 +426,7 @@ void register_eventlog(usage::Command& app, Context& context) {
   }
   command->get_option("--until")->excludes(command->get_option("--follow"));
   command->callback([options, &context] {
+    if (options->format == "json") options->json = true;
     if (options->whole) {
       options->json = true;
       options->since = "0";

@@ -1,21 +1,27 @@
 #include "cli/views/event_text.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
 #include "core/module/event.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/quote.hpp"
 #include "core/time.hpp"
 #include "proto/event_json.hpp"
 
@@ -75,11 +81,22 @@ std::optional<std::string> name_of(const json& by, const UserName& user_name) {
 
 }  // namespace
 
-std::string format_event(const json& event, EventTimes times, const UserName& user_name) {
+std::string EventFormatter::format_time_of_event(WallTime time) {
+  if (times_ == EventTimes::iso) return format_time(time);
+  if (times_ == EventTimes::raw) return fmt::format("{:.6f}", to_number(time));
+  constexpr Seconds minute{60};
+  const bool is_reference = !reference_ || (times_ == EventTimes::human && time - *reference_ >= minute);
+  if (is_reference) reference_ = time;
+  const double offset = to_number(Seconds(time - *reference_));
+  if (times_ == EventTimes::offset) return fmt::format("{:15.6f}", offset);
+  if (!is_reference) return fmt::format("[{:+11.6f}]", offset);
+  return fmt::format("[{}]", format_local_time(time, "%b%d %H:%M"));
+}
+
+std::string EventFormatter::format(const json& event) {
   const proto::EventEntry entry = read_entry(event);
-  const bool is_iso = times == EventTimes::iso;
-  auto line = is_iso ? fmt::format("{} {}", format_time(entry.timestamp), entry.name)
-                     : fmt::format("{:.6f} {}", to_number(entry.timestamp), entry.name);
+  const bool is_iso = times_ == EventTimes::iso || times_ == EventTimes::human;
+  auto line = fmt::format("{} {}", format_time_of_event(entry.timestamp), entry.name);
   const auto append = [&](std::string_view key, const json& value) {
     // An expiration of 0 means none.
     const bool shows_time = is_iso && is_time(key) && value.is_number() && value.get<double>() > 0;
@@ -94,11 +111,38 @@ std::string format_event(const json& event, EventTimes times, const UserName& us
     for (const char* key : {"holder", "by"}) {
       const auto actor = entry.context->find(key);
       if (actor == entry.context->end()) continue;
-      const auto name = user_name ? name_of(*actor, user_name) : std::nullopt;
+      const auto name = user_name_ ? name_of(*actor, user_name_) : std::nullopt;
       append(key, name ? json(*name) : *actor);
     }
   }
   return json_text::printable(line);
+}
+
+ContextMatch::ContextMatch(const std::vector<std::string>& pairs) {
+  for (const std::string& pair : pairs) {
+    const auto equals = pair.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      throw UsageError(fmt::format("expected KEY=VALUE, found {}", text::quoted(pair)));
+    const std::string value = pair.substr(equals + 1);
+    constexpr std::size_t most_levels = 64;
+    auto parsed = json_text::read_json(value, most_levels, json_text::JsonManners::lenient);
+    auto* as_json = std::get_if<json>(&parsed);
+    wanted_.insert_or_assign(pair.substr(0, equals), as_json != nullptr ? std::move(*as_json) : json(value));
+  }
+}
+
+bool ContextMatch::is_met_by(const json& event) const {
+  if (wanted_.empty()) return true;
+  const proto::EventEntry entry = read_entry(event);
+  return std::ranges::all_of(wanted_, [&](const auto& pair) {
+    const auto& [key, wanted] = pair;
+    const auto found = entry.context == nullptr ? json::const_iterator() : entry.context->find(key);
+    if (entry.context == nullptr || found == entry.context->end()) return false;
+    constexpr double tolerance = 1e-5;
+    return found->is_number_float() && wanted.is_number()
+               ? std::abs(found->template get<double>() - wanted.template get<double>()) <= tolerance
+               : *found == wanted;
+  });
 }
 
 TargetClip::TargetClip(std::string_view targets, const rset::ResourceSet& inventory) {

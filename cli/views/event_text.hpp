@@ -3,17 +3,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "core/rset/resource_set.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
+#include "core/time.hpp"
 
 namespace resourced::cli::views {
 
@@ -25,13 +28,46 @@ enum class EventTimes {
   raw,
   /// Local time, also for the times in the context: `2023-11-14T22:13:20+01:00`
   iso,
+  /// Seconds since the first event: `     12.250000`
+  offset,
+  /// Local time of an event, `[Nov14 22:13]`, and of those less than a minute after it the seconds since it,
+  /// `[  +2.250000]`; times in the context as in iso
+  human,
 };
 
-/// Formats an event: `1700000000.250000 drain idset="0" reason="disk"`, with the time, the name, and the
-/// context, `by` last. Values are JSON, but a user whose name is known is `by="alice"`. Throws Error EPROTO
-/// if it is not an event (RFC 18).
-[[nodiscard]] std::string format_event(const nlohmann::json& event, EventTimes times = EventTimes::raw,
-                                       const UserName& user_name = {});
+/// Formats the events of a log, which must be passed in order.
+class EventFormatter {
+ public:
+  explicit EventFormatter(EventTimes times = EventTimes::raw, UserName user_name = {})
+      : times_(times), user_name_(std::move(user_name)) {}
+
+  /// Returns `1700000000.250000 drain idset="0" reason="disk"`: the time, the name, and the context, `by`
+  /// last. Values are JSON, but a user whose name is known is `by="alice"`. Throws Error EPROTO if it is not
+  /// an event (RFC 18).
+  [[nodiscard]] std::string format(const nlohmann::json& event);
+
+ private:
+  [[nodiscard]] std::string format_time_of_event(WallTime time);
+
+  EventTimes times_;
+  UserName user_name_;
+  /// The event to which the times offset and human refer.
+  std::optional<WallTime> reference_;
+};
+
+/// Pairs KEY=VALUE that the context of an event must have.
+class ContextMatch {
+ public:
+  /// Reads the pairs; the last one of a key counts. A value is JSON, or a string if it is not. Throws
+  /// UsageError for a text without key or `=`.
+  explicit ContextMatch(const std::vector<std::string>& pairs);
+
+  /// Whether the context of the event has all pairs. Numbers with a fraction may differ by 1e-5.
+  [[nodiscard]] bool is_met_by(const nlohmann::json& event) const;
+
+ private:
+  std::map<std::string, nlohmann::json> wanted_;
+};
 
 /// Returns the names of all events, also of the ledger.
 [[nodiscard]] std::vector<std::string> event_names();

@@ -336,7 +336,7 @@ std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user
   for (const json& event : facts.history.last()) {
     try {
       page.add(&event == &facts.history.last().front() ? "events" : "",
-               format_event(event, EventTimes::iso, user_name));
+               EventFormatter(EventTimes::iso, user_name).format(event));
     } catch (const Error&) {
       page.add("", "an event that cannot be read");
     }

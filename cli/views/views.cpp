@@ -371,6 +371,15 @@ std::string format_time(WallTime time) {
                      ahead % minute);
 }
 
+std::string format_local_time(WallTime time, const std::string& form) {
+  const auto seconds = static_cast<std::time_t>(std::floor(to_number(time)));
+  std::tm local{};
+  if (localtime_r(&seconds, &local) == nullptr) return fmt::format("{}", to_number(time));
+  // A form may have an empty result, for which strftime() returns 0, as for too little room.
+  std::array<char, 256> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), form.c_str(), &local)};
+}
+
 std::string format_age(Seconds age) {
   constexpr std::array<std::pair<double, char>, 3> units{{{86400, 'd'}, {3600, 'h'}, {60, 'm'}}};
   const double seconds = std::max(0.0, to_number(age));

@@ -113,6 +113,8 @@ void add_allocations(Listing& listing, const nlohmann::json& allocations, bool w
 /// Returns local time with its zone, `2024-02-29T12:00:00+01:00`; `Z` for UTC. Rounded to the nearest second,
 /// as the times of drains are.
 [[nodiscard]] std::string format_time(WallTime time);
+/// Returns local time in a form of strftime(3), rounded down to whole seconds.
+[[nodiscard]] std::string format_local_time(WallTime time, const std::string& form);
 /// Returns `5s`, `12m`, `3h` or `8d`: a length of time in whole units, rounded down; `0s` for a negative one.
 [[nodiscard]] std::string format_age(Seconds age);
 /// Returns a time with its age: `2024-02-29T12:00:00+01:00 (5m ago)`, or `(in 5m)`.

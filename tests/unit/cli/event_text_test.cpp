@@ -3,10 +3,13 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 
@@ -33,10 +36,58 @@ TEST_CASE("iso times are local, those of the context too") {
   const auto drain = json::parse(
       R"({"timestamp":1700000000.25,"name":"drain-schedule","context":{"idset":"1","from":1700003600.0,"until":1700007200.0}})");
   const auto at = [](double time) { return format_time(wall_time(time)); };
-  CHECK(format_event(drain, EventTimes::iso) == at(1700000000.25) + " drain-schedule from=" + at(1700003600) +
-                                                    " idset=\"1\" until=" + at(1700007200));
+  CHECK(EventFormatter(EventTimes::iso).format(drain) == at(1700000000.25) +
+                                                             " drain-schedule from=" + at(1700003600) +
+                                                             " idset=\"1\" until=" + at(1700007200));
   const auto update = json::parse(R"({"timestamp":1,"name":"resource-update","context":{"expiration":0}})");
-  CHECK(format_event(update, EventTimes::iso) == at(1) + " resource-update expiration=0");
+  CHECK(EventFormatter(EventTimes::iso).format(update) == at(1) + " resource-update expiration=0");
+}
+
+TEST_CASE("offset times count from the first event") {
+  EventFormatter formatter(EventTimes::offset);
+  const auto at = [](double time) { return json{{"timestamp", time}, {"name", "online"}}; };
+  CHECK(formatter.format(at(1700000000.5)) == "       0.000000 online");
+  CHECK(formatter.format(at(1700000100.75)) == "     100.250000 online");
+  CHECK(formatter.format(at(1700000000.25)) == "      -0.250000 online");
+}
+
+TEST_CASE("human times are local ones, and seconds since the last of these within a minute") {
+  EventFormatter formatter(EventTimes::human);
+  const auto at = [](double time) {
+    return json{{"timestamp", time}, {"name", "x"}, {"context", {{"from", time}}}};
+  };
+  const auto iso = [](double time) { return " x from=" + format_time(wall_time(time)); };
+  const auto local = [](double time) { return "[" + format_local_time(wall_time(time), "%b%d %H:%M") + "]"; };
+  CHECK(local(1700000000).size() == std::string("[Nov14 22:13]").size());
+  CHECK(formatter.format(at(1700000000)) == local(1700000000) + iso(1700000000));
+  CHECK(formatter.format(at(1700000002.5)) == "[  +2.500000]" + iso(1700000002.5));
+  CHECK(formatter.format(at(1700000059)) == "[ +59.000000]" + iso(1700000059));
+  CHECK(formatter.format(at(1700000061)) == local(1700000061) + iso(1700000061));
+  CHECK(formatter.format(at(1700000062)) == "[  +1.000000]" + iso(1700000062));
+}
+
+TEST_CASE("the context of an event has all pairs: JSON, or else texts") {
+  const auto drain =
+      event("drain", R"({"idset":"2","reason":"bad fan","overwrite":1,"until":10.5,"n":null})");
+  const auto matches = [&](const std::vector<std::string>& pairs) {
+    return ContextMatch(pairs).is_met_by(drain);
+  };
+  CHECK(matches({}));
+  CHECK(matches({"reason=bad fan"}));
+  CHECK(matches({"overwrite=1", "reason=\"bad fan\""}));
+  CHECK(matches({"until=10.500001"}));
+  CHECK(matches({"overwrite=0", "overwrite=1"}));
+  CHECK(matches({"idset=\"2\""}));
+  CHECK_FALSE(matches({"idset=2"}));
+  CHECK_FALSE(matches({"until=10.6"}));
+  CHECK_FALSE(matches({"until=soon"}));
+  CHECK_FALSE(matches({"overwrite=1", "reason=other"}));
+  CHECK_FALSE(matches({"none=null"}));
+  CHECK_FALSE(ContextMatch({"a=1"}).is_met_by(json{{"timestamp", 1}, {"name", "x"}}));
+  for (const char* pair : {"", "=1", "reason"}) {
+    CHECK_THROWS_WITH_AS(ContextMatch({pair}),
+                         (std::string("expected KEY=VALUE, found \"") + pair + "\"").c_str(), UsageError);
+  }
 }
 
 TEST_CASE("sets of an event are clipped to the targets that were named, hosts beside their ranks") {

@@ -309,12 +309,13 @@ TEST_SUITE("views") {
   TEST_CASE("events: one line each") {
     const auto drain = json::parse(
         R"({"timestamp":1700000000.25,"name":"drain","context":{"idset":"1-2","nodelist":"node[1-2]","overwrite":0}})");
-    CHECK(format_event(drain) == "1700000000.250000 drain idset=\"1-2\" nodelist=\"node[1-2]\" overwrite=0");
-    CHECK(format_event({{"timestamp", 1}, {"name", "truncate"}}) == "1.000000 truncate");
+    CHECK(EventFormatter().format(drain) ==
+          "1700000000.250000 drain idset=\"1-2\" nodelist=\"node[1-2]\" overwrite=0");
+    CHECK(EventFormatter().format({{"timestamp", 1}, {"name", "truncate"}}) == "1.000000 truncate");
     for (const auto* text :
          {"1", "{}", R"({"timestamp":"1","name":"x"})", R"({"timestamp":1,"name":"x","context":1})"}) {
       CAPTURE(text);
-      CHECK_THROWS_AS(static_cast<void>(format_event(json::parse(text))), Error);
+      CHECK_THROWS_AS(static_cast<void>(EventFormatter().format(json::parse(text))), Error);
     }
   }
 }
@@ -441,7 +442,7 @@ TEST_SUITE("text from outside") {
 
   TEST_CASE("events, their names and keys too") {
     const json event = {{"timestamp", 1}, {"name", "x\033"}, {"context", {{"k\n", "v\033\u009b\x7f"}}}};
-    CHECK(format_event(event) == R"(1.000000 x\u001b k\n="v\u001b\u009b\u007f")");
+    CHECK(EventFormatter().format(event) == R"(1.000000 x\u001b k\n="v\u001b\u009b\u007f")");
   }
 
   TEST_CASE("the names of partitions in what status tells") {
