@@ -4,91 +4,25 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <string>
+#include <system_error>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/views/format.hpp"
 #include "cli/views/text_width.hpp"
+#include "cli/views/views.hpp"
 #include "core/json/utf8.hpp"
-#include "core/text/quote.hpp"
+#include "core/time.hpp"
 
 namespace resourced::cli::views {
 
 using json_text::printable;
 
 namespace {
-
-/// Maximum width of a field in a format, more than any terminal has.
-constexpr std::size_t max_width = 1000;
-
-/// A part of a format: a literal, or a field with its width.
-struct Piece {
-  std::string literal;
-  std::optional<std::size_t> column;
-  std::size_t width = 0;
-  bool right = false;
-};
-
-std::string names_of(const Listing& listing) {
-  std::string names;
-  for (const auto& column : listing.columns) names += (names.empty() ? "" : ", ") + column.name;
-  return names;
-}
-
-Piece parse_field(const Listing& listing, std::string_view text) {
-  const auto colon = text.find(':');
-  const auto name = text.substr(0, colon);
-  const auto found = std::find_if(listing.columns.begin(), listing.columns.end(),
-                                  [&](const Column& column) { return column.name == name; });
-  if (found == listing.columns.end()) {
-    throw UsageError(
-        fmt::format("unknown field {{{}}} in the format, known are: {}", name, names_of(listing)));
-  }
-  Piece piece;
-  piece.column = static_cast<std::size_t>(found - listing.columns.begin());
-  if (colon == std::string_view::npos) return piece;
-  auto layout = text.substr(colon + 1);
-  if (!layout.empty() && (layout.front() == '<' || layout.front() == '>')) {
-    piece.right = layout.front() == '>';
-    layout.remove_prefix(1);
-  }
-  const auto* end = layout.data() + layout.size();
-  const auto [stop, error] = std::from_chars(layout.data(), end, piece.width);
-  if (error != std::errc() || stop != end || piece.width > max_width) {
-    throw UsageError(fmt::format(
-        "bad width in {{{}}}: expected {{NAME:WIDTH}}, {{NAME:<WIDTH}} or {{NAME:>WIDTH}}", text));
-  }
-  return piece;
-}
-
-std::vector<Piece> parse_format(const Listing& listing, std::string_view format) {
-  std::vector<Piece> pieces(1);
-  for (std::size_t i = 0; i < format.size(); ++i) {
-    const char c = format[i];
-    if ((c == '{' || c == '}') && i + 1 < format.size() && format[i + 1] == c) {
-      pieces.back().literal += c;
-      ++i;
-    } else if (c == '{') {
-      const auto end = format.find('}', i);
-      if (end == std::string_view::npos) throw UsageError("the format has a { without its }");
-      pieces.push_back(parse_field(listing, format.substr(i + 1, end - i - 1)));
-      pieces.emplace_back();
-      i = end;
-    } else if (c == '}') {
-      throw UsageError("the format has a } without its {");
-    } else {
-      pieces.back().literal += c;
-    }
-  }
-  // Refuse a format without fields: it would print the same line for each row. It may be the name of a format
-  // in Flux, which does not exist here.
-  if (std::none_of(pieces.begin(), pieces.end(),
-                   [](const Piece& piece) { return piece.column.has_value(); })) {
-    throw UsageError(fmt::format("the format {} has no field: write fields in braces, {{{}}}; known are: {}",
-                                 text::quoted(format), listing.columns.front().name, names_of(listing)));
-  }
-  return pieces;
-}
 
 std::string shown(const std::string& text, const OutputOptions& options) {
   return options.ascii ? to_ascii(printable(text)) : printable(text);
@@ -136,18 +70,79 @@ std::string render_json(const Listing& listing, const OutputOptions& options) {
   return out;
 }
 
+/// Returns the text of a cell in a format, before its layout.
+std::string text_of(const Cell& cell, const Piece& piece, const OutputOptions& options) {
+  if (!piece.time_form) return text_of(cell, options);
+  if (cell.value.is_number()) return format_local_time(wall_time(cell.value.get<double>()), *piece.time_form);
+  if (cell.value.is_null() || cell.value == "") return "";
+  throw UsageError(fmt::format("the format converts {} to a time, which it is not", cell.value.dump()));
+}
+
+/// Returns values in the order of unset ones, numbers (also texts of a number), and texts.
+std::tuple<int, double, std::string> sort_value(const Cell& cell) {
+  enum Rank { unset, number, words };
+  const auto& value = cell.value;
+  if (value.is_null() || value == "") return {unset, 0, ""};
+  if (value.is_number()) return {number, value.get<double>(), ""};
+  if (value.is_boolean()) return {number, value.get<bool>() ? 1 : 0, ""};
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  double parsed = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error == std::errc() && stop == text.data() + text.size()) return {number, parsed, ""};
+  return {words, 0, text};
+}
+
+using Rows = std::vector<std::vector<Cell>>;
+
+Rows sorted(Rows rows, const std::vector<SortKey>& order) {
+  std::ranges::stable_sort(rows, [&](const auto& a, const auto& b) {
+    for (const auto& [column, is_descending] : order) {
+      const auto left = sort_value(a[column]);
+      const auto right = sort_value(b[column]);
+      if (left != right) return is_descending ? right < left : left < right;
+    }
+    return false;
+  });
+  return rows;
+}
+
+/// Leaves out optional fields that are empty in all rows, and widens those that grow.
+void adapt(std::vector<Piece>& pieces, const Listing& listing, const OutputOptions& options) {
+  std::erase_if(pieces, [&](Piece& piece) {
+    if (!piece.is_optional && !piece.grows) return false;
+    std::size_t widest = 0;
+    for (const auto& row : listing.rows) {
+      const Cell& cell = row[*piece.column];
+      if (!cell.value.is_null()) widest = std::max(widest, width_of(text_of(cell, piece, options)));
+    }
+    if (piece.is_optional && widest == 0) return true;
+    if (!piece.grows) return false;
+    if (!options.no_header) widest = std::max(widest, width_of(listing.columns[*piece.column].title));
+    piece.width = std::max(piece.width, widest);
+    if (piece.precision) piece.precision = std::max(*piece.precision, piece.width);
+    return false;
+  });
+}
+
 std::string render_format(const Listing& listing, const OutputOptions& options) {
-  const auto pieces = parse_format(listing, options.format);
+  auto format = parse_format(listing, options.format);
+  adapt(format.pieces, listing, options);
   std::string out;
   const auto line = [&](auto&& text_at) {
-    for (const auto& piece : pieces) {
-      out += piece.column ? padded(text_at(*piece.column), piece.width, piece.right) : piece.literal;
+    for (const auto& piece : format.pieces) {
+      out += piece.before;
+      if (piece.column) out += text_at(piece);
     }
     end_line(out);
   };
-  if (!options.no_header) line([&](std::size_t column) { return listing.columns[column].title; });
-  for (const auto& row : listing.rows)
-    line([&](std::size_t column) { return text_of(row[column], options); });
+  if (!options.no_header) {
+    line([&](Piece piece) {
+      piece.precision.reset();
+      return lay_out(piece, listing.columns[*piece.column].title);
+    });
+  }
+  for (const auto& row : sorted(listing.rows, format.order))
+    line([&](const Piece& piece) { return lay_out(piece, text_of(row[*piece.column], piece, options)); });
   return out;
 }
 

@@ -52,7 +52,7 @@ struct Listing {
 struct OutputOptions {
   bool no_header = false;
   bool json = false;
-  /// A format such as `{state} {nnodes:>6} {nodelist}`; empty for the standard table.
+  /// A format such as `{state} {nnodes:>6} {nodelist}` (format.hpp); empty for the standard table.
   std::string format;
   /// Whether to print a table in full, even if the terminal is narrower.
   bool wide = false;

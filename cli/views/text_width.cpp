@@ -76,21 +76,23 @@ std::size_t width_of(std::string_view text) {
   return columns;
 }
 
-std::string fit(std::string_view text, std::size_t columns) {
+std::string fit(std::string_view text, std::size_t columns, std::string_view mark) {
   // Bytes per column that are looked at: every character has at most four bytes, or ten as an escape.
   constexpr std::size_t most_bytes = 16;
   std::string shown = json_text::printable(text.substr(0, std::max<std::size_t>(columns, 1) * most_bytes));
+  const std::size_t width_of_mark = width_of(mark);
   const Utf8Locale locale;
   std::size_t used = 0;
   std::size_t kept = 0;
   for (std::size_t at = 0; at < shown.size();) {
     const Character character = first_of(std::string_view(shown).substr(at));
     const std::size_t width = columns_of(character.code_point);
-    if (used + width > columns) return columns == 0 ? std::string() : shown.substr(0, kept) + "…";
+    if (used + width > columns)
+      return columns == 0 ? std::string() : shown.substr(0, kept) + std::string(mark);
     used += width;
     at += character.length;
-    // Leave one column for the mark.
-    if (used < columns) kept = at;
+    // Leave room for the mark.
+    if (used + width_of_mark <= columns) kept = at;
   }
   return shown;
 }

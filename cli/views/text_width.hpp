@@ -12,9 +12,9 @@ namespace resourced::cli::views {
 /// none.
 [[nodiscard]] std::size_t width_of(std::string_view text);
 
-/// Returns the beginning of a text that takes at most `columns` of a terminal, with `…` at its end if it was
-/// longer. Control characters become escapes.
-[[nodiscard]] std::string fit(std::string_view text, std::size_t columns);
+/// Returns the beginning of a text that takes at most `columns` of a terminal, with the mark at its end if it
+/// was longer. Control characters become escapes.
+[[nodiscard]] std::string fit(std::string_view text, std::size_t columns, std::string_view mark = "…");
 
 /// Converts valid UTF-8 to ASCII: `…` becomes `~`, and any other character beyond ASCII its JSON escape, so
 /// that a JSON text keeps its value.

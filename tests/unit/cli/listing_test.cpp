@@ -9,6 +9,8 @@
 
 #include "cli/commands/context.hpp"
 #include "cli/views/text_width.hpp"
+#include "cli/views/views.hpp"
+#include "core/time.hpp"
 
 using namespace resourced::cli::views;
 
@@ -125,9 +127,65 @@ TEST_SUITE("listing") {
     CHECK(with_format("{state:>8} {nnodes}", false) == "   STATE NNODES\n   avail 12\n offline 1\n");
   }
 
+  TEST_CASE("a layout aligns, fills and cuts values, of which the title keeps its length") {
+    CHECK(with_format("{state:*^11}|{nnodes:_>4}|") == "***avail***|__12|\n**offline**|___1|\n");
+    CHECK(with_format("{state:<8.3}|{nodelist:.6+}|") == "ava     |node[+|\noff     ||\n");
+    CHECK(with_format("{state:.4+} {nodelist:4h}|", false) ==
+          "STATE NODELIST|\nava+ node[0-11]|\noff+ -   |\n");
+    CHECK(with_format("{nodelist:.0+}|") == "|\n|\n");
+  }
+
+  TEST_CASE("?: leaves out a field that is empty in all rows, with the text before it") {
+    Listing listing = sample();
+    listing.columns.push_back({"note", "NOTE"});
+    for (auto& row : listing.rows) row.emplace_back(nullptr, "-");
+    OutputOptions options;
+    options.format = "{state} ?:{note:<5} ?:{nodelist}, ?+:{note} ?+:{nnodes:>2}";
+    CHECK(render(listing, options) ==
+          "STATE NODELIST NNODES\navail node[0-11]     12\noffline       1\n");
+    listing.rows.clear();
+    CHECK(render(listing, options) == "STATE\n");
+  }
+
+  TEST_CASE("+: widens a field, and the part of a value that it shows, to the widest row or title") {
+    CHECK(with_format("+:{nodelist:<4.4}|") == "node[0-11]|\n          |\n");
+    CHECK(with_format("+:{nnodes:>2}|", false) == "NNODES|\n    12|\n     1|\n");
+    CHECK(with_format("+:{nnodes:>2}|") == "12|\n 1|\n");
+  }
+
+  TEST_CASE("sort: orders the rows: unset values, numbers, texts") {
+    CHECK(with_format("sort:nnodes {state}") == "offline\navail\n");
+    CHECK(with_format("sort:-nnodes{state}") == "avail\noffline\n");
+    Listing listing;
+    listing.columns = {{"a", "A"}, {"b", "B"}};
+    listing.rows = {{"x", 1}, {"10", 2}, {"9", 3}, {nullptr, 4}, {"", 5}, {"9", 6}};
+    OutputOptions options;
+    options.no_header = true;
+    options.format = "sort:a,-b, {b}";
+    CHECK(render(listing, options) == "5\n4\n6\n3\n2\n1\n");
+  }
+
+  TEST_CASE("!d shows a time in a form of strftime, !D as ISO 8601") {
+    Listing listing;
+    listing.columns = {{"timestamp", "TIME"}, {"reason", "REASON"}};
+    listing.rows = {{Cell(1700000000.75, "then"), "fan"}, {Cell(nullptr, "-"), ""}};
+    OutputOptions options;
+    const auto local = [](const char* form) {
+      return format_local_time(resourced::wall_time(1700000000), form);
+    };
+    options.format = "{timestamp!d:%b%d %R::>12}|{timestamp!D}|{timestamp!d:%Y}|{timestamp!d:::h}";
+    CHECK(render(listing, options) == "        TIME|TIME|TIME|TIME\n " + local("%b%d %R") + '|' +
+                                          local("%Y-%m-%dT%H:%M:%S") + '|' + local("%Y") + '|' +
+                                          local("%Y-%m-%dT%H:%M:%S") + "\n            |||-\n");
+    options.format = "{reason!d}";
+    CHECK_THROWS_WITH_AS(static_cast<void>(render(listing, options)),
+                         "the format converts \"fan\" to a time, which it is not", UsageError);
+  }
+
   TEST_CASE("a format that makes no sense is wrong usage") {
     for (const auto* format :
-         {"{nothing}", "{state", "state}", "{}", "{state:x}", "{state:>}", "{state:99999}"}) {
+         {"{nothing}", "{state", "state}", "{}", "{state:x}", "{state:99999}", "{state:.}", "{state:.30x}",
+          "{state!r}", "{state!d", "sort:nothing {state}", "sort:state"}) {
       CAPTURE(format);
       CHECK_THROWS_AS(with_format(format), UsageError);
     }
