@@ -19,6 +19,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "cli/commands/named_formats.hpp"
 #include "cli/help.hpp"
 #include "cli/name_groups.hpp"
 #include "cli/usage/command.hpp"
@@ -164,6 +165,10 @@ Names fields(const std::string& word, const std::string& command) {
   const std::string before = is_inside ? word.substr(0, open + 1) : word + '{';
   Names names = with_prefix(fields_of(command), is_inside ? word.substr(open + 1) : "");
   for (std::string& name : names) name = fmt::format("{}{}}}", before, name);
+  if (open == std::string::npos) {
+    for (std::string& name : with_prefix(commands::format_names(command), word))
+      names.push_back(std::move(name));
+  }
   return names;
 }
 

@@ -33,6 +33,7 @@ constexpr auto examples = std::to_array<CommandExample>({
      {"resourcectl status -s drained,offline -o '{state} {nodelist}'",
       "The chosen fields of drained and offline targets"}},
     {"status", {"resourcectl status -i node[6-7] --json", "The states as JSON, for a script"}},
+    {"status", {"resourcectl status -o long", "The states with the reasons of drains"}},
     {"list", {"resourcectl list", "The resources that a scheduler can allocate"}},
     {"list", {"resourcectl list -s down -n -o '{nodelist}'", "The hosts that are down"}},
     {"list", {"resourcectl list --absent", "What waits for hosts that the inventory lacks"}},

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands/context.hpp"
+#include "cli/commands/named_formats.hpp"
 #include "cli/commands/queue_targets.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
@@ -19,10 +20,26 @@
 
 namespace resourced::cli::commands {
 
+namespace {
+
+/// Returns the words of a command without that of the program: `property list`.
+std::string path_of(const usage::Command& command) {
+  if (command.parent == nullptr) return {};
+  const std::string parent = path_of(*command.parent);
+  return parent.empty() ? command.name : parent + ' ' + command.name;
+}
+
+}  // namespace
+
 void add_output_options(usage::Command& command, views::OutputOptions& options) {
   command.add_flag("-n,--no-header", options.no_header, "Leave out the header");
+  const std::string path = path_of(command);
+  const auto take = [&options, path](const std::string& text) { options.format = find_format(path, text); };
   auto* format =
-      command.add_option("-o,--format", options.format, "Show fields like '{state} {nnodes:>6} {nodelist}'")
+      command
+          .add_option_function("-o,--format", take,
+                               "Show fields like '{state} {nnodes:>6} {nodelist}', or a format with "
+                               "a name; help lists these")
           ->type_name("FORMAT");
   command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
   command.add_flag("-w,--wide", options.wide, "Print the whole table, even if it is wider than the terminal");

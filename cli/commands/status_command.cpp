@@ -77,6 +77,8 @@ void register_status(usage::Command& app, Context& context) {
     }
     // Check the format first, so that an unknown field is reported without a request to the daemon.
     (void)views::render(views::status_columns(), options->output);
+    options->filter.by_reason = options->output.format.find("{reason") != std::string::npos;
+    options->filter.by_time = options->output.format.find("{timestamp") != std::string::npos;
     options->filter.targets = options->targets.text(context);
     if (options->watch) return watch_status(context, options->output, options->filter);
     const nlohmann::json status =

@@ -63,7 +63,9 @@ std::string render_json(const Listing& listing, const OutputOptions& options) {
   std::string out;
   for (const auto& row : listing.rows) {
     auto object = nlohmann::ordered_json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) object[listing.columns[i].name] = row[i].value;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (!listing.columns[i].only_format) object[listing.columns[i].name] = row[i].value;
+    }
     out +=
         shown(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), options) + '\n';
   }

@@ -29,6 +29,8 @@ struct Column {
   bool right = false;
   /// Whether the column is only for -o and --json, and not in the standard table.
   bool hidden = false;
+  /// Whether the column is not in --json either, because it shows another one in another way.
+  bool only_format = false;
 };
 
 /// A value as JSON, and its text if that differs from the value.

@@ -20,6 +20,7 @@
 #include "core/json/utf8.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/rset/operations.hpp"
+#include "core/rset/short_form.hpp"
 #include "core/rset/targets.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
@@ -116,6 +117,10 @@ Listing status_columns() {
                      {"nnodes", "NNODES", true},       {"ranks", "RANKS", false, true},
                      {"nodelist", "NODELIST"},         {"moves", "MOVES", false, true},
                      {"online", "ONLINE", false, true}};
+  // Fields of Flux.
+  for (const auto& [name, title] : {std::pair("statex", "STATE"), std::pair("up.ascii", "UP"),
+                                    std::pair("reason", "REASON"), std::pair("timestamp", "TIME")})
+    listing.columns.push_back({name, title, false, true, true});
   return listing;
 }
 
@@ -133,10 +138,19 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   const auto& all = status.inventory;
   const auto& online = status.online;
   Listing listing = status_columns();
+  const auto add_one = [&](std::string_view state, bool is_online, const IdSet& ranks, const Cause& cause) {
+    const bool is_up = state == "avail";
+    listing.rows.push_back({state_cell(std::string(state), is_online), is_up, ranks.count(), ranks.encode(),
+                            all.hosts(ranks).encode(),
+                            Cell(moves_of(status, ranks), short_moves_of(status, ranks)), is_online,
+                            std::string(state), is_up ? "y" : "n", cause.reason,
+                            cause.time ? Cell(to_number(*cause.time), format_time(*cause.time)) : Cell("")});
+  };
   const auto add_row = [&](std::string_view state, bool is_online, const IdSet& ranks) {
-    listing.rows.push_back({state_cell(std::string(state), is_online), state == "avail", ranks.count(),
-                            ranks.encode(), all.hosts(ranks).encode(),
-                            Cell(moves_of(status, ranks), short_moves_of(status, ranks)), is_online});
+    if (ranks.empty() || (state != "draining" && state != "drained"))
+      return add_one(state, is_online, ranks, {});
+    for (const auto& [cause, some] : sets_by_cause(status, ranks, filter))
+      add_one(state, is_online, some, cause);
   };
   const auto targets = wanted_targets(filter, all);
   for (const auto& [state, ranks] : targets_by_state(status, targets)) {
@@ -169,37 +183,6 @@ Listing drain_columns() {
   add_cause_columns(listing);
   listing.columns.push_back({"online", "ONLINE", false, true});
   return listing;
-}
-
-void add_cause_columns(Listing& listing) {
-  listing.columns.push_back({"user", "USER", false, true});
-  listing.columns.push_back({"by", "BY", false, true});
-  listing.columns.push_back({"ticket", "TICKET", false, true});
-}
-
-void add_cause_cells(std::vector<Cell>& row, const module::Drain& drain, const UserName& user_name) {
-  const Cell none(nullptr, "-");
-  if (!drain.by) {
-    row.insert(row.end(), 2, none);
-  } else {
-    const module::Actor& by = *drain.by;
-    const auto* user = std::get_if<module::ByUser>(&by);
-    std::optional<std::string> name;
-    if (user != nullptr && user_name) name = user_name(user->id);
-    if (!name) name = proto::actor_name(by);
-    row.emplace_back(*std::move(name));
-    row.emplace_back(proto::actor_to_json(by), proto::encode_actor(by));
-  }
-  row.push_back(drain.ticket ? Cell(*drain.ticket) : none);
-}
-
-IdSet kept_by_update(const module::DrainGroup& drain, const ResourceSet& inventory) {
-  if (drain.is_for_silence()) return {};
-  IdSet kept;
-  drain.ranks.for_each([&](IdSet::Id rank) {
-    if (!drain.is_for_health_of(inventory.host(rank))) kept.insert(rank);
-  });
-  return kept;
 }
 
 Listing drain_view(const Json& payload, const ViewFilter& filter, const UserName& user_name) {
@@ -303,7 +286,7 @@ Listing sched_columns() {
   listing.columns = {{"state", "STATE", true},        {"nnodes", "NNODES", true},
                      {"ncores", "NCORES", true},      {"ngpus", "NGPUS", true},
                      {"ranks", "RANKS", false, true}, {"properties", "PROPERTIES", false, true},
-                     {"nodelist", "NODELIST"}};
+                     {"nodelist", "NODELIST"},        {"rlist", "LIST", false, true, true}};
   return listing;
 }
 
@@ -327,7 +310,8 @@ Listing sched_view(const Json& sched_status, const SchedFilter& filter, bool by_
     const auto add = [&](const ResourceSet& set, const std::string& properties) {
       const auto counts = set.counts();
       listing.rows.push_back({std::string(sched_states[i]), counts.nodes, counts.cores, counts.gpus,
-                              set.ranks().encode(), properties, set.nodelist().encode()});
+                              set.ranks().encode(), properties, set.nodelist().encode(),
+                              rset::short_form(set)});
     };
     if (!by_properties || sets[i].empty()) {
       add(sets[i], property_names(sets[i]));

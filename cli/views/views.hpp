@@ -2,6 +2,7 @@
 // terminal. Times are in the time zone of the process. An invalid payload is an Error EPROTO.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,6 +28,9 @@ struct ViewFilter {
   std::vector<std::string> states;
   /// Only these targets, an idset or a hostlist; empty for all.
   std::string targets;
+  /// Whether status_view() has a row for each reason of drained targets, and for each time.
+  bool by_reason = false;
+  bool by_time = false;
 };
 
 /// The filter of the scheduler's view, which lacks excluded targets.
@@ -57,12 +61,27 @@ struct SchedFilter {
 /// every target that is not online, or whose agent is silent, whatever its state. A state named in the filter
 /// has a row even without targets. The state `shrunk` has the hosts that left the inventory, which have no
 /// ranks; it is listed only if it is named, and is empty if the filter has targets. The column `moves`, not
-/// in the standard table, has those of moves_of() for the targets of the row.
+/// in the standard table, has those of moves_of() for the targets of the row. Further columns are only for
+/// formats and have the names of Flux: `statex` is the state without `*`, `up.ascii` is y or n, `reason` and
+/// `timestamp` are those of drained targets, if the filter asks for their rows.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
 /// Adds the columns that tell more of the cause of a drain than the standard table, and their cells.
 void add_cause_columns(Listing& listing);
 void add_cause_cells(std::vector<Cell>& row, const module::Drain& drain, const UserName& user_name);
+
+/// What drained targets have in common.
+struct Cause {
+  std::string reason;
+  std::optional<WallTime> time;
+
+  auto operator<=>(const Cause&) const = default;
+};
+/// Returns the drained ones of the targets by the reason and the time of their drains, as far as the filter
+/// names these, in the order of their first ranks.
+[[nodiscard]] std::vector<std::pair<Cause, text::IdSet>> sets_by_cause(const proto::topics::Status& status,
+                                                                       const text::IdSet& targets,
+                                                                       const ViewFilter& filter);
 
 /// Returns the targets of a drain that an update (drain -u) does not change. An update takes over those that
 /// the daemon has drained for their health or their silence.
@@ -94,7 +113,8 @@ void add_allocations(Listing& listing, const nlohmann::json& allocations, bool w
 /// The scheduler's view of a resource.sched-status payload: one row for each of free, up, allocated and down.
 /// Targets without an allocation are free where allocations are reported, and up elsewhere. `up` has a row
 /// without targets only if the filter names it. `by_properties` makes a row of the targets of each state that
-/// have the same properties, in the order of their first ranks.
+/// have the same properties, in the order of their first ranks. The column `rlist`, only for formats, is the
+/// short form of the resources.
 [[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const SchedFilter& filter = {},
                                  bool by_properties = false);
 

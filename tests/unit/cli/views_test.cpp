@@ -162,6 +162,31 @@ TEST_SUITE("views") {
     CHECK_THROWS_AS(status_lines("", "other"), Error);
   }
 
+  TEST_CASE("status: rows by the reason and the time of drains, only if asked for") {
+    auto payload = status();
+    payload["drain"]["5"] = {{"timestamp", 1700000001.0}, {"reason", "disk"}};
+    const auto drained = [&](bool by_reason, bool by_time) {
+      ViewFilter filter;
+      filter.states = {"drained"};
+      filter.by_reason = by_reason;
+      filter.by_time = by_time;
+      return lines(status_view(payload, filter),
+                   "{statex} {state} {up.ascii} {ranks} {reason}|{timestamp!d:%S}");
+    };
+    CHECK(drained(false, false) == "drained drained n 1,5 |\ndrained drained* n 2 |\n");
+    CHECK(drained(true, false) == "drained drained n 1,5 disk|\ndrained drained* n 2 |\n");
+    CHECK(drained(true, true) ==
+          "drained drained n 1 disk|20\ndrained drained n 5 disk|21\ndrained drained* n 2 |40\n");
+    payload["drain"] = json::object();
+    CHECK(drained(true, true) == "drained drained n  |\n");
+  }
+
+  TEST_CASE("list: the short form of the resources") {
+    SchedFilter filter;
+    filter.states = {"down"};
+    CHECK(lines(sched_view(sched_status(), filter), "{state} {rlist}") == "down rank[2-3]/core[0-3],gpu0\n");
+  }
+
   TEST_CASE("a time is shown as the nearest second, as Flux rounds the times of drains") {
     setenv("TZ", "UTC", 1);
     tzset();

@@ -1,0 +1,18 @@
+// Formats of the option -o that have a name: those of this program, and those in a file of the user.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace resourced::cli::commands {
+
+/// Returns the format of this name for a command such as `property list`; a text with a brace is a format
+/// itself. The format `default`, the standard table, is empty. Throws usage::Answer with a list of the names
+/// for `help`, UsageError for an unknown name, and Error for a file that cannot be read.
+[[nodiscard]] std::string find_format(std::string_view command, const std::string& name);
+
+/// Returns the names that find_format() knows for a command.
+[[nodiscard]] std::vector<std::string> format_names(std::string_view command);
+
+}  // namespace resourced::cli::commands
