@@ -141,8 +141,7 @@ TEST_SUITE("listing") {
     for (auto& row : listing.rows) row.emplace_back(nullptr, "-");
     OutputOptions options;
     options.format = "{state} ?:{note:<5} ?:{nodelist}, ?+:{note} ?+:{nnodes:>2}";
-    CHECK(render(listing, options) ==
-          "STATE NODELIST NNODES\navail node[0-11]     12\noffline       1\n");
+    CHECK(render(listing, options) == "STATE NODELIST NNODES\navail node[0-11]     12\noffline       1\n");
     listing.rows.clear();
     CHECK(render(listing, options) == "STATE\n");
   }
