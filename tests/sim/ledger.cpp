@@ -25,11 +25,20 @@ std::string Simulation::any_id() { return fmt::format("j{}", below(12)); }
 
 std::string Simulation::any_partition() { return with_partition_ && chance(0.5) ? "left" : ""; }
 
+// Whether an allocation has another target of this host, which the inventory lacks.
+bool Simulation::is_absent(const std::string& host) const {
+  return std::ranges::any_of(service_->engine().module().ledger().all(), [&](const auto& allocation) {
+    return std::ranges::any_of(allocation.second->absent,
+                               [&](const auto& absent) { return absent.target.host == host; });
+  });
+}
+
 Reference::Ranks Simulation::any_ranks(bool of_single_hosts) {
   Reference::Ranks ranks;
   for (std::uint32_t i = 1 + below(2); i > 0; --i) {
     const std::uint32_t rank = below(static_cast<std::uint32_t>(configuration_.hosts.size()));
-    if (!of_single_hosts || has_one_target(configuration_.hosts[rank])) ranks.insert(rank);
+    const std::string& host = configuration_.hosts[rank];
+    if (!of_single_hosts || (has_one_target(host) && !is_absent(host))) ranks.insert(rank);
   }
   return ranks;
 }
@@ -59,7 +68,16 @@ json Simulation::any_allocation(const Scheduler& scheduler) {
   return allocation;
 }
 
-json Simulation::any_free() {
+json Simulation::any_free(double exists) {
+  const module::Ledger::Allocations& all = service_->engine().module().ledger().all();
+  if (!all.empty() && chance(exists)) {
+    const auto& [name, allocation] = *random_peer(all);
+    json known{{"id", name.id}, {"partition", name.partition}};
+    const text::IdSet& ranks = allocation->resources.ranks();
+    const bool may_free_part = !may_grow(name.id) && ranks.count() > 1;
+    if (may_free_part && chance(0.5)) known["ranks"] = text::IdSet{ranks.first()}.encode();
+    return known;
+  }
   json free{{"id", any_id()}};
   if (chance(0.4)) free["ranks"] = idset_of(any_ranks(may_grow(free["id"]))).encode();
   // Often the partition of another scheduler, whose allocations have the same ids.
@@ -79,7 +97,7 @@ void Simulation::change_ledger() {
   if (sender->second.hangs) return;
   const bool allocs = chance(0.6);
   const bool updates = !allocs && chance(0.3);
-  json payload = any_free();
+  json payload = any_free(0.15);
   if (allocs) {
     payload = any_allocation(sender->second);
     if (chance(0.2)) payload = {{"allocations", json::array({payload, any_allocation(sender->second)})}};
@@ -92,7 +110,9 @@ void Simulation::change_ledger() {
     if (!more.empty()) payload["add"] = any_resources(more);
   } else if (chance(0.3)) {
     json& frees = payload["free"] = json::array();
-    for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free());
+    for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free(0.6));
+    // Some replace an allocation by another one with its id.
+    if (allocs && chance(0.3)) frees = json::array({{{"id", payload.value("id", any_id())}}});
   }
   const char* const topic = allocs ? "resource.alloc" : updates ? "resource.alloc-update" : "resource.free";
   ask_change(sender->first, topic, payload, false);
@@ -104,8 +124,8 @@ void Simulation::change_ledger() {
 }
 
 void Simulation::force_free() {
-  json payload = any_free();
-  if (chance(0.3)) payload["free"] = json::array({any_free()});
+  json payload = any_free(0.15);
+  if (chance(0.3)) payload["free"] = json::array({any_free(0.15)});
   note(fmt::format("resource.force-free {}", payload.dump()));
   const std::uint64_t before = service_->engine().applied();
   const std::uint32_t matchtag = request(operator_, "resource.force-free", payload);

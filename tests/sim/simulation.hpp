@@ -172,12 +172,14 @@ class Simulation final : public daemon::service::Program {
   void force_free();
   [[nodiscard]] std::string any_id();
   [[nodiscard]] std::string any_partition();
+  [[nodiscard]] bool is_absent(const std::string& host) const;
   [[nodiscard]] Reference::Ranks any_ranks(bool of_single_hosts = false);
   [[nodiscard]] nlohmann::json any_resources(const Reference::Ranks& ranks);
   /// Often ranks that the scheduler may allocate, as it knows.
   [[nodiscard]] Reference::Ranks any_held(const Scheduler& scheduler);
   [[nodiscard]] nlohmann::json any_allocation(const Scheduler& scheduler);
-  [[nodiscard]] nlohmann::json any_free();
+  /// An allocation that exists with this probability, or any id.
+  [[nodiscard]] nlohmann::json any_free(double exists);
   [[nodiscard]] double any_expiration();
 
   // Requests that a thread reads, and their turns (turns.cpp).
