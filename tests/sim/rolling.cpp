@@ -38,6 +38,7 @@ void Simulation::begin_rolling_work() {
   note(fmt::format("rolling work on {}, at most {}{}{}", fmt::join(work.hosts, ","), work.rules.budget.number,
                    work.rules.budget.is_percent ? "%" : "", work.rules.by.empty() ? "" : " by p?"));
   were_ready_.clear();
+  left_.clear();
   roller_.begin_work(std::move(work));
 }
 
@@ -198,10 +199,15 @@ void Simulation::check_rolling() {
   if (work->rules.budget.is_percent || !work->rules.by.empty()) return;
   // Hosts, as another R may give one of them more targets once it has been drained, or is about to be.
   std::set<std::string> hosts;
+  for (const module::RecordedDrain& drain : service_->engine().absent().drains) {
+    if (drain.reason == work->rules.reason) left_.insert(drain.target.host);
+  }
   for (const auto& [key, ranks] : service_->engine().module().drains().groups()) {
     if (key.reason != work->rules.reason) continue;
     ranks.for_each([&](unsigned rank) { hosts.insert(configuration_.hosts.at(rank)); });
   }
+  // A host that has left is no work any more, and comes back drained with another R.
+  std::erase_if(hosts, [&](const std::string& host) { return left_.contains(host); });
   demand(hosts.size() <= work->rules.budget.number, "rolling work has drained more than its budget");
 }
 

@@ -399,6 +399,8 @@ class Simulation final : public daemon::service::Program {
   std::uint32_t works_ = 0;
   /// Hosts that were ready at some time since their command ended.
   std::set<std::string> were_ready_;
+  /// Hosts that left the inventory while the rolling work had them drained.
+  std::set<std::string> left_;
   /// Hosts whose last hello said that the agent runs checks.
   std::set<std::string> checked_;
   /// The agents of a host that has one target speak for each other; those of others for some target of it.
