@@ -22,8 +22,13 @@ class Holder final : public client::AcquisitionObserver {
   }
 
   /// Allocates a whole node.
-  void alloc(const std::string& id, std::uint32_t rank) {
-    client::alloc(connection_, {{id, inventory_.copy_ranks(text::IdSet{rank})}}, outcome());
+  void alloc(const std::string& id, std::uint32_t rank) { alloc_all({{id, rank}}); }
+  /// Allocates a whole node for each id, in one request.
+  void alloc_all(const std::vector<std::pair<std::string, std::uint32_t>>& nodes) {
+    std::vector<client::Allocation> allocations;
+    for (const auto& [id, rank] : nodes)
+      allocations.push_back({id, inventory_.copy_ranks(text::IdSet{rank})});
+    client::alloc(connection_, allocations, outcome());
   }
   void free(const std::string& id) { client::free(connection_, {id}, outcome()); }
   /// Waits for this many outcomes, and returns them: "" for a success, or the error's text.
