@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <tuple>
@@ -223,6 +224,11 @@ std::string render_table(const Listing& listing, const OutputOptions& options) {
 }  // namespace
 
 std::string render(const Listing& listing, const OutputOptions& options) {
+  for (const auto& row : listing.rows) {
+    if (row.size() != listing.columns.size())
+      throw std::logic_error(
+          fmt::format("a row has {} cells for {} columns", row.size(), listing.columns.size()));
+  }
   if (options.json) return render_json(listing, options);
   if (!options.format.empty()) return render_format(listing, options);
   return render_table(listing, options);

@@ -69,7 +69,8 @@ struct OutputOptions {
 
 /// Returns the lines, each with its line end. Where a table is wider than the terminal, its widest columns of
 /// text are cut; elsewhere a cell of more than 64 columns moves the rest of its own row only. Throws
-/// UsageError for a format with an unknown field or an unmatched brace.
+/// UsageError for a format with an unknown field or an unmatched brace, and std::logic_error for a row with
+/// another number of cells than there are columns.
 [[nodiscard]] std::string render(const Listing& listing, const OutputOptions& options);
 
 }  // namespace resourced::cli::views

@@ -138,13 +138,17 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   const auto& all = status.inventory;
   const auto& online = status.online;
   Listing listing = status_columns();
-  const auto add_one = [&](std::string_view state, bool is_online, const IdSet& ranks, const Cause& cause) {
+  const auto add_hosts = [&](std::string_view state, bool is_online, const IdSet& ranks,
+                             const text::Hostlist& hosts, const Cause& cause) {
     const bool is_up = state == "avail";
-    listing.rows.push_back({state_cell(std::string(state), is_online), is_up, ranks.count(), ranks.encode(),
-                            all.hosts(ranks).encode(),
+    Cell shown = state == shrunk_state ? Cell(shrunk_state) : state_cell(std::string(state), is_online);
+    listing.rows.push_back({std::move(shown), is_up, hosts.size(), ranks.encode(), hosts.encode(),
                             Cell(moves_of(status, ranks), short_moves_of(status, ranks)), is_online,
                             std::string(state), is_up ? "y" : "n", cause.reason,
                             cause.time ? Cell(to_number(*cause.time), format_time(*cause.time)) : Cell("")});
+  };
+  const auto add_one = [&](std::string_view state, bool is_online, const IdSet& ranks, const Cause& cause) {
+    add_hosts(state, is_online, ranks, all.hosts(ranks), cause);
   };
   const auto add_row = [&](std::string_view state, bool is_online, const IdSet& ranks) {
     if (ranks.empty() || (state != "draining" && state != "drained"))
@@ -168,11 +172,8 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
     if (!down.empty()) add_row(state, false, down);
     if (named && asked_for.empty()) add_row(state, state != "offline", {});
   }
-  if (wants(filter.states, shrunk_state)) {
-    const auto hosts = filter.targets.empty() ? status.shrunk : text::Hostlist();
-    listing.rows.push_back({std::string(shrunk_state), false, hosts.size(), "", hosts.encode(),
-                            Cell(moves_of(status, {}), ""), false});
-  }
+  if (wants(filter.states, shrunk_state))
+    add_hosts(shrunk_state, false, {}, filter.targets.empty() ? status.shrunk : text::Hostlist(), {});
   return listing;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -42,6 +43,15 @@ TEST_SUITE("listing") {
           "  STATE UP  NNODES NODELIST\n"
           "  avail yes     12 node[0-11]\n"
           "offline no       1\n");
+  }
+
+  TEST_CASE("a row needs a cell for each column") {
+    Listing listing = sample();
+    listing.rows.front().pop_back();
+    OutputOptions options;
+    CHECK_THROWS_AS(static_cast<void>(render(listing, options)), std::logic_error);
+    options.format = "{nodelist}";
+    CHECK_THROWS_AS(static_cast<void>(render(listing, options)), std::logic_error);
   }
 
   TEST_CASE("-n leaves out the header, and its widths") {

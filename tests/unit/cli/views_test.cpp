@@ -433,6 +433,9 @@ TEST_SUITE("moves") {
     CHECK(shown().find("shrunk") == std::string::npos);
     filter.states = parse_status_states("shrunk");
     CHECK(shown() == "shrunk no 2 old[1-2]\n");
+    CHECK(lines(status_view(payload, filter),
+                "{state}|{statex}|{up.ascii}|{ranks}|{moves}|{online}|{reason}|{timestamp}") ==
+          "shrunk|shrunk|n|||no||\n");
     filter.targets = "5-6";
     CHECK(shown() == "shrunk no 0\n");
     payload["shrunk"] = 1;
