@@ -341,11 +341,10 @@ void list_drains(Context& context, DrainOptions& options) {
   fit_output(context, options.output);
   const auto columns = options.scheduled ? views::schedule_columns : views::drain_columns;
   const auto view = options.scheduled ? views::schedule_view : views::drain_view;
-  (void)views::render(columns(), options.output);
+  const auto user_names = shown_user_names(columns(), options.output);
   views::ViewFilter filter;
   filter.targets = options.include.text(context);
-  const views::Listing drains =
-      view(context.call("resource.status"), filter, shown_user_names(options.output));
+  const views::Listing drains = view(context.call("resource.status"), filter, user_names);
   context.out() << views::render(drains, options.output);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/commands/queue_targets.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
+#include "cli/views/format.hpp"
 #include "core/error.hpp"
 #include "core/rset/targets.hpp"
 #include "os/user_name.hpp"
@@ -59,8 +60,8 @@ void fit_output(const Context& context, views::OutputOptions& options) {
   options.columns = able.columns;
 }
 
-views::UserName shown_user_names(const views::OutputOptions& options) {
-  const bool shows = options.json || options.format.find("{user") != std::string::npos;
+views::UserName shown_user_names(const views::Listing& columns, const views::OutputOptions& options) {
+  const bool shows = views::fields_used(columns, options.format).contains("user") || options.json;
   return shows ? views::UserName(os::user_name) : nullptr;
 }
 

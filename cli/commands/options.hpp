@@ -31,9 +31,11 @@ void add_output_options(usage::Command& command, views::OutputOptions& options);
 [[nodiscard]] screen::Abilities abilities(const Context& context);
 /// Fits the output to the terminal, if it goes to one.
 void fit_output(const Context& context, views::OutputOptions& options);
-/// Returns what finds the names of users for a listing; nothing if the output shows none, because names may
-/// come from a directory on the network.
-[[nodiscard]] views::UserName shown_user_names(const views::OutputOptions& options);
+/// Returns the function that finds the names of users for a listing with these columns; nothing if the output
+/// neither shows nor sorts by them, because names may come from a directory on the network. Throws UsageError
+/// for a wrong format.
+[[nodiscard]] views::UserName shown_user_names(const views::Listing& columns,
+                                               const views::OutputOptions& options);
 /// The targets of a listing.
 struct NamedTargets {
   std::string include;

@@ -13,6 +13,7 @@
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/absent.hpp"
+#include "cli/views/format.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
@@ -76,9 +77,9 @@ void register_status(usage::Command& app, Context& context) {
       options->output.columns.reset();
     }
     // Check the format first, so that an unknown field is reported without a request to the daemon.
-    (void)views::render(views::status_columns(), options->output);
-    options->filter.by_reason = options->output.format.find("{reason") != std::string::npos;
-    options->filter.by_time = options->output.format.find("{timestamp") != std::string::npos;
+    const auto fields = views::fields_used(views::status_columns(), options->output.format);
+    options->filter.by_reason = fields.contains("reason");
+    options->filter.by_time = fields.contains("timestamp");
     options->filter.targets = options->targets.text(context);
     if (options->watch) return watch_status(context, options->output, options->filter);
     const nlohmann::json status =
@@ -127,7 +128,7 @@ namespace {
 /// Lists what waits for hosts that the inventory lacks.
 void list_absent(Context& context, views::OutputOptions& output) {
   fit_output(context, output);
-  (void)views::render(views::absent_columns(), output);
+  const auto user_names = shown_user_names(views::absent_columns(), output);
   const nlohmann::json status = context.call("resource.status");
   nlohmann::json allocations = nlohmann::json::array();
   try {
@@ -136,7 +137,7 @@ void list_absent(Context& context, views::OutputOptions& output) {
     // A Flux instance keeps no allocations.
     if (error.errnum() != ENOSYS) throw;
   }
-  context.out() << views::render(views::absent_view(status, allocations, shown_user_names(output)), output);
+  context.out() << views::render(views::absent_view(status, allocations, user_names), output);
 }
 
 }  // namespace
@@ -159,9 +160,9 @@ void register_inventory(usage::Command& app, Context& context) {
   list->callback([list_options, absent, &context] {
     if (*absent) return list_absent(context, list_options->output);
     fit_output(context, list_options->output);
-    (void)views::render(views::sched_columns(), list_options->output);
+    const auto fields = views::fields_used(views::sched_columns(), list_options->output.format);
     const auto filter = list_options->filter(context);
-    const bool by_properties = list_options->output.format.find("{properties") != std::string::npos;
+    const bool by_properties = fields.contains("properties");
     context.out() << views::render(views::sched_view(context.call(topic), filter, by_properties),
                                    list_options->output);
   });

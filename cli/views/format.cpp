@@ -173,6 +173,17 @@ Format parse_format(const Listing& listing, std::string_view text) {
   return format;
 }
 
+std::set<std::string, std::less<>> fields_used(const Listing& listing, std::string_view text) {
+  std::set<std::string, std::less<>> names;
+  if (text.empty()) return names;
+  const Format format = parse_format(listing, text);
+  for (const Piece& piece : format.pieces) {
+    if (piece.column) names.insert(listing.columns[*piece.column].name);
+  }
+  for (const SortKey& key : format.order) names.insert(listing.columns[key.column].name);
+  return names;
+}
+
 std::string lay_out(const Piece& piece, std::string text) {
   if (text.empty() && piece.has_dash) text = "-";
   if (piece.precision) text = fit(text, *piece.precision, piece.marks_cut ? "+" : "");

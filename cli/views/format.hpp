@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +20,8 @@ struct Piece {
   std::optional<std::size_t> column;
   /// Whether the piece is left out if the field is empty in all rows: `?:` before the field.
   bool is_optional = false;
-  /// Whether the width grows to that of the title and of all rows: `+:` before the field.
+  /// Whether the width grows to that of the title and of all rows, none of which is cut: `+:` before the
+  /// field.
   bool grows = false;
   /// The form of strftime(3) for a time: `!d:FORM`, or `!D` for ISO 8601.
   std::optional<std::string> time_form;
@@ -48,6 +51,10 @@ struct Format {
 /// Reads a format of fields of the listing. `sort:KEY,-KEY` at the beginning sets the order, `?:`, `+:` and
 /// `?+:` before a field set whether it is optional and grows. Throws UsageError.
 [[nodiscard]] Format parse_format(const Listing& listing, std::string_view text);
+
+/// Returns the names of the fields that a format shows or sorts by; none for an empty text. Throws UsageError
+/// as parse_format() does.
+[[nodiscard]] std::set<std::string, std::less<>> fields_used(const Listing& listing, std::string_view text);
 
 /// Returns a value in the layout of a piece: with its dash, cut, and filled up to the width.
 [[nodiscard]] std::string lay_out(const Piece& piece, std::string text);

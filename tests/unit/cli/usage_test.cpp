@@ -259,6 +259,10 @@ TEST_SUITE("usage") {
     };
     CHECK(list("{state} [{properties}] {nnodes} {nodelist}") ==
           "free [] 1 node0\nfree [gpu] 1 node1\nfree [big,gpu] 1 node3\nallocated [] 0\ndown [] 1 node2\n");
+    CHECK(list("sort:-properties {state} {nodelist}") ==
+          "free node1\nfree node3\nfree node0\nallocated\ndown node2\n");
+    CHECK(list("{{properties}} {state} {nodelist}") ==
+          "{properties} free node[0-1,3]\n{properties} allocated\n{properties} down node2\n");
     CHECK(list("{state} {nnodes} {nodelist}") == "free 3 node[0-1,3]\nallocated 0\ndown 1 node2\n");
   }
 }
