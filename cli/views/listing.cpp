@@ -25,6 +25,10 @@ using json_text::printable;
 
 namespace {
 
+/// Maximum width to which a longer cell of a column pads the others: a scattered idset of thousands of ranks
+/// in one row would pad all others.
+constexpr std::size_t most_padded = 64;
+
 std::string shown(const std::string& text, const OutputOptions& options) {
   return options.ascii ? to_ascii(printable(text)) : printable(text);
 }
@@ -109,20 +113,25 @@ Rows sorted(Rows rows, const std::vector<SortKey>& order) {
   return rows;
 }
 
-/// Leaves out optional fields that are empty in all rows, and widens those that grow.
+/// Leaves out optional fields that are empty in all rows, and widens those that grow: to the widest value of
+/// at most most_padded columns. Longer ones are not cut, and move the rest of their own row only, as in a
+/// table.
 void adapt(std::vector<Piece>& pieces, const Listing& listing, const OutputOptions& options) {
   std::erase_if(pieces, [&](Piece& piece) {
     if (!piece.is_optional && !piece.grows) return false;
+    bool is_empty = true;
     std::size_t widest = 0;
     for (const auto& row : listing.rows) {
       const Cell& cell = row[*piece.column];
-      if (!cell.value.is_null()) widest = std::max(widest, width_of(text_of(cell, piece, options)));
+      const auto width = cell.value.is_null() ? 0 : width_of(text_of(cell, piece, options));
+      is_empty = is_empty && width == 0;
+      if (width <= most_padded) widest = std::max(widest, width);
     }
-    if (piece.is_optional && widest == 0) return true;
+    if (piece.is_optional && is_empty) return true;
     if (!piece.grows) return false;
     if (!options.no_header) widest = std::max(widest, width_of(listing.columns[*piece.column].title));
     piece.width = std::max(piece.width, widest);
-    if (piece.precision) piece.precision = std::max(*piece.precision, piece.width);
+    piece.precision.reset();
     return false;
   });
 }
@@ -202,9 +211,6 @@ std::string render_table(const Listing& listing, const OutputOptions& options) {
   std::erase_if(columns, [](const Column& column) { return column.hidden; });
   const Lines lines = standard_lines(listing, options);
   const bool is_cut = options.columns && !options.wide;
-  // Maximum width to which cells are padded: a scattered idset of thousands of ranks in one row would pad all
-  // others.
-  constexpr std::size_t most_padded = 64;
   auto widths = widths_of(lines, columns.size(), is_cut ? std::string::npos : most_padded);
   if (is_cut) shrink(widths, columns, *options.columns);
   std::string out;

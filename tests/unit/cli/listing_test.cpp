@@ -127,6 +127,9 @@ TEST_SUITE("listing") {
     CHECK(out.starts_with("RANK  REASON NODELIST\n" + scattered + " power  n[" + scattered + "]\n"));
     CHECK(out.ends_with("\n32767 -      n\n"));
     CHECK(out.size() < 16384 * 20 + 3 * scattered.size());
+    OutputOptions options;
+    options.format = "+:{ranks:<4.4} ?+:{reason} {nodelist}";
+    CHECK(render(listing, options) == out);
   }
 
   TEST_CASE("a format shows its fields, hidden ones too") {

@@ -2,15 +2,21 @@
 #include "cli/commands/named_formats.hpp"
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
+#include "cli/views/listing.hpp"
+#include "cli/views/views.hpp"
 #include "core/error.hpp"
+#include "environment.hpp"
+#include "program_fixture.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
@@ -59,6 +65,40 @@ TEST_SUITE("named formats") {
         unknown.err ==
         "resourcectl: no format \"mine\": known are default, rlist, help; or write fields in braces, such as "
         "{nodelist}\n");
+  }
+
+  TEST_CASE_FIXTURE(ConfigHome, "the formats of this program keep their columns with long values") {
+    auto status = nlohmann::json::parse(test::status_payload);
+    status["drain"] = {{"0,2,4,6", {{"timestamp", 1700000000.0}, {"reason", "fan"}}},
+                       {"7", {{"timestamp", 1700000001.0}, {"reason", ""}}}};
+    status["allocated"] = "0-7";
+    status["online"] = "0-6";
+    status["offline"] = "7";
+    status["exclude"] = "";
+    const auto show = [](const cli::views::Listing& listing, const std::string& format) {
+      cli::views::OutputOptions options;
+      options.format = format;
+      return cli::views::render(listing, options);
+    };
+    const test::Variable zone("TZ", "UTC");
+    tzset();
+    cli::views::ViewFilter filter;
+    filter.by_reason = true;
+    CHECK(show(cli::views::status_view(status, filter), find_format("status", "long")) ==
+          "    STATE UP  NNODES REASON                         NODELIST\n"
+          "    avail yes      3                                node[1,3,5]\n"
+          " draining no       4 fan                            node[0,2,4,6]\n"
+          "draining* no       1                                node7\n");
+    status["drain"]["0,2,4,6"]["reason"] = "";
+    CHECK(show(cli::views::drain_view(status), find_format("drain", "long")) ==
+          "TIMESTAMP    STATE     RANK     NODELIST\n"
+          "Nov14 22:13  draining  0,2,4,6  node[0,2,4,6]\n"
+          "Nov14 22:13  draining* 7        node7\n");
+    std::string scattered;
+    for (int rank = 0; rank < 10; rank += 2) scattered += (rank > 0 ? "," : "") + std::to_string(rank);
+    cli::views::Listing drains = cli::views::drain_view(status);
+    drains.rows.front()[2] = scattered;
+    CHECK(show(drains, find_format("drain", "long")).find(" 0,2,4,6+ node[") != std::string::npos);
   }
 
   TEST_CASE_FIXTURE(ConfigHome, "a wrong file is one line with its place, for a name only") {
