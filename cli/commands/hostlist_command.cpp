@@ -78,7 +78,7 @@ Hostlist filter(const Hostlist& hosts, const Hostlist& other, Kept kept) {
       hosts, [&](std::string_view host) { return index.find(host).has_value() == (kept == Kept::shared); });
 }
 
-// Each of these combines the list so far with the next one.
+// Combine functions: change `hosts`, the result so far, by the next list.
 
 void concatenate(Hostlist& hosts, const Hostlist& next) { hosts.append(next); }
 
@@ -96,12 +96,18 @@ void keep_unshared(Hostlist& hosts, const Hostlist& next) {
 
 /// Removes the first occurrences of a host, as many as `next` has.
 void subtract(Hostlist& hosts, const Hostlist& next) {
-  std::unordered_map<std::string, std::size_t> removals;
-  next.for_each([&](std::string_view host) { ++removals[std::string(host)]; });
+  const HostIndex index(hosts);
+  // How often to remove the host that has its first occurrence at a position: hosts that only `next` has take
+  // no memory.
+  std::unordered_map<std::size_t, std::size_t> removals;
+  next.for_each([&](std::string_view host) {
+    if (const auto position = index.find(host)) ++removals[*position];
+  });
+  if (removals.empty()) return;
   hosts = filter(hosts, [&](std::string_view host) {
-    const auto at = removals.find(std::string(host));
-    if (at == removals.end() || at->second == 0) return true;
-    --at->second;
+    const auto removal = removals.find(index.find(host).value());
+    if (removal == removals.end() || removal->second == 0) return true;
+    --removal->second;
     return false;
   });
 }
