@@ -15,6 +15,7 @@
 #include "config/document.hpp"
 #include "config/toml_text.hpp"
 #include "core/error.hpp"
+#include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 #include "os/file.hpp"
 
@@ -101,36 +102,51 @@ void add_own(std::vector<NamedFormat>& formats, std::string_view command) {
   }
 }
 
-std::vector<NamedFormat> formats_of(std::string_view command) {
-  auto formats = built_in(command);
-  add_own(formats, command);
-  return formats;
+const NamedFormat* find_named(const std::vector<NamedFormat>& formats, const std::string& name) {
+  const auto found = std::ranges::find(formats, name, &NamedFormat::name);
+  return found == formats.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> names_of(const std::vector<NamedFormat>& formats) {
+  std::vector<std::string> names;
+  for (const auto& format : formats) names.push_back(format.name);
+  names.emplace_back("help");
+  return names;
+}
+
+/// Returns the lines that `-o help` prints.
+std::string describe(const std::vector<NamedFormat>& formats) {
+  std::string list;
+  for (const auto& format : formats) {
+    const std::string line =
+        fmt::format("{:<12} {}{}{}", format.name, format.description,
+                    format.description.empty() || format.format.empty() ? "" : ": ", format.format);
+    list += json_text::printable_line(line) + '\n';
+  }
+  return list;
 }
 
 }  // namespace
 
 std::string find_format(std::string_view command, const std::string& name) {
   if (name.find_first_of("{}") != std::string::npos) return name;
-  const auto formats = formats_of(command);
-  if (name == "help") {
-    std::string list;
-    for (const auto& format : formats) {
-      list += fmt::format("{:<12} {}{}{}\n", format.name, format.description,
-                          format.description.empty() || format.format.empty() ? "" : ": ", format.format);
-    }
-    throw usage::Answer(list);
-  }
-  const auto found = std::ranges::find(formats, name, &NamedFormat::name);
-  if (found != formats.end()) return found->format;
+  auto formats = built_in(command);
+  if (const auto* found = find_named(formats, name)) return found->format;
+  add_own(formats, command);
+  if (name == "help") throw usage::Answer(describe(formats));
+  if (const auto* found = find_named(formats, name)) return found->format;
   throw UsageError(fmt::format("no format {}: known are {}; or write fields in braces, such as {{nodelist}}",
-                               text::quoted(name), fmt::join(format_names(command), ", ")));
+                               text::quoted(name), fmt::join(names_of(formats), ", ")));
 }
 
 std::vector<std::string> format_names(std::string_view command) {
-  std::vector<std::string> names;
-  for (auto& format : formats_of(command)) names.push_back(std::move(format.name));
-  names.emplace_back("help");
-  return names;
+  auto formats = built_in(command);
+  try {
+    add_own(formats, command);
+  } catch (const Error& /*the file is wrong*/) {
+    formats = built_in(command);
+  }
+  return names_of(formats);
 }
 
 }  // namespace resourced::cli::commands

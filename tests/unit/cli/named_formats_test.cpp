@@ -1,7 +1,6 @@
 // Formats of -o with a name, also those of the user's file.
 #include "cli/commands/named_formats.hpp"
 
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -28,17 +27,12 @@ namespace {
 
 /// A home of configuration for the time of a test case.
 struct ConfigHome {
-  ConfigHome() {
-    std::filesystem::create_directories(directory.file("resourced"));
-    setenv("XDG_CONFIG_HOME", directory.file("").c_str(), 1);
-  }
-  ~ConfigHome() { unsetenv("XDG_CONFIG_HOME"); }
-  ConfigHome(const ConfigHome&) = delete;
-  ConfigHome& operator=(const ConfigHome&) = delete;
+  ConfigHome() { std::filesystem::create_directories(directory.file("resourced")); }
 
   void write(const std::string& text) const { std::ofstream(file) << text; }
 
   test::TempDir directory;
+  test::Variable home{"XDG_CONFIG_HOME", directory.file("")};
   std::string file = directory.file("") + "/resourced/resourcectl.toml";
 };
 
@@ -112,5 +106,34 @@ TEST_SUITE("named formats") {
     check("\n[status.formats.long]\nformat = '{state}'\n", ":2: status.formats.long: the name is taken");
     write("[");
     CHECK_THROWS_AS(static_cast<void>(find_format("status", "x")), Error);
+    CHECK_THROWS_AS(static_cast<void>(find_format("status", "help")), Error);
+  }
+
+  TEST_CASE_FIXTURE(ConfigHome, "a wrong file takes away no name of this program") {
+    for (const char* text :
+         {"[", "[status.formats.x]\nformat = 'y'\n",
+          "[status.formats.mine]\nformat = '{state}'\n[status.formats.long]\nformat = '{up}'\n"}) {
+      CAPTURE(text);
+      write(text);
+      CHECK(find_format("status", "default").empty());
+      CHECK(find_format("status", "long").find("{reason") != std::string::npos);
+      CHECK(format_names("status") == std::vector<std::string>{"default", "long", "help"});
+      const auto completed = test::run({"__complete", "--", "status", "-o", ""});
+      CHECK(completed.status == 0);
+      CHECK(completed.out.find("{state}") != std::string::npos);
+      CHECK(completed.out.find("long") != std::string::npos);
+    }
+  }
+
+  TEST_CASE_FIXTURE(ConfigHome, "-o help shows control characters of the file as escapes") {
+    write(
+        "[info.formats]\n[list.formats.\"\\u001b[2J\"]\nformat = \"{state}\\n{up}\"\ndescription = "
+        "\"a\\u0007b\"\n");
+    const auto help = test::run({"list", "-o", "help"});
+    CHECK(help.status == 0);
+    CHECK(help.out.find('\x1b') == std::string::npos);
+    CHECK(help.out.find('\a') == std::string::npos);
+    CHECK(help.out.find("\\u001b[2J") != std::string::npos);
+    CHECK(help.out.find("a\\u0007b: {state} {up}\n") != std::string::npos);
   }
 }
