@@ -97,9 +97,10 @@ void build(usage::Command& app, commands::Context& context) {
   add_help(app);
 }
 
-/// Prints a failure as one line, unless its text is empty; control characters in the text are escaped.
+/// Prints a failure as one line; control characters in the text are escaped.
 int fail(std::ostream& err, std::string_view text, ExitStatus status) {
-  if (!text.empty()) err << "resourcectl: " << json_text::printable_line(text) << '\n';
+  err << "resourcectl: " << json_text::printable_line(text.empty() ? "failed without a reason" : text)
+      << '\n';
   return static_cast<int>(status);
 }
 
@@ -212,7 +213,10 @@ int run(int argc, const char* const* argv, std::istream& in, std::ostream& out, 
     return static_cast<int>(ExitStatus::done);
   } catch (const usage::ParseError& error) {
     return fail(err, usage_text(app, error, argc, argv), ExitStatus::usage);
+  } catch (const commands::SilentFailure&) {
+    return static_cast<int>(ExitStatus::failed);
   } catch (const commands::Interrupted& error) {
+    if (std::string_view(error.what()).empty()) return static_cast<int>(ExitStatus::interrupted);
     return fail(err, error.what(), ExitStatus::interrupted);
   } catch (const commands::DetailedError& error) {
     const auto status = fail(err, error.what(), ExitStatus::failed);

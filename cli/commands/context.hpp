@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -45,6 +46,12 @@ class DetailedError : public Error {
 class Interrupted : public std::runtime_error {
  public:
   explicit Interrupted(const std::string& text = {}) : std::runtime_error(text) {}
+};
+
+/// Thrown to end a command with exit status 1 and without a message, because the status is the answer.
+class SilentFailure : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override { return "the exit status is the answer"; }
 };
 
 using Clock = std::function<WallTime()>;

@@ -198,8 +198,7 @@ void print_hostlist(Context& context, const HostlistOptions& options) {
   if (!options.find.empty()) positions = find_all(hosts, options.find);
 
   if (options.quiet) {
-    // Status 1, without a message.
-    if (hosts.empty()) throw Error(ENOENT, "");
+    if (hosts.empty()) throw SilentFailure();
   } else if (!options.find.empty()) {
     WordWriter words(context.out());
     for (const std::size_t position : positions) words.add(position);
