@@ -131,7 +131,7 @@ class Reader : public client::JournalObserver {
     for (const json& event : batch.json()) {
       if (done_) return;
       ++count_;
-      if (until_ && proto::read_event_entry(event).timestamp > *until_) return end_past();
+      if (until_ && views::read_head(event).timestamp > *until_) return end_past();
       take_event({clip_ ? clip_->clip(event) : event, is_awaited(event)});
     }
     // An empty batch marks the end of the history.
@@ -148,7 +148,7 @@ class Reader : public client::JournalObserver {
   };
 
   [[nodiscard]] bool is_awaited(const json& event) const {
-    return !options_.wait_for.empty() && proto::read_event_entry(event).name == options_.wait_for &&
+    return !options_.wait_for.empty() && views::read_head(event).name == options_.wait_for &&
            match_.is_met_by(event);
   }
 

@@ -81,6 +81,11 @@ std::optional<std::string> name_of(const json& by, const UserName& user_name) {
 
 }  // namespace
 
+EventHead read_head(const json& event) {
+  const proto::EventEntry entry = read_entry(event);
+  return {entry.timestamp, entry.name};
+}
+
 std::string EventFormatter::format_time_of_event(WallTime time) {
   if (times_ == EventTimes::iso) return format_time(time);
   if (times_ == EventTimes::raw) return fmt::format("{:.6f}", to_number(time));

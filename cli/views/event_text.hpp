@@ -23,6 +23,15 @@ namespace resourced::cli::views {
 /// Returns the name of a user id; nothing for one that is not known on this machine.
 using UserName = std::function<std::optional<std::string>(std::uint32_t)>;
 
+/// The time and the name of an event, of whose JSON the name is a part.
+struct EventHead {
+  WallTime timestamp;
+  std::string_view name;
+};
+/// Reads the time and the name of an event. Throws Error EPROTO, as EventFormatter does, if it is not an
+/// event.
+[[nodiscard]] EventHead read_head(const nlohmann::json& event);
+
 enum class EventTimes {
   /// Seconds since the epoch: `1700000000.250000`
   raw,

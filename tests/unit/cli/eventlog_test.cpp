@@ -131,6 +131,20 @@ TEST_SUITE("eventlog") {
     }
   }
 
+  TEST_CASE_FIXTURE(ProgramFixture, "an event that is none is the same error with every option") {
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"eventlog"},
+                                                    {"eventlog", "-w", "drain"},
+                                                    {"eventlog", "-w", "drain", "-m", "idset=0"},
+                                                    {"eventlog", "--until", "1000000"}}) {
+      const auto outcome =
+          run_with(command, [&] { bus.respond(bus.receive(), R"({"events":[{"name":"drain"}]})", true); });
+      CHECK(outcome.status == 1);
+      CHECK(outcome.out.empty());
+      CHECK(outcome.err == "resourcectl: the daemon sent something that is not an event\n");
+      while (!bus.quiet()) bus.receive();
+    }
+  }
+
   TEST_CASE_FIXTURE(ProgramFixture, "eventlog gives up a history that does not come or does not end") {
     const std::string events =
         R"({"events":[{"timestamp":1,"name":"drain"},{"timestamp":2,"name":"drain"}]})";
