@@ -366,8 +366,8 @@ void register_eventlog(usage::Command& app, Context& context) {
   command
       ->add_option(
           "-m,--match-context", options->match,
-          "With --wait: end only after an event whose context has this value, JSON or a text; may be "
-          "given several times")
+          "With --wait: end only after an event whose context has this value, JSON or a text; a text that "
+          "looks like a number is written with quotes: idset='\"1\"'. May be given several times")
       ->type_name("KEY=VALUE")
       ->needs(command->get_option("--wait"))
       ->expected(1)
@@ -408,7 +408,9 @@ void register_eventlog(usage::Command& app, Context& context) {
                                   "text (a line for each event) or json (one object a line). Default: text")
                      ->type_name("FORM")
                      ->one_of({"text", "json"});
-  command->add_flag("--json", options->json, "The same as --format json")->excludes(format);
+  command->add_flag("--json", options->json, "The same as --format json")
+      ->excludes(format)
+      ->excludes(command->get_option("--human"));
   command->add_flag("--allocations", options->allocations,
                     "Also the records of the ledger of allocations: alloc, alloc-update and free");
   auto* whole = command->add_flag(
@@ -419,6 +421,9 @@ void register_eventlog(usage::Command& app, Context& context) {
   for (const char* part : {"--follow", "--wait", "--since", "--until", "--last", "--cursor", "-i", "-q"}) {
     whole->excludes(command->get_option(part));
   }
+  // Its output has one form, in which times are numbers.
+  for (const char* form : {"--format", "--human", "--time-format"})
+    whole->excludes(command->get_option(form));
   // These options leave out events of a response, so the number of the last one would not be that of the last
   // printed event.
   for (const char* part : {"--wait", "--until", "--last"}) {
@@ -427,6 +432,8 @@ void register_eventlog(usage::Command& app, Context& context) {
   command->get_option("--until")->excludes(command->get_option("--follow"));
   command->callback([options, &context] {
     if (options->format == "json") options->json = true;
+    if (options->human && options->json)
+      throw UsageError("eventlog: --human excludes --format json, in which times are numbers");
     if (options->whole) {
       options->json = true;
       options->since = "0";

@@ -131,6 +131,19 @@ TEST_SUITE("eventlog") {
     }
   }
 
+  TEST_CASE("eventlog refuses options that would have no effect") {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"eventlog", "--export", "-f", "text"},
+          {"eventlog", "--export", "-H"},
+          {"eventlog", "--export", "-T", "iso"},
+          {"eventlog", "-H", "--json"},
+          {"eventlog", "-H", "-f", "json"}}) {
+      CAPTURE(json(command).dump());
+      CHECK(run(command).status == 2);
+    }
+    CHECK(run({"eventlog", "--help"}).out.find("idset='\"1\"'") != std::string::npos);
+  }
+
   TEST_CASE_FIXTURE(ProgramFixture, "an event that is none is the same error with every option") {
     for (const std::vector<std::string>& command : {std::vector<std::string>{"eventlog"},
                                                     {"eventlog", "-w", "drain"},
