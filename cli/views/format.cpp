@@ -69,8 +69,10 @@ bool read_layout(Piece& piece, std::string_view layout) {
   piece.marks_cut = take_suffix(layout, "+");
   piece.has_dash = take_suffix(layout, "h");
   if (!layout.empty() && layout[0] != '.') {
+    // A leading 0 fills with zeros in Python, and means nothing here.
+    const bool has_zero = layout[0] == '0';
     const auto width = take_number(layout);
-    if (!width) return false;
+    if (has_zero || !width) return false;
     piece.width = *width;
   }
   if (take_prefix(layout, ".")) {
@@ -103,10 +105,11 @@ void read_field(Piece& piece, const Listing& listing, std::string_view text) {
   }
   piece.column = column_of(listing, name);
   if (!read_layout(piece, layout)) {
-    throw UsageError(
-        fmt::format("bad layout in {{{}}}: expected WIDTH, <WIDTH, >WIDTH or ^WIDTH after the "
-                    "colon, .LENGTH where a value is cut, and + for a mark there",
-                    text));
+    throw UsageError(fmt::format(
+        "bad layout in {{{}}}: expected [[FILL]ALIGN][WIDTH][.LENGTH][h][+] after the colon: ALIGN "
+        "is <, > or ^, FILL the character that fills, WIDTH from 1 to {}, LENGTH where a value is "
+        "cut, h a - for an empty value, and + behind it a mark for a cut one",
+        text, max_width));
   }
 }
 

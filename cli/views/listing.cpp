@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -85,32 +86,46 @@ std::string text_of(const Cell& cell, const Piece& piece, const OutputOptions& o
   throw UsageError(fmt::format("the format converts {} to a time, which it is not", cell.value.dump()));
 }
 
-/// Returns values in the order of unset ones, numbers (also texts of a number), and texts.
-std::tuple<int, double, std::string> sort_value(const Cell& cell) {
+using SortValue = std::tuple<int, double, std::string>;
+
+/// Returns values in the order of unset ones (null, an empty text or -), finite numbers (also texts of one),
+/// and texts.
+SortValue sort_value(const Cell& cell) {
   enum Rank { unset, number, words };
   const auto& value = cell.value;
-  if (value.is_null() || value == "") return {unset, 0, ""};
+  if (value.is_null() || value == "" || value == "-") return {unset, 0, ""};
   if (value.is_number()) return {number, value.get<double>(), ""};
   if (value.is_boolean()) return {number, value.get<bool>() ? 1 : 0, ""};
   const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   double parsed = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (error == std::errc() && stop == text.data() + text.size()) return {number, parsed, ""};
+  const bool is_number = error == std::errc() && stop == text.data() + text.size() && std::isfinite(parsed);
+  if (is_number) return {number, parsed, ""};
   return {words, 0, text};
 }
 
-using Rows = std::vector<std::vector<Cell>>;
+using Row = std::vector<Cell>;
 
-Rows sorted(Rows rows, const std::vector<SortKey>& order) {
-  std::ranges::stable_sort(rows, [&](const auto& a, const auto& b) {
-    for (const auto& [column, is_descending] : order) {
-      const auto left = sort_value(a[column]);
-      const auto right = sort_value(b[column]);
-      if (left != right) return is_descending ? right < left : left < right;
+/// Returns the rows in the order of a format.
+std::vector<const Row*> sorted(const std::vector<Row>& rows, const std::vector<SortKey>& order) {
+  std::vector<std::pair<std::vector<SortValue>, const Row*>> keyed;
+  keyed.reserve(rows.size());
+  for (const Row& row : rows) {
+    auto& values = keyed.emplace_back(std::vector<SortValue>(), &row).first;
+    for (const SortKey& key : order) values.push_back(sort_value(row[key.column]));
+  }
+  std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const SortValue& left = a.first[i];
+      const SortValue& right = b.first[i];
+      if (left != right) return order[i].is_descending ? right < left : left < right;
     }
     return false;
   });
-  return rows;
+  std::vector<const Row*> sorted_rows;
+  sorted_rows.reserve(rows.size());
+  for (const auto& [values, row] : keyed) sorted_rows.push_back(row);
+  return sorted_rows;
 }
 
 /// Leaves out optional fields that are empty in all rows, and widens those that grow: to the widest value of
@@ -153,8 +168,8 @@ std::string render_format(const Listing& listing, const OutputOptions& options) 
       return lay_out(piece, listing.columns[*piece.column].title);
     });
   }
-  for (const auto& row : sorted(listing.rows, format.order))
-    line([&](const Piece& piece) { return lay_out(piece, text_of(row[*piece.column], piece, options)); });
+  for (const Row* row : sorted(listing.rows, format.order))
+    line([&](const Piece& piece) { return lay_out(piece, text_of((*row)[*piece.column], piece, options)); });
   return out;
 }
 

@@ -22,6 +22,7 @@
 #include "core/rset/operations.hpp"
 #include "core/rset/short_form.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/quote.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/topics/allocations.hpp"
@@ -360,9 +361,14 @@ std::string format_local_time(WallTime time, const std::string& form) {
   const auto seconds = static_cast<std::time_t>(std::floor(to_number(time)));
   std::tm local{};
   if (localtime_r(&seconds, &local) == nullptr) return fmt::format("{}", to_number(time));
-  // A form may have an empty result, for which strftime() returns 0, as for too little room.
-  std::array<char, 256> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), form.c_str(), &local)};
+  // A form may have an empty result, for which strftime() returns 0, as for too little room: a further
+  // character tells them apart.
+  const std::string longer = form + '.';
+  constexpr std::size_t most_bytes = 4096;
+  std::array<char, most_bytes> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), longer.c_str(), &local);
+  if (length == 0) throw UsageError(fmt::format("a time in the form {} is too long", text::quoted(form)));
+  return {text.data(), length - 1};
 }
 
 std::string format_age(Seconds age) {

@@ -2,6 +2,7 @@
 #include "cli/views/listing.hpp"
 
 #include <cstddef>
+#include <ctime>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -12,6 +13,7 @@
 #include "cli/views/text_width.hpp"
 #include "cli/views/views.hpp"
 #include "core/time.hpp"
+#include "environment.hpp"
 
 using namespace resourced::cli::views;
 
@@ -175,6 +177,9 @@ TEST_SUITE("listing") {
     options.no_header = true;
     options.format = "sort:a,-b, {b}";
     CHECK(render(listing, options) == "5\n4\n6\n3\n2\n1\n");
+    listing.rows = {{"nan", 1}, {"7", 2}, {"inf", 3}, {"-", 4}, {"-inf", 5}, {"1e999", 6}, {"-7", 7}};
+    options.format = "sort:a {b}";
+    CHECK(render(listing, options) == "4\n7\n2\n5\n6\n3\n1\n");
   }
 
   TEST_CASE("!d shows a time in a form of strftime, !D as ISO 8601") {
@@ -182,25 +187,37 @@ TEST_SUITE("listing") {
     listing.columns = {{"timestamp", "TIME"}, {"reason", "REASON"}};
     listing.rows = {{Cell(1700000000.75, "then"), "fan"}, {Cell(nullptr, "-"), ""}};
     OutputOptions options;
-    const auto local = [](const char* form) {
-      return format_local_time(resourced::wall_time(1700000000), form);
-    };
+    const resourced::test::Variable zone("TZ", "UTC");
+    tzset();
     options.format = "{timestamp!d:%b%d %R::>12}|{timestamp!D}|{timestamp!d:%Y}|{timestamp!d:::h}";
-    CHECK(render(listing, options) == "        TIME|TIME|TIME|TIME\n " + local("%b%d %R") + '|' +
-                                          local("%Y-%m-%dT%H:%M:%S") + '|' + local("%Y") + '|' +
-                                          local("%Y-%m-%dT%H:%M:%S") + "\n            |||-\n");
+    CHECK(render(listing, options) ==
+          "        TIME|TIME|TIME|TIME\n"
+          " Nov14 22:13|2023-11-14T22:13:20|2023|2023-11-14T22:13:20\n"
+          "            |||-\n");
+    options.no_header = true;
+    const std::string long_text(1000, 'x');
+    options.format = "{timestamp!d:" + long_text + "}|{timestamp!d:%%}";
+    CHECK(render(listing, options) == long_text + "|%\n|\n");
+    options.format = "{timestamp!d:%9999Y}";
+    CHECK_THROWS_WITH_AS(static_cast<void>(render(listing, options)),
+                         "a time in the form \"%9999Y\" is too long", UsageError);
     options.format = "{reason!d}";
     CHECK_THROWS_WITH_AS(static_cast<void>(render(listing, options)),
                          "the format converts \"fan\" to a time, which it is not", UsageError);
   }
 
   TEST_CASE("a format that makes no sense is wrong usage") {
-    for (const auto* format :
-         {"{nothing}", "{state", "state}", "{}", "{state:x}", "{state:99999}", "{state:.}", "{state:.30x}",
-          "{state!r}", "{state!d", "sort:nothing {state}", "sort:state"}) {
+    for (const auto* format : {"{nothing}", "{state", "state}", "{}", "{state:x}", "{state:99999}",
+                               "{state:.}", "{state:.30x}", "{state!r}", "{state!d", "sort:nothing {state}",
+                               "sort:state", "{nnodes:08}", "{nnodes:>0}", "{state:+h}"}) {
       CAPTURE(format);
       CHECK_THROWS_AS(with_format(format), UsageError);
     }
+    CHECK_THROWS_WITH(
+        with_format("{nnodes:08}"),
+        "bad layout in {nnodes:08}: expected [[FILL]ALIGN][WIDTH][.LENGTH][h][+] after the colon: "
+        "ALIGN is <, > or ^, FILL the character that fills, WIDTH from 1 to 1000, LENGTH where a "
+        "value is cut, h a - for an empty value, and + behind it a mark for a cut one");
     CHECK_THROWS_WITH(
         with_format("long"),
         "the format \"long\" has no field: write fields in braces, {state}; known are: state, up, "
