@@ -117,7 +117,11 @@ Hostlist combine_sources(const Context& context, const HostlistOptions& options)
   if (options.intersect) combine = intersect;
   if (options.minus) combine = subtract;
   if (options.exclusive) combine = keep_unshared;
-  if (options.sources.empty()) return read_source(context, "-");
+  if (options.sources.empty()) {
+    if (context.interactive())
+      throw UsageError("hostlist: EXPR is missing, and standard input, which is read instead, is a terminal");
+    return read_source(context, "-");
+  }
   Hostlist hosts = read_source(context, options.sources.front());
   for (std::size_t i = 1; i < options.sources.size(); ++i)
     combine(hosts, read_source(context, options.sources[i]));
@@ -223,10 +227,13 @@ void register_hostlist(usage::Command& app, Context& context) {
   auto* command = app.add_subcommand(
       "hostlist", "Concatenate or combine lists of hosts (RFC 29), and print the result, compressed");
   command->add_option("EXPR", options->sources,
-                      "Lists of hosts; - or stdin for those on standard input, which is also the default");
+                      "Lists of hosts, several in one EXPR separated by white space; - or stdin for those on "
+                      "standard input, which is also the default. Nothing is printed for an empty list");
   auto* intersect = command->add_flag("-i,--intersect", options->intersect, "Hosts that are in all lists");
-  auto* minus = command->add_flag("-m,--minus", options->minus,
-                                  "Hosts of the first list, less one for each time that another list has it");
+  auto* minus =
+      command->add_flag("-m,--minus", options->minus,
+                        "Remove the hosts of the other lists from the first list, one occurrence for "
+                        "each");
   minus->excludes(intersect);
   command->add_flag("-X,--xor", options->exclusive, "Hosts that are in one of two lists, but not in both")
       ->excludes(intersect)

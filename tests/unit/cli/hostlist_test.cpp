@@ -1,10 +1,13 @@
 // resourcectl hostlist: how lists of hosts are read, combined, narrowed and printed.
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/program.hpp"
+#include "core/time.hpp"
 #include "run_program.hpp"
 
 using namespace resourced;
@@ -47,6 +50,27 @@ TEST_SUITE("hostlist") {
     const auto bad = run_hostlist({}, "n1\nn[3-1]\n");
     CHECK(bad.status == 1);
     CHECK(bad.err.find("n[3-1]") != std::string::npos);
+  }
+
+  TEST_CASE("a terminal is not read unless it is named") {
+    const auto run_at_terminal = [](std::vector<const char*> argv) {
+      argv.insert(argv.begin(), {"resourcectl", "hostlist"});
+      std::istringstream in("n1\n");
+      std::ostringstream out;
+      std::ostringstream err;
+      const int status = cli::run(
+          static_cast<int>(argv.size()), argv.data(), in, out, err, true,
+          [] { return wall_time(1700000000); }, cli::default_timeout, true);
+      return test::Outcome{status, out.str(), err.str()};
+    };
+    const auto refused = run_at_terminal({});
+    CHECK(refused.status == 2);
+    CHECK(refused.out.empty());
+    CHECK(
+        refused.err ==
+        "resourcectl: hostlist: EXPR is missing, and standard input, which is read instead, is a terminal\n");
+    CHECK(run_at_terminal({"-"}).out == "n1\n");
+    CHECK(run_at_terminal({"n2"}).out == "n2\n");
   }
 
   TEST_CASE("nothing is printed for an empty list, but its count") {
