@@ -155,13 +155,12 @@ std::string footer(std::string_view command) {
 }
 
 /// Adds the footer of the help to each subcommand that has none of its own.
-void add_footers(usage::Command& app, const std::string& path) {
+void add_footers(usage::Command& app) {
   for (const auto& command : app.commands) {
-    const std::string of_command = path.empty() ? command->name : path + ' ' + command->name;
     if (command->commands.empty()) {
-      command->footer = footer(of_command);
+      command->footer = footer(command->path());
     } else {
-      add_footers(*command, of_command);
+      add_footers(*command);
     }
   }
 }
@@ -229,7 +228,7 @@ std::string_view failure_of(std::string_view command) {
 }
 
 void add_help(usage::Command& app) {
-  add_footers(app, "");
+  add_footers(app);
   app.footer =
       "Exit status:\n  0 done\n  1 refused or failed: one line on standard error says why\n"
       "  2 wrong usage\n\nresourcectl COMMAND --help has the options, examples and fields of -o of a "

@@ -156,9 +156,10 @@ class UnknownWord {
   }
 
   void describe(std::string_view kind, const std::string& word, const std::vector<std::string>& names) {
-    std::string path;
-    for (const auto* app = app_; app != nullptr; app = app->parent)
-      path = path.empty() ? app->name : fmt::format("{} {}", app->name, path);
+    const usage::Command* program = app_;
+    while (program->parent != nullptr) program = program->parent;
+    const std::string below = app_->path();
+    const std::string path = below.empty() ? program->name : fmt::format("{} {}", program->name, below);
     const std::vector<std::string_view> known(names.begin(), names.end());
     const auto meant = text::nearest(word, known);
     text_ = meant ? fmt::format("unknown {} {}, did you mean {}? See {} --help", kind, text::quoted(word),

@@ -112,7 +112,7 @@ ResourceSet read_union_of_r(const Context& context) {
   ResourceSet all = std::move(sets.front());
   for (std::size_t i = 1; i < sets.size(); ++i) {
     all = append(all, diff(sets[i], all));
-    // Those of ranks that bring no further resources are missing.
+    // append() takes no properties from ranks whose resources are already in the union: add them here.
     for (const auto& [name, ranks] : sets[i].properties()) all.add_property(name, ranks);
   }
   return all;

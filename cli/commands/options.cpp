@@ -21,21 +21,11 @@
 
 namespace resourced::cli::commands {
 
-namespace {
-
-/// Returns the words of a command without that of the program: `property list`.
-std::string path_of(const usage::Command& command) {
-  if (command.parent == nullptr) return {};
-  const std::string parent = path_of(*command.parent);
-  return parent.empty() ? command.name : parent + ' ' + command.name;
-}
-
-}  // namespace
-
 void add_output_options(usage::Command& command, views::OutputOptions& options) {
   command.add_flag("-n,--no-header", options.no_header, "Leave out the header");
-  const std::string path = path_of(command);
-  const auto take = [&options, path](const std::string& text) { options.format = find_format(path, text); };
+  const auto take = [&options, path = command.path()](const std::string& text) {
+    options.format = find_format(path, text);
+  };
   auto* format =
       command
           .add_option_function("-o,--format", take,

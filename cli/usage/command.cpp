@@ -154,6 +154,12 @@ void Command::require_one(std::string heading, std::vector<Option*> of) {
   choice = std::move(of);
 }
 
+std::string Command::path() const {
+  if (parent == nullptr) return {};
+  const std::string above = parent->path();
+  return above.empty() ? name : above + ' ' + name;
+}
+
 bool Command::is_alone() const {
   return std::none_of(commands.begin(), commands.end(), [](const auto& command) { return command->parsed; });
 }

@@ -140,6 +140,8 @@ struct Command {
   /// after the callback of its subcommand.
   void callback(std::function<void()> function) { called = std::move(function); }
 
+  /// Returns the names from below the program to this command, `property list`; empty for the program.
+  [[nodiscard]] std::string path() const;
   /// Whether the parsed command line has none of its subcommands.
   [[nodiscard]] bool is_alone() const;
   /// Returns the option of this name; null if there is none.

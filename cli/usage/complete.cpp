@@ -146,14 +146,7 @@ std::vector<std::string> words_to_complete(int argc, const char* const* argv) {
   return words;
 }
 
-std::string Place::command() const {
-  std::string path;
-  for (std::size_t i = 1; i < commands.size(); ++i) {
-    if (i > 1) path += ' ';
-    path += commands[i]->name;
-  }
-  return path;
-}
+std::string Place::command() const { return commands.back()->path(); }
 
 std::string Place::value(std::string_view option) const {
   for (const auto& [given_option, text] : given) {
