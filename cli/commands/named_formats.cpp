@@ -109,6 +109,7 @@ const NamedFormat* find_named(const std::vector<NamedFormat>& formats, const std
 
 std::vector<std::string> names_of(const std::vector<NamedFormat>& formats) {
   std::vector<std::string> names;
+  names.reserve(formats.size() + 1);
   for (const auto& format : formats) names.push_back(format.name);
   names.emplace_back("help");
   return names;

@@ -78,11 +78,15 @@ std::string render_json(const Listing& listing, const OutputOptions& options) {
   return out;
 }
 
+bool is_text(const nlohmann::json& value, std::string_view text) {
+  return value.is_string() && value.get_ref<const std::string&>() == text;
+}
+
 /// Returns the text of a cell in a format, before its layout.
 std::string text_of(const Cell& cell, const Piece& piece, const OutputOptions& options) {
   if (!piece.time_form) return text_of(cell, options);
   if (cell.value.is_number()) return format_local_time(wall_time(cell.value.get<double>()), *piece.time_form);
-  if (cell.value.is_null() || cell.value == "") return "";
+  if (cell.value.is_null() || is_text(cell.value, "")) return "";
   throw UsageError(fmt::format("the format converts {} to a time, which it is not", cell.value.dump()));
 }
 
@@ -93,7 +97,7 @@ using SortValue = std::tuple<int, double, std::string>;
 SortValue sort_value(const Cell& cell) {
   enum Rank { unset, number, words };
   const auto& value = cell.value;
-  if (value.is_null() || value == "" || value == "-") return {unset, 0, ""};
+  if (value.is_null() || is_text(value, "") || is_text(value, "-")) return {unset, 0, ""};
   if (value.is_number()) return {number, value.get<double>(), ""};
   if (value.is_boolean()) return {number, value.get<bool>() ? 1 : 0, ""};
   const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
