@@ -85,6 +85,21 @@ json Simulation::any_free(double exists) {
   return free;
 }
 
+json Simulation::whole_and_part() {
+  const module::Ledger::Allocations& all = service_->engine().module().ledger().all();
+  for (const auto& [whole, unused] : all) {
+    for (const auto& [part, allocation] : all) {
+      const text::IdSet& ranks = allocation->resources.ranks();
+      if (part.id == whole.id || part.partition != whole.partition || may_grow(part.id) || ranks.count() < 2)
+        continue;
+      return {
+          {{"id", whole.id}, {"partition", whole.partition}},
+          {{"id", part.id}, {"partition", part.partition}, {"ranks", text::IdSet{ranks.first()}.encode()}}};
+    }
+  }
+  return json::array();
+}
+
 double Simulation::any_expiration() {
   static const std::vector<double> spans{-5, 2, 20, 300};
   return std::max(1.0, now_ + spans[below(static_cast<std::uint32_t>(spans.size()))]);
@@ -111,6 +126,7 @@ void Simulation::change_ledger() {
   } else if (chance(0.3)) {
     json& frees = payload["free"] = json::array();
     for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free(0.6));
+    if (json both = whole_and_part(); !both.empty() && chance(0.3)) frees = std::move(both);
     // Some replace an allocation by another one with its id.
     if (allocs && chance(0.3)) frees = json::array({{{"id", payload.value("id", any_id())}}});
   }

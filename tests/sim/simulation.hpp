@@ -180,6 +180,9 @@ class Simulation final : public daemon::service::Program {
   [[nodiscard]] nlohmann::json any_allocation(const Scheduler& scheduler);
   /// An allocation that exists with this probability, or any id.
   [[nodiscard]] nlohmann::json any_free(double exists);
+  /// Frees of an allocation, and then of a part of another one in its partition; none if there are no such
+  /// two.
+  [[nodiscard]] nlohmann::json whole_and_part();
   [[nodiscard]] double any_expiration();
 
   // Requests that a thread reads, and their turns (turns.cpp).
@@ -197,7 +200,7 @@ class Simulation final : public daemon::service::Program {
   void take_turns(const Standing& before);
   /// Checks a request for the ledger whose turn has been, if it is one.
   void take_turn(std::uint32_t matchtag, const Standing& before);
-  /// What a thread has posted.
+  /// Waits until a thread has read something, and returns the work that it has posted.
   [[nodiscard]] std::function<void()> wait_for_thread();
   /// Checks that each request for the ledger has an answer.
   void check_answered();
