@@ -99,8 +99,7 @@ void build(usage::Command& app, commands::Context& context) {
 
 /// Prints a failure as one line; control characters in the text are escaped.
 int fail(std::ostream& err, std::string_view text, ExitStatus status) {
-  err << "resourcectl: " << json_text::printable_line(text.empty() ? "failed without a reason" : text)
-      << '\n';
+  err << "resourcectl: " << json_text::printable_line(text) << '\n';
   return static_cast<int>(status);
 }
 

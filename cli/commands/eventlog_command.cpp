@@ -83,14 +83,14 @@ rset::ResourceSet fetch_inventory(Context& context) {
 class Reader : public client::JournalObserver {
  public:
   Reader(Context& context, const EventlogOptions& options, client::JournalOptions wanted,
-         std::optional<WallTime> until, std::optional<views::TargetClip> clip)
+         std::optional<WallTime> until, views::ContextMatch match, std::optional<views::TargetClip> clip)
       : context_(context),
         options_(options),
         wanted_(std::move(wanted)),
         until_(until),
         formatter_(time_format(options, context.terminal()),
                    context.terminal() ? views::UserName(os::user_name) : nullptr),
-        match_(options.match),
+        match_(std::move(match)),
         clip_(std::move(clip)) {
     if (!options.cursor.empty()) {
       cursor_.emplace(options.cursor);
@@ -312,8 +312,8 @@ std::string check_event_name(const std::string& name) {
 void read_journal(Context& context, const EventlogOptions& options) {
   if (proto::is_ledger_name(options.wait_for) && !options.allocations)
     throw views::UsageError(fmt::format("eventlog: --wait {} requires --allocations", options.wait_for));
-  // Check the pairs first, so that a wrong one is reported without a request to the daemon.
-  (void)views::ContextMatch(options.match);
+  // Read the pairs first, so that a wrong one is reported without a request to the daemon.
+  views::ContextMatch match(options.match);
   const client::JournalOptions request = request_of(context, options, context.now());
   std::optional<WallTime> until;
   if (!options.until.empty()) until = last_shown_as(options.until, context.now());
@@ -326,7 +326,7 @@ void read_journal(Context& context, const EventlogOptions& options) {
     clip.emplace(*request.targets, fetch_inventory(context));
   os::SignalLoop loop;
   const Interrupts interrupts(loop);
-  Reader reader(context, options, request, until, std::move(clip));
+  Reader reader(context, options, request, until, std::move(match), std::move(clip));
   const bool must_end = !options.follow && options.wait_for.empty();
   bool timed_out = false;
   std::optional<PastWatch> watch;
@@ -421,7 +421,7 @@ void register_eventlog(usage::Command& app, Context& context) {
   for (const char* part : {"--follow", "--wait", "--since", "--until", "--last", "--cursor", "-i", "-q"}) {
     whole->excludes(command->get_option(part));
   }
-  // Its output has one form, in which times are numbers.
+  // An export has one form, in which times are numbers.
   for (const char* form : {"--format", "--human", "--time-format"})
     whole->excludes(command->get_option(form));
   // These options leave out events of a response, so the number of the last one would not be that of the last

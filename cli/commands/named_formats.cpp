@@ -38,14 +38,13 @@ struct BuiltIn {
 std::vector<NamedFormat> built_in(std::string_view command) {
   static const std::array<BuiltIn, 3> all{{
       {"status",
-       {"long", "With the reasons of drains",
-        "{state:>9} {up:<3} +:{nnodes:>6} ?+:{reason:<30.30+} {nodelist}"}},
+       {"long", "With the reasons of drains", "{state:>9} {up:<3} +:{nnodes:>6} ?+:{reason:<30} {nodelist}"}},
       {"list",
        {"rlist", "With cores and gpus in the short form",
         "{state:>9} +:{nnodes:>6} +:{ncores:>6} ?+:{ngpus:>5} {rlist}"}},
       {"drain",
        {"long", "With ranks and users",
-        "{timestamp!d:%b%d %R::<12} {state:<9} {ranks:<8.8+} ?+:{user} ?+:{reason:<30.30} {nodelist}"}},
+        "{timestamp!d:%b%d %R::<12} {state:<9} {ranks:<8.8+} ?+:{user} ?+:{reason:<30} {nodelist}"}},
   }};
   std::vector<NamedFormat> formats{{"default", "The standard table", ""}};
   for (const auto& [of, format] : all) {

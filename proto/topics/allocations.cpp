@@ -162,8 +162,7 @@ bool read_allocations(JsonReader& reader, std::vector<module::AllocationRequest>
     }
     if (!reader.object([&](std::string_view key) { return entry.read(reader, key); })) return false;
     module::AllocationRequest allocation = entry.take();
-    // Reserve memory for all that may follow. What is not used is never touched, and so costs little.
-    if (out.empty()) out.reserve(1 + reader.left() / bytes_of_small_allocation);
+    if (out.empty()) out.reserve(std::min(most_named, 1 + reader.left() / bytes_of_small_allocation));
     out.push_back(std::move(allocation));
     return true;
   });
