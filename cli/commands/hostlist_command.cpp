@@ -254,7 +254,7 @@ void register_hostlist(usage::Command& app, Context& context) {
   auto* expand = command->add_flag("-e,--expand", options->expand, "Print the hosts one by one");
   command
       ->add_option("-d,--delimiter", options->delimiter,
-                   "Print this text between the hosts of --expand, \\n for a line break; default: a blank")
+                   "Print this text between the hosts of --expand, \\n for a line break. Default: a blank")
       ->type_name("TEXT")
       ->may_be_empty();
   auto* count =

@@ -70,7 +70,7 @@ struct SchedFilter {
 void add_cause_columns(Listing& listing);
 void add_cause_cells(std::vector<Cell>& row, const module::Drain& drain, const UserName& user_name);
 
-/// What drained targets have in common.
+/// The reason and the time of a drain; empty where a filter does not ask for them.
 struct Cause {
   std::string reason;
   std::optional<WallTime> time;

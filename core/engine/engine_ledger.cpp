@@ -57,6 +57,7 @@ void Engine::announce_allocations(const std::vector<Former>& changed, const Occa
       module::AllocationNews& one = told[holder].allocations[name] = news;
       const bool is_sender = std::ranges::find(now.senders, holder) != now.senders.end();
       one.own = is_sender && !has_expired;
+      // The sender knows its allocation from the answer, and so has to be told of its end in any case.
       one.made = one.made && !is_sender;
     }
   }

@@ -1,5 +1,4 @@
-// What a case lacks that cannot run here: a line from which tests/support/skipped makes the last line of
-// ./test.
+// Cases that cannot run here name what they lack: tests/support/skipped makes the last line of ./test of it.
 #pragma once
 
 #include <cstdio>

@@ -107,7 +107,7 @@ TEST_CASE("a ledger that is over the bounds of a changed configuration is served
     RawClient scheduler(cluster.daemon.uri());
     CHECK(acquire_ids(scheduler) == std::vector<std::string>{"0", "1", "2", "3"});
     CHECK(alloc(scheduler, "4", 1, 0).errnum == unsigned{EDQUOT});
-    // What does not make the ledger larger is done.
+    // The daemon accepts changes that do not make the ledger larger.
     CHECK(scheduler.call("resource.alloc-update", {{"id", "0"}, {"expiration", 4e9}}).errnum == 0);
     CHECK(scheduler.call("resource.free", {{"ids", {"0", "1", "2"}}}).errnum == 0);
     CHECK(alloc(scheduler, "4", 1, 0).errnum == 0);
@@ -135,7 +135,7 @@ TEST_CASE("a ledger that is over the bounds of a changed configuration is served
   }
 }
 
-TEST_CASE("free-expired of the configuration frees what has expired, and its scheduler is told") {
+TEST_CASE("free-expired of the configuration frees expired allocations, and their scheduler is told") {
   const TempDir dir;
   const MovedClock clock(dir);
   Daemon daemon(dir, {.config = "[allocations]\nfree-expired = true\n" + std::string(eight_nodes),
@@ -170,7 +170,7 @@ TEST_CASE("free-expired of the configuration frees what has expired, and its sch
   }
   REQUIRE(*is_made);
 
-  // Within a minute of the start it is told, and not freed yet.
+  // Within a minute of the start the daemon tells of an expired allocation, but does not free it.
   clock.set(std::chrono::seconds(31));
   until("expired early");
   CHECK(scheduler.seen == std::vector<std::string>{"expired early"});

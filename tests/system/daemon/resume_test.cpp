@@ -81,7 +81,7 @@ TEST_CASE("keep takes effect by a reload, in both directions") {
   RawClient other(cluster.daemon.uri());
   CHECK(acquire(other, json::object()).errnum == wire_errno::busy);
 
-  // What is kept already stays for its time; a later loss frees at once.
+  // Resources that are kept already stay so for their time; after a later loss they are free at once.
   reload(keeping("0s"));
   CHECK(holders(cluster) == kept);
   CHECK(holders_after_loss(cluster).empty());
