@@ -14,7 +14,7 @@ extern "C" {
 // The options of jemalloc, the allocator of the daemon: a request takes a hundred allocations, of which
 // another thread frees a part. One arena takes the least memory.
 [[gnu::visibility("default")]] extern const char* const malloc_conf;
-const char* const malloc_conf = "narenas:1,dirty_decay_ms:100,muzzy_decay_ms:0";
+const char* const malloc_conf = "narenas:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
 }
 
 int main(int argc, char** argv) {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "core/error.hpp"
-#include "core/fnv.hpp"
+#include "core/hash.hpp"
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/hostlist.hpp"
@@ -159,7 +159,7 @@ std::string read_all(const std::string& path, int fd) {
 }  // namespace
 
 std::string default_state_path(const Work& work) {
-  const std::uint64_t number = Fnv1a().add(name_of(work).dump()).value();
+  const std::uint64_t number = Hash().add(name_of(work).dump()).value();
   return fmt::format("{}/resourced/rolling/{:016x}", state_home(), number);
 }
 

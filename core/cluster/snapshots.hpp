@@ -17,7 +17,7 @@
 
 #include "core/cluster/keys.hpp"
 #include "core/cluster/requests.hpp"
-#include "core/fnv.hpp"
+#include "core/hash.hpp"
 #include "core/time.hpp"
 
 namespace resourced::cluster {
@@ -30,7 +30,7 @@ struct SnapshotHeader {
   Revision epoch = 0;
   std::size_t chunks = 0;
   std::size_t bytes = 0;
-  /// A checksum of the text (Fnv1a).
+  /// A checksum of the text, chunk by chunk (Hash).
   std::uint64_t sum = 0;
   /// The schema of the store that the text is. A member reads those up to its own.
   std::uint64_t schema = 0;
@@ -149,7 +149,7 @@ class SnapshotKeeper {
   /// Under way: its header has the chunks that are put.
   std::optional<Snapshot> offered_;
   SnapshotHeader putting_;
-  Fnv1a sum_;
+  Hash sum_;
   /// The chunk that is being put.
   std::string chunk_;
 };
@@ -180,7 +180,7 @@ class SnapshotReading {
   std::optional<SnapshotHeader> header_;
   std::size_t chunks_ = 0;
   std::size_t bytes_ = 0;
-  Fnv1a sum_;
+  Hash sum_;
 };
 
 }  // namespace resourced::cluster

@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
-#include "core/fnv.hpp"
+#include "core/hash.hpp"
 
 namespace resourced::feasibility {
 
@@ -74,9 +75,9 @@ class Search {
 
   struct HashOfState {
     std::size_t operator()(const std::vector<std::uint64_t>& state) const noexcept {
-      Fnv1a hash;
-      for (const std::uint64_t value : state) hash.add(value);
-      return static_cast<std::size_t>(hash.value() ^ (hash.value() >> 32U));
+      const std::string_view bytes(reinterpret_cast<const char*>(state.data()),
+                                   state.size() * sizeof(std::uint64_t));
+      return static_cast<std::size_t>(Hash().add(bytes).value());
     }
   };
 

@@ -52,29 +52,25 @@ void check_attributes(const json& attributes) {
     expect_object(*scheduler, "attributes.system.scheduler");
 }
 
-Hostlist read_nodelist(const json& nodelist) {
-  expect_array(nodelist, "execution.nodelist");
-  Hostlist hosts;
-  std::size_t index = 0;
-  for (const json& entry : nodelist) {
-    const auto path = [&] { return fmt::format("execution.nodelist[{}]", index); };
-    if (!entry.is_string()) fail_at(path(), "is not a string");
-    try {
-      Hostlist read = Hostlist::parse(entry.get_ref<const std::string&>());
-      if (index == 0) {
-        hosts = std::move(read);
-      } else {
-        hosts.append(read);
-      }
-    } catch (const Error& error) {
-      fail_at(path(), error.what());
+}  // namespace
+
+void HostCollector::add(std::string_view entry) {
+  try {
+    Hostlist read = Hostlist::parse(entry);
+    if (count_ == 0) {
+      hosts_ = std::move(read);
+    } else {
+      hosts_.append(read);
     }
-    ++index;
+  } catch (const Error& error) {
+    fail(error.what());
   }
-  return hosts;
+  ++count_;
 }
 
-}  // namespace
+void HostCollector::fail(std::string_view text) const {
+  fail_at(fmt::format("execution.nodelist[{}]", count_), text);
+}
 
 std::string read_scheduling(std::string_view text, std::string_view path) {
   constexpr std::size_t depth = ResourceSet::max_depth - 1;
@@ -165,7 +161,11 @@ void DocumentReader::execution() {
     members_.entries.add(entry);
   std::vector<ResourceGroup> groups = members_.entries.finish();
 
-  Hostlist hosts = read_nodelist(required(Members::nodelist));
+  for (const json& entry : expect_array(required(Members::nodelist), "execution.nodelist")) {
+    if (!entry.is_string()) members_.hosts.fail("is not a string");
+    members_.hosts.add(entry.get_ref<const std::string&>());
+  }
+  Hostlist hosts = members_.hosts.take();
   std::size_t ranks = 0;
   for (const ResourceGroup& group : groups) ranks += group.ranks.count();
   if (hosts.size() != ranks)

@@ -6,18 +6,34 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "core/rset/carried_keys.hpp"
 #include "core/rset/entry_collector.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
 
 namespace resourced::rset {
 
 /// Reads the text of an opaque `scheduling`, and returns it without white space between its tokens. Throws
 /// Error EINVAL that begins with the path for anything but an object that is suitable for it.
 [[nodiscard]] std::string read_scheduling(std::string_view text, std::string_view path);
+
+/// Takes the entries of execution.nodelist one by one.
+class HostCollector {
+ public:
+  /// Adds an entry. Throws Error EINVAL that names its path.
+  void add(std::string_view entry);
+  /// Throws Error EINVAL for the entry that would be added next: `execution.nodelist[N]: text`.
+  [[noreturn]] void fail(std::string_view text) const;
+  [[nodiscard]] text::Hostlist take() { return std::move(hosts_); }
+
+ private:
+  text::Hostlist hosts_;
+  std::size_t count_ = 0;
+};
 
 /// The members of a document that are not checked yet.
 struct Members {
@@ -43,6 +59,8 @@ struct Members {
   std::array<const nlohmann::json*, unknown> values{};
   /// The entries that were taken out of `R_lite`, before those that its value still has.
   EntryCollector entries;
+  /// The hosts that were taken out of `nodelist`, before those that its value still has.
+  HostCollector hosts;
   /// Unknown keys; `attributes` is among those of the document.
   CarriedKeys carried;
 };

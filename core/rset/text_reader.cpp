@@ -63,6 +63,11 @@ class TextReader {
       if (!members_.entries.empty()) members_.entries = EntryCollector();
       return reader_.array([this] { return read_entry(); });
     }
+    if (key == Members::nodelist && first == '[') {
+      members_.values[key] = &array;
+      members_.hosts = HostCollector();
+      return reader_.array([this] { return read_host(); });
+    }
     json& value = values_[key];
     members_.values[key] = &value;
     return key == Members::scheduling ? reader_.opaque_value(value) : reader_.value(value);
@@ -102,6 +107,16 @@ class TextReader {
     });
   }
 
+  bool read_host() {
+    if (reader_.next() != '"') {
+      if (!is_json()) return false;
+      members_.hosts.fail("is not a string");
+    }
+    if (!reader_.string(host_)) return false;
+    members_.hosts.add(host_);
+    return true;
+  }
+
   bool read_text(std::string_view place, Text& out) {
     if (reader_.next() != '"') return refuse(place, "is not a string");
     out.given = true;
@@ -111,10 +126,15 @@ class TextReader {
   // Refuses a value: throws Error if it is of the wrong kind, or returns false if it is a scalar that is not
   // JSON.
   bool refuse(std::string_view place, std::string_view reason) {
+    if (!is_json()) return false;
+    members_.entries.fail(place, reason);
+  }
+
+  // Whether a value of the wrong kind is JSON, as far as a scalar can show it.
+  bool is_json() {
     const char first = reader_.next();
     json scalar;
-    if (first != '[' && first != '{' && !reader_.value(scalar)) return false;
-    members_.entries.fail(place, reason);
+    return first == '[' || first == '{' || reader_.value(scalar);
   }
 
   void add_entry() {
@@ -132,6 +152,7 @@ class TextReader {
   // The values of members that are not read part by part.
   std::array<json, Members::unknown> values_;
   // Buffers for the entry that is being read.
+  std::string host_;
   Text rank_;
   Text core_;
   Text gpu_;
