@@ -193,6 +193,11 @@ void MetricsTopics::add_nodes(MetricsText& text) {
       &NodeCounts::Counts::cores);
   add("resourced_gpus", "GPUs of the nodes in a state; for allocated only those that are allocated.",
       &NodeCounts::Counts::gpus);
+  text.begin("resourced_nodes_drained", gauge,
+             "Drained and draining nodes, by the first word of the reason.");
+  nodes_.drain_classes().for_each([&](std::string_view name, std::size_t nodes) {
+    text.sample(static_cast<double>(nodes), {{"reason", name}});
+  });
 }
 
 void MetricsTopics::add_node_times(MetricsText& text) {

@@ -61,8 +61,7 @@ void NodeCounts::add(const engine::Record& record) {
   // after it.
   const bool restarts = std::holds_alternative<module::RestartEvent>(record.event.body);
   if (restarts || std::holds_alternative<module::DefineEvent>(record.event.body)) {
-    nodes_.forget();
-    inventory_version_ = ~std::uint64_t{0};
+    forget();
   }
   if (restarts) return;
   if (updates_inventory(record.event.body)) return follow_update(record);
@@ -108,8 +107,22 @@ void NodeCounts::follow_update(const engine::Record& record) {
   record.ranks.for_each([&](text::IdSet::Id rank) {
     Node& node = nodes_[rank];
     if (node.is_known) count(node, false);
+    set_class(node, ReasonClasses::no_class);
     node = {};
   });
+}
+
+void NodeCounts::forget() {
+  nodes_.forget();
+  drain_classes_ = {};
+  inventory_version_ = ~std::uint64_t{0};
+}
+
+void NodeCounts::set_class(Node& node, ReasonClasses::Index drain_class) {
+  if (node.drain_class == drain_class) return;
+  if (node.drain_class != ReasonClasses::no_class) drain_classes_.remove(node.drain_class);
+  if (drain_class != ReasonClasses::no_class) drain_classes_.add(drain_class);
+  node.drain_class = drain_class;
 }
 
 std::uint32_t NodeCounts::part_of(text::IdSet::Id rank) const {
@@ -176,6 +189,12 @@ void NodeCounts::refresh(const text::IdSet& ranks, WallTime now, std::uint8_t ch
   mark(draining, drained_ones & allocated_ones);
   mark(drained, drained_ones - allocated_ones);
   if (changing == of_all) {
+    for (const module::DrainTable::Run& run : state().targets.drains.runs(known)) {
+      const auto drain_class =
+          run.entry == nullptr ? ReasonClasses::no_class : drain_classes_.of(run.entry->reason.value_or(""));
+      for (std::uint64_t rank = run.ranks.first; rank <= run.ranks.last; ++rank)
+        set_class(nodes_[static_cast<text::IdSet::Id>(rank)], drain_class);
+    }
     mark(up, known & state().available);
     mark(offline, known - state().targets.online);
     mark(torpid, known & state().targets.torpid);

@@ -19,6 +19,7 @@
 #include "core/time.hpp"
 #include "daemon/service/committed.hpp"
 #include "daemon/service/histogram.hpp"
+#include "daemon/service/reason_classes.hpp"
 
 namespace resourced::daemon::service {
 
@@ -49,6 +50,11 @@ class NodeCounts {
 
   /// Returns the counts by partition, first those of the targets in no partition.
   [[nodiscard]] const std::vector<Part>& parts();
+  /// Returns the drained targets by the class of their reason.
+  [[nodiscard]] const ReasonClasses& drain_classes() {
+    (void)parts();
+    return drain_classes_;
+  }
   /// Returns how many targets had an event, by its name; a drain of eight targets counts as eight.
   [[nodiscard]] const std::map<std::string, std::uint64_t, std::less<>>& transitions() const noexcept {
     return transitions_;
@@ -74,6 +80,7 @@ class NodeCounts {
     /// Flags that refresh() collects.
     std::uint8_t next = 0;
     bool is_known = false;
+    ReasonClasses::Index drain_class = ReasonClasses::no_class;
     std::uint32_t part = 0;
     std::uint32_t cores = 0;
     std::uint32_t gpus = 0;
@@ -115,11 +122,14 @@ class NodeCounts {
   void refresh(const text::IdSet& ranks, WallTime now, std::uint8_t changing);
   void take_next(Node& node, WallTime now);
   void count(const Node& node, bool adds);
+  void set_class(Node& node, ReasonClasses::Index drain_class);
+  void forget();
 
   const Committed& committed_;
   const module::Acquisition& acquisition_;
   Nodes nodes_;
   std::vector<Part> parts_;
+  ReasonClasses drain_classes_;
   std::uint64_t inventory_version_ = ~std::uint64_t{0};
   WallTime last_{};
   std::map<std::string, std::uint64_t, std::less<>> transitions_;

@@ -184,6 +184,56 @@ TEST_CASE("metrics: transitions count targets, and the time of an unavailable no
   CHECK(shown.at("resourced_node_unavailable_seconds_bucket{le=\"+Inf\"}") == "2");
 }
 
+TEST_CASE("metrics: drained nodes are counted by the first word of their reasons") {
+  Stand stand;
+  const proto::ClientId admin = stand.connect();
+  const auto drained = [&](std::string_view reason) -> std::string {
+    const auto shown = metrics(stand, admin);
+    const auto found = shown.find(fmt::format("resourced_nodes_drained{{reason=\"{}\"}}", reason));
+    return found == shown.end() ? "" : found->second;
+  };
+  CHECK(drained("none") == "0");
+  CHECK(drained("other") == "0");
+  const auto drain = [&](const char* targets, const std::string& reason) {
+    CHECK(
+        stand.call(admin, "resource.drain", {{"targets", targets}, {"reason", reason}, {"mode", "overwrite"}})
+            .errnum() == 0);
+  };
+  (void)stand.call(admin, "resource.drain", {{"targets", "0"}});
+  drain("1-3", "GPU: ECC errors");
+  drain("4", "gpu fell off the bus");
+  drain("5", std::string(33, 'x'));
+  CHECK(drained("none") == "1");
+  CHECK(drained("gpu") == "4");
+  CHECK(drained("other") == "1");
+
+  drain("3", "fan");
+  (void)stand.call(admin, "resource.undrain", {{"targets", "1"}});
+  CHECK(drained("gpu") == "2");
+  CHECK(drained("fan") == "1");
+
+  SUBCASE("a target that leaves for good is not counted") {
+    (void)stand.call(admin, "resource.shrink", {{"targets", "2"}});
+    CHECK(drained("gpu") == "1");
+  }
+  SUBCASE("a restart counts them anew") {
+    stand.restart();
+    const proto::ClientId next = stand.connect();
+    const auto shown = metrics(stand, next);
+    CHECK(shown.at("resourced_nodes_drained{reason=\"gpu\"}") == "2");
+    CHECK(shown.at("resourced_nodes_drained{reason=\"fan\"}") == "1");
+  }
+  SUBCASE("a class that is empty makes room for another, and no more have one at a time") {
+    for (int i = 0; i < 40; ++i) drain("6", fmt::format("word{}", i));
+    CHECK(drained("word39") == "1");
+    CHECK(drained("word0").empty());
+    std::size_t classes = 0;
+    for (const auto& [name, value] : metrics(stand, admin))
+      classes += name.starts_with("resourced_nodes_drained{") ? 1 : 0;
+    CHECK(classes <= 31);
+  }
+}
+
 TEST_CASE("metrics: a node is a sample on request only, and answers are kept for a while") {
   Stand stand;
   const proto::ClientId admin = stand.connect();
