@@ -27,6 +27,8 @@ find_package(CURL 7.88 QUIET)
 resourced_require(CURL libcurl4-openssl-dev)
 find_package(SQLite3 3.40 QUIET)
 resourced_require(SQLite3 libsqlite3-dev)
+find_package(ZLIB 1.2.11 QUIET)
+resourced_require(ZLIB zlib1g-dev)
 find_package(yaml-cpp 0.7 QUIET)
 resourced_require(yaml-cpp libyaml-cpp-dev)
 

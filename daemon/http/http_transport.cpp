@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "daemon/http/gzip.hpp"
 #include "daemon/http/response.hpp"
 #include "daemon/http/status.hpp"
 #include "daemon/http/target.hpp"
@@ -40,12 +41,18 @@ using transport::SendResult;
 constexpr std::size_t most_unsent_of_peer = std::size_t{32} << 20;
 constexpr std::size_t most_unsent = std::size_t{128} << 20;
 
+/// How a request wants its response.
+struct Reply {
+  bool is_head = false;
+  bool keeps_alive = false;
+  bool takes_gzip = false;
+};
+
 /// The request that a connection waits for.
 struct Pending {
   const ServedTopic* topic = nullptr;
   Form form = Form::json;
-  bool is_head = false;
-  bool keeps_alive = false;
+  Reply reply = {};
 };
 
 struct Peer {
@@ -105,7 +112,7 @@ class HttpTransport final : public HttpServer {
     if (peer.pending.topic->streams) return send_event(peer, message);
     const Pending pending = std::exchange(peer.pending, {});
     if (message.errnum() != 0) {
-      refuse(peer, error_of(message, pending.form), pending.is_head, pending.keeps_alive);
+      refuse(peer, error_of(message, pending.form), pending.reply.is_head, pending.reply.keeps_alive);
     } else {
       send_answer(peer, message, pending);
     }
@@ -269,7 +276,7 @@ class HttpTransport final : public HttpServer {
     if (const auto refusal = turn_down_host(peer, request, target)) return turn_down(peer, request, *refusal);
     if (std::holds_alternative<LifeSign>(target.wanted)) {
       const auto text = std::make_shared<const std::string>("ok\n");
-      return send_text(peer, text, request.is_head, request.keeps_alive);
+      return send_body(peer, metrics_type, *text, text, {request.is_head, request.keeps_alive});
     }
     const auto* file = std::get_if<NamedFile>(&target.wanted);
     // Serve the page without a token: it has no secrets, and asks for a token itself.
@@ -315,7 +322,8 @@ class HttpTransport final : public HttpServer {
                     request.is_head, request.keeps_alive);
     }
     if (!peer.client || peer.token != credentials.token) become_client(peer, id, credentials);
-    peer.pending = {ask.topic, ask.form, request.is_head, request.keeps_alive && !ask.topic->streams};
+    peer.pending = {ask.topic, ask.form,
+                    Reply{request.is_head, request.keeps_alive && !ask.topic->streams, request.takes_gzip}};
     const proto::Payload payload = proto::make_payload(ask.payload);
     const std::uint8_t flags = ask.topic->streams ? proto::flag::streaming : std::uint8_t{0};
     // Call the listener last: it may drop the client, and so this connection.
@@ -355,13 +363,10 @@ class HttpTransport final : public HttpServer {
   }
 
   void send_answer(Peer& peer, const proto::Message& message, const Pending& pending) {
-    if (pending.form == Form::plain) {
-      return send_text(peer, plain_text(message), pending.is_head, pending.keeps_alive);
-    }
-    const std::string_view body = message.text();
-    const std::string head = encode({Status::ok, json_type, body.size(), pending.keeps_alive});
-    peer.connection->respond(head, pending.is_head ? std::string_view() : body, message.payload,
-                             pending.keeps_alive);
+    if (pending.form == Form::json)
+      return send_body(peer, json_type, message.text(), message.payload, pending.reply);
+    const proto::Payload text = plain_text(message);
+    send_body(peer, metrics_type, *text, text, pending.reply);
   }
 
   // Returns the text of a payload. The service may send the same payload again, so the last one is kept: a
@@ -375,9 +380,16 @@ class HttpTransport final : public HttpServer {
     return plain_;
   }
 
-  void send_text(Peer& peer, const proto::Payload& text, bool is_head, bool keeps_alive) {
-    const std::string head = encode({Status::ok, metrics_type, text->size(), keeps_alive});
-    peer.connection->respond(head, is_head ? std::string_view() : *text, text, keeps_alive);
+  void send_body(Peer& peer, std::string_view type, std::string_view body, const proto::Payload& owner,
+                 const Reply& reply) {
+    const auto send = [connection = peer.connection, type, reply](const proto::Payload& compressed) {
+      const std::string head = encode({Status::ok, type, compressed->size(), reply.keeps_alive,
+                                       "Content-Encoding: gzip\r\nCache-Control: no-store\r\n"});
+      connection->respond(head, *compressed, compressed, reply.keeps_alive);
+    };
+    if (reply.takes_gzip && !reply.is_head && compressor_.compress(body, owner, send)) return;
+    const std::string head = encode({Status::ok, type, body.size(), reply.keeps_alive});
+    peer.connection->respond(head, reply.is_head ? std::string_view() : body, owner, reply.keeps_alive);
   }
 
   SendResult send_event(Peer& peer, const proto::Message& message) {
@@ -389,7 +401,7 @@ class HttpTransport final : public HttpServer {
       if (has_begun) {
         connection.end_stream(encode_end(refusal.errnum, refusal.text));
       } else {
-        refuse(peer, refusal, pending.is_head, false);
+        refuse(peer, refusal, pending.reply.is_head, false);
       }
       return SendResult::sent;
     }
@@ -417,6 +429,7 @@ class HttpTransport final : public HttpServer {
   /// The last payload whose text was sent, and the text.
   proto::Payload plain_of_;
   proto::Payload plain_;
+  Compressor compressor_{loop_.get_executor()};
   std::size_t unsent_ = 0;
   /// Unsent bytes by peer, only of peers that have some.
   std::unordered_map<std::string, std::size_t> unsent_of_;

@@ -9,6 +9,7 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 
+#include "daemon/http/gzip.hpp"
 #include "daemon/http/status.hpp"
 
 namespace resourced::daemon::http {
@@ -56,6 +57,7 @@ std::variant<Incomplete, Request, Refusal> read(const Parser& parser) {
     return Refusal{Status::content_too_large, "a request has no body here"};
   request.is_head = method == beast::verb::head;
   request.keeps_alive = !is_old && parser.keep_alive();
+  request.takes_gzip = takes_gzip(value(parser, beast::field::accept_encoding));
   request.target = std::string(parser.get().target());
   request.authorization = value(parser, beast::field::authorization);
   request.if_none_match = value(parser, beast::field::if_none_match);

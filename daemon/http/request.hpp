@@ -17,6 +17,8 @@ struct Request {
   bool is_head = false;
   /// Whether the connection may have further requests.
   bool keeps_alive = false;
+  /// Whether the body of the response may be compressed.
+  bool takes_gzip = false;
   std::string target;  ///< the target, unchanged
   std::optional<std::string> host;
   std::string authorization;  ///< "" if the header has no such field
