@@ -33,30 +33,54 @@ const nameCells = (heads, rows) => {
   for (const row of rows) for (const [i, cell] of [...row.children].entries()) cell.dataset.head = heads[i];
 };
 
+// How the user has sorted each table, by its titles: a table that is drawn anew keeps the order.
+const orders = new Map();
+const { compare } = new Intl.Collator(undefined, { numeric: true });
+
+// What a cell is sorted by: its text, or the number that `data-sort` has.
+const sortKey = (cell) => (cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort));
+
+const sortRows = (head, body, { column, down }) => {
+  for (const [i, cell] of [...head.children].entries())
+    if (i === column) cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+    else cell.removeAttribute("aria-sort");
+  const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : compare(String(a), String(b)));
+  const keyed = [...body.children].map((row) => [sortKey(row.children[column]), row]);
+  keyed.sort(([a], [b]) => (down ? order(b, a) : order(a, b)));
+  body.append(...keyed.map(([, row]) => row));
+};
+
 /**
  * Makes a table in a frame that scrolls, from the titles of its columns and its rows. The caption is for screen
- * readers.
+ * readers. A click on a title sorts by its column, another one the other way round.
  */
 export const table = (heads, rows, caption) => {
   nameCells(heads, rows);
+  const name = heads.join();
+  const body = el("tbody", {}, rows);
+  const sort = (column) => {
+    const last = orders.get(name);
+    // Numbers begin with the largest.
+    const down = last?.column === column ? !last.down : NUMBERS.has(heads[column]);
+    orders.set(name, { column, down });
+    sortRows(head, body, orders.get(name));
+  };
+  const head = el(
+    "tr",
+    {},
+    heads.map((title, column) =>
+      el(
+        "th",
+        { scope: "col", className: NUMBERS.has(title) ? "number" : "" },
+        el("button", { type: "button", on: { click: () => sort(column) } }, title),
+      ),
+    ),
+  );
+  if (orders.has(name)) sortRows(head, body, orders.get(name));
   return el(
     "div",
     { className: "table-frame" },
-    el(
-      "table",
-      {},
-      caption ? el("caption", { className: "sr-only" }, caption) : null,
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          heads.map((name) => el("th", { scope: "col", className: NUMBERS.has(name) ? "number" : "" }, name)),
-        ),
-      ),
-      el("tbody", {}, rows),
-    ),
+    el("table", {}, caption ? el("caption", { className: "sr-only" }, caption) : null, el("thead", {}, head), body),
   );
 };
 

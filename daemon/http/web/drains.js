@@ -85,7 +85,7 @@ const ageTable = (model, now) => {
           {},
           el("td", {}, nodeLink(model.hosts[index])),
           el("td", {}, STATES[model.state(index)].label),
-          el("td", { className: "number" }, duration(now - drain.timestamp)),
+          el("td", { className: "number", data: { sort: now - drain.timestamp } }, duration(now - drain.timestamp)),
           el("td", {}, stamp(drain.timestamp)),
           el("td", { className: "wrap" }, reasonOf(drain, el("span", { className: "faint" }, NO_REASON))),
           el("td", {}, actorText(drain.by)),

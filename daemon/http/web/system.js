@@ -122,7 +122,7 @@ export class SystemView {
           el("td", {}, holder.partition ?? "—"),
           el("td", {}, actorText(holder.by) || "unknown"),
           el("td", {}, `${stamp(holder.since)} (${duration(now - holder.since)})`),
-          el("td", { className: "number" }, number(nodes.length)),
+          el("td", { className: "number", data: { sort: nodes.length } }, number(nodes.length)),
           el("td", { className: "wrap" }, hostsLink(model, hostsText(model, nodes))),
           el("td", {}, holder.allocations ? "reported" : "not reported"),
         );
@@ -148,7 +148,7 @@ export class SystemView {
           el("td", {}, this.peers?.holders?.some((holder) => holder.partition === partition.name) ? "yes" : "no"),
           el(
             "td",
-            { className: "number" },
+            { className: "number", data: { sort: nodes.length } },
             number(nodes.length),
             notes ? el("div", { className: "faint" }, notes) : null,
           ),
@@ -243,8 +243,8 @@ export class SystemView {
             "tr",
             {},
             el("td", {}, el("code", {}, topic)),
-            el("td", { className: "number" }, number(counts.succeeded)),
-            el("td", { className: "number" }, number(counts.failed)),
+            el("td", { className: "number", data: { sort: counts.succeeded } }, number(counts.succeeded)),
+            el("td", { className: "number", data: { sort: counts.failed } }, number(counts.failed)),
           ),
         ),
       ),

@@ -34,7 +34,7 @@ export const render = (element, model, groups, mask) => {
           {},
           hasNames ? el("th", { scope: "row" }, group) : null,
           el("td", {}, badge(state), ` ${state.label}`),
-          el("td", { className: "number" }, number(nodes.length)),
+          el("td", { className: "number", data: { sort: nodes.length } }, number(nodes.length)),
           el("td", { className: "wrap" }, hostsLink(model, hostsText(model, nodes))),
         ),
       ),
