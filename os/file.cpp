@@ -15,10 +15,28 @@ void fail(const std::string& path, int errnum) {
   throw Error(errnum, fmt::format("{}: {}", path, std::generic_category().message(errnum)));
 }
 
+Descriptor open_file(const std::string& path, int flags, mode_t mode) {
+  Descriptor file(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (file.get() < 0) fail(path, errno);
+  return file;
+}
+
+void write_all(const Descriptor& file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+void sync(const std::string& path) {
+  const Descriptor file = open_file(path, O_RDONLY);
+  if (::fsync(file.get()) != 0) fail(path, errno);
+}
+
 InputFile::InputFile(std::string path)
-    : path_(std::move(path)),
-      descriptor_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-  if (descriptor_.get() < 0) fail(path_, errno);
+    : path_(std::move(path)), descriptor_(open_file(path_, O_RDONLY | O_NONBLOCK | O_NOCTTY)) {
   if (::fstat(descriptor_.get(), &status_) != 0) fail(path_, errno);
 }
 

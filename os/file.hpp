@@ -1,9 +1,10 @@
-// Files that are read whole: owned descriptors, bounded sizes, and errors that name the file.
+// Files that are read or written whole: owned descriptors, bounded sizes, and errors that name the file.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <sys/stat.h>
@@ -33,6 +34,14 @@ class Descriptor {
 
 /// Throws Error `PATH: reason`, with the text of the errno.
 [[noreturn]] void fail(const std::string& path, int errnum);
+
+/// Opens a file. A program that this process starts does not have it. Throws Error as fail() does.
+[[nodiscard]] Descriptor open_file(const std::string& path, int flags, mode_t mode = 0);
+/// Writes all bytes to the file at this path. Throws Error as fail() does.
+void write_all(const Descriptor& file, std::string_view bytes, const std::string& path);
+/// Waits until a file is on disk, or the entries of a directory: a file that was made, renamed or removed
+/// there is so after a crash, too. Throws Error as fail() does.
+void sync(const std::string& path);
 
 /// A file that is open for reading. Each function throws Error as fail() does, with the errno of the system
 /// call: read() with ESPIPE for a FIFO, a terminal or a socket.

@@ -54,22 +54,6 @@ KeyFile load(const std::string& path, Privacy privacy) {
   return parse_key_file(*text, path);
 }
 
-void write_all(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const auto count = ::write(fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) os::fail(path, errno);
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
-// Syncs the directory of a new file: its name is on disk only after that.
-void sync_directory_of(const std::string& path) {
-  const std::string parent = std::filesystem::absolute(path).parent_path().string();
-  const os::Descriptor directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0 || ::fsync(directory.get()) != 0) os::fail(parent, errno);
-}
-
 }  // namespace
 
 KeyFile parse_key_file(std::string_view text, const std::string& file) {
@@ -101,12 +85,11 @@ std::string load_public_key(const std::string& path) { return load(path, Privacy
 
 void create_key_file(const std::string& path, const KeyFile& keys) {
   const std::string text = format_key_file(keys);
-  const os::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() < 0) os::fail(path, errno);
+  const os::Descriptor file = os::open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   try {
-    write_all(file.get(), text, path);
-    if (::fsync(file.get()) != 0) os::fail(path, errno);
-    sync_directory_of(path);
+    os::write_all(file, text, path);
+    os::sync(path);
+    os::sync(std::filesystem::absolute(path).parent_path().string());
   } catch (const Error&) {
     ::unlink(path.c_str());
     throw;

@@ -51,20 +51,13 @@ void CursorFile::write(EventNumber number) {
   if (number_ == number) return;
   const std::string next = fmt::format("{}.{}", path_, ::getpid());
   const std::string text = fmt::format("{{\"after\":{}}}\n", number);
-  {
-    const os::Descriptor file(::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (file.get() < 0) os::fail(next, errno);
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written != static_cast<ssize_t>(text.size()) || ::fdatasync(file.get()) != 0) {
-      const int errnum = written >= 0 && static_cast<std::size_t>(written) < text.size() ? ENOSPC : errno;
-      ::unlink(next.c_str());
-      os::fail(next, errnum);
-    }
-  }
-  if (std::rename(next.c_str(), path_.c_str()) != 0) {
-    const int errnum = errno;
+  try {
+    os::write_all(os::open_file(next, O_WRONLY | O_CREAT | O_TRUNC, 0666), text, next);
+    os::sync(next);
+    if (std::rename(next.c_str(), path_.c_str()) != 0) os::fail(path_, errno);
+  } catch (const Error&) {
     ::unlink(next.c_str());
-    os::fail(path_, errnum);
+    throw;
   }
   number_ = number;
 }

@@ -25,11 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr mode_t mode = 0600;
 
-void sync(const std::string& path, int flags) {
-  const os::Descriptor file(::open(path.c_str(), flags | O_CLOEXEC));
-  if (file.get() < 0 || ::fsync(file.get()) != 0) os::fail(path, errno);
-}
-
 // Checks the store, and gives it a number of its own: the lock file may name a later event of another copy of
 // it.
 void check_incoming(const std::string& path, Sequence last) {
@@ -48,7 +43,7 @@ void check_incoming(const std::string& path, Sequence last) {
     while (!search.is_done()) past.advance(search);
     renew_number(database);
   }
-  sync(path, O_RDONLY);
+  os::sync(path);
 }
 
 // Ends the write-ahead log of the store that is replaced, as SQLite would take it for one of the new file.
@@ -80,18 +75,9 @@ void remove_leftovers(const std::string& store_path) {
 IncomingStore::IncomingStore(const std::string& directory)
     : path_(incoming_path(store_path(directory))),
       file_(std::make_shared<os::Descriptor>(
-          ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode))) {
-  if (file_->get() < 0) os::fail(path_, errno);
-}
+          os::open_file(path_, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode))) {}
 
-void IncomingStore::append(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file_->get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) os::fail(path_, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
+void IncomingStore::append(std::string_view bytes) { os::write_all(*file_, bytes, path_); }
 
 void install_store(const std::string& directory, Sequence last) {
   const std::string path = store_path(directory);
@@ -100,7 +86,7 @@ void install_store(const std::string& directory, Sequence last) {
   check_incoming(incoming, last);
   end_log(path);
   if (::rename(incoming.c_str(), path.c_str()) != 0) os::fail(path, errno);
-  sync(directory, O_RDONLY | O_DIRECTORY);
+  os::sync(directory);
 }
 
 }  // namespace resourced::daemon::log

@@ -20,11 +20,6 @@ std::string path_in(const std::string& directory) {
   return (std::filesystem::path(directory) / identity_file).string();
 }
 
-void sync_directory(const std::string& directory) {
-  const os::Descriptor folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) os::fail(directory, errno);
-}
-
 }  // namespace
 
 std::optional<std::string> read_identity(const std::string& directory) {
@@ -42,15 +37,10 @@ void write_identity(const std::string& directory, const std::string& cluster) {
   constexpr mode_t mode = 0600;
   const std::string path = path_in(directory);
   const std::string fresh = path + ".new";
-  const os::Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-  if (file.get() < 0) os::fail(fresh, errno);
-  const std::string text = cluster + '\n';
-  errno = EIO;
-  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    os::fail(fresh, errno);
-  if (::fsync(file.get()) != 0) os::fail(fresh, errno);
+  os::write_all(os::open_file(fresh, O_WRONLY | O_CREAT | O_TRUNC, mode), cluster + '\n', fresh);
+  os::sync(fresh);
   if (::rename(fresh.c_str(), path.c_str()) != 0) os::fail(path, errno);
-  sync_directory(directory);
+  os::sync(directory);
 }
 
 bool remove_identity(const std::string& directory) {
@@ -59,7 +49,7 @@ bool remove_identity(const std::string& directory) {
     if (errno == ENOENT) return false;
     os::fail(path, errno);
   }
-  sync_directory(directory);
+  os::sync(directory);
   return true;
 }
 

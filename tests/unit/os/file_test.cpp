@@ -65,6 +65,32 @@ TEST_CASE("a file is read whole, up to a bound") {
   }
 }
 
+TEST_CASE("a file is written whole, or the error names it") {
+  const TempDir dir;
+  const std::string path = dir.file("new");
+  const std::string content(1000000, 'x');
+  const auto refusal = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  {
+    const Descriptor file = open_file(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    CHECK((::fcntl(file.get(), F_GETFD) & FD_CLOEXEC) != 0);
+    write_all(file, content, path);
+  }
+  sync(path);
+  sync(dir.file(""));
+  CHECK(read_file(path, content.size()) == content);
+  CHECK(refusal([&] { (void)open_file(path, O_WRONLY | O_CREAT | O_EXCL, 0600); }) == path + ": File exists");
+  CHECK(refusal([] { write_all(open_file("/dev/full", O_WRONLY), "x", "/dev/full"); }) ==
+        "/dev/full: No space left on device");
+  CHECK(refusal([&] { sync(dir.file("none")); }) == dir.file("none") + ": No such file or directory");
+}
+
 TEST_CASE("a file that has grown since it was opened, or that reports no size, is bounded too") {
   const TempDir dir;
   const std::string path = dir.write("file", "one");
