@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "client/connection.hpp"
 #include "core/error.hpp"
 #include "proto/topics/leader.hpp"
 
@@ -44,6 +45,14 @@ namespace resourced::client {
 /// alone does not show that.
 [[nodiscard]] inline bool is_of_standby(std::string_view topic, const Error& error) {
   return topic == "resource.wait" ? proto::topics::is_of_standby(error) : error.errnum() == EHOSTUNREACH;
+}
+
+/// Whether the daemon has ended a request without an answer, or does not lead its cluster: it, or the next
+/// leader, may be asked again.
+[[nodiscard]] inline bool is_interruption(const Response& response) {
+  const int errnum = response.error().errnum();
+  if (response.local()) return errnum == ECONNRESET;
+  return errnum == ECANCELED || errnum == EAGAIN || proto::topics::is_of_standby(response.error());
 }
 
 /// Whether a clean shutdown of the daemon has ended a request.

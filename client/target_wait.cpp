@@ -1,25 +1,17 @@
 #include "client/target_wait.hpp"
 
-#include <cerrno>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "client/backoff.hpp"
-#include "proto/topics/leader.hpp"
+#include "client/repeatable.hpp"
 #include "proto/topics/wait.hpp"
 
 namespace resourced::client {
 namespace {
 
 constexpr BackoffLimits wait_pauses{Milliseconds(20), Milliseconds(500)};
-
-/// Whether the daemon has ended a wait that it, or the next leader, can continue.
-bool is_interruption(const Response& response) {
-  const int errnum = response.error().errnum();
-  if (response.local()) return errnum == ECONNRESET;
-  return errnum == ECANCELED || errnum == EAGAIN || proto::topics::is_of_standby(response.error());
-}
 
 proto::topics::WaitRequest request_of(const TargetWaitOptions& options) {
   proto::topics::WaitRequest request;
