@@ -33,6 +33,7 @@
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "core/text/node_name.hpp"
+#include "os/loop.hpp"
 #include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
@@ -47,15 +48,11 @@ namespace {
 struct RollingOptions {
   std::string targets;
   std::string queue;
-  std::vector<std::string> command;
   std::string most;
-  std::vector<std::string> by;
-  std::string timeout;
-  std::string reason;
   std::string state;
-  bool assume_idle = false;
-  bool reboot = false;
   bool json = false;
+  rolling::Rules rules;
+  rolling::DriverOptions driver;
 };
 
 std::string hosts_at(const std::vector<Node>& nodes, bool (*is_meant)(const Node&)) {
@@ -73,7 +70,6 @@ bool is_drained(const Node& node) {
 
 /// Returns a line such as `node1: done`; empty for a step that the next one follows at once.
 std::string describe(const Node& node) {
-  const auto with = [&](const std::string& text) { return node.why.empty() ? text : text + ": " + node.why; };
   switch (node.step) {
     case Step::waiting:
       return node.why.empty() ? "" : "waits: " + node.why;
@@ -88,9 +84,8 @@ std::string describe(const Node& node) {
     case Step::done:
       return node.why.empty() ? "done" : fmt::format("done, {}", node.why);
     case Step::failed:
-      return with("failed");
     case Step::skipped:
-      return with("skipped");
+      return fmt::format("{}: {}", step_name(node.step), node.why);
     case Step::drain:
     case Step::undrain:
       break;
@@ -235,58 +230,50 @@ void conclude(const Context& context, const rolling::Plan& plan, rolling::StateF
               fmt::format("{}; left: {}; run it again to go on", text, hosts_at(nodes, is_left)));
 }
 
-void roll(Context& context, const RollingOptions& options) {
-  if (context.words_behind_dashes != options.command.size())
+void roll(Context& context, RollingOptions& options) {
+  rolling::Rules& rules = options.rules;
+  rolling::DriverOptions& driver_options = options.driver;
+  if (context.words_behind_dashes != driver_options.command.size())
     throw UsageError("rolling: COMMAND must stand behind --");
-  const TimeLimit limit(options.timeout);
-  rolling::Rules rules;
-  rolling::DriverOptions driver_options;
+  const TimeLimit limit(driver_options.timeout_text);
   try {
     rules.budget = rolling::parse_budget(options.most);
   } catch (const Error& error) {
     throw UsageError(fmt::format("--max: {}", error.what()));
   }
-  rules.by = options.by;
-  rules.reboot = options.reboot;
-  rules.reason = options.reason.empty() ? "rolling: " + join_words(options.command) : options.reason;
-  driver_options.command = options.command;
-  driver_options.timeout = parse_timeout(options.timeout);
-  driver_options.timeout_text = options.timeout;
-  driver_options.assume_idle = options.assume_idle;
-  driver_options.reboot = options.reboot;
+  if (rules.reason.empty()) rules.reason = "rolling: " + join_words(driver_options.command);
+  driver_options.timeout = parse_timeout(driver_options.timeout_text);
   driver_options.now = context.now();
 
   const std::string named =
       options.queue.empty() ? options.targets : options.targets + " of the queue " + options.queue;
-  const rolling::Work work{context.connection().uri(), named, options.command, options.reboot};
+  const rolling::Work work{context.connection().uri(), named, driver_options.command, rules.reboot};
   rolling::StateFile state(options.state.empty() ? rolling::default_state_path(work) : options.state, work,
-                           context.now());
+                           driver_options.now);
   const bool is_new = state.nodes().empty();
   Snapshot snapshot(context);
   const IdSet targets = targets_of(context, options, snapshot.status(), state);
   std::vector<Node> nodes = nodes_of(targets, snapshot.status(), state);
   // Leave out excluded targets, even named ones: they are never drained.
   const auto drainable = select_ranks(targets - snapshot.status().exclude, snapshot.status().inventory);
-  if (!drainable.ranks.empty()) require_reports(context, drainable, options.assume_idle, limit);
+  if (!drainable.ranks.empty()) require_reports(context, drainable, driver_options.assume_idle, limit);
   state.begin(nodes);
-  const std::vector<Node> before = nodes;
-  rolling::Plan plan(std::move(rules), std::move(nodes));
-  Reporter reporter(context, options.json, before);
+  Reporter reporter(context, options.json, nodes);
+  rolling::Plan plan(rules, std::move(nodes));
   // Make a write fail if the output has no reader.
   std::signal(SIGPIPE, SIG_IGN);
-  Interrupts* ends = nullptr;
-  rolling::Driver driver(context.connection(), state, std::move(plan), std::move(driver_options),
+  os::SignalLoop loop;
+  Interrupts interrupts(loop);
+  rolling::Driver driver(loop, context.connection(), state, std::move(plan), driver_options,
                          [&](const Node& node) {
                            try {
                              reporter.report(node);
                            } catch (const Error&) {
                              // Finish the node at work in any case; no other node starts.
                              if (context.out()) throw;
-                             ends->lose_output();
+                             interrupts.lose_output();
                            }
                          });
-  Interrupts interrupts(driver.loop());
-  ends = &interrupts;
   if (!is_new) reporter.report_earlier_run(state.begun());
   driver.run();
   reporter.end();
@@ -310,7 +297,7 @@ void register_rolling(usage::Command& app, Context& context) {
   add_queue_option(*command, options->queue);
   command
       ->add_option(
-          "COMMAND", options->command,
+          "COMMAND", options->driver.command,
           "Behind --: the command for a node. {host} in a word is replaced by the host, which is also "
           "in $RESOURCED_HOST; no shell")
       ->required();
@@ -321,21 +308,22 @@ void register_rolling(usage::Command& app, Context& context) {
       ->required();
   command
       ->add_option(
-          "--by", options->by,
+          "--by", options->rules.by,
           "Shell pattern of properties: --max holds for the targets of each such property, and for the "
           "other TARGETS together. May be repeated")
       ->type_name("PATTERN")
       ->one_at_a_time();
   command
-      ->add_option("--timeout", options->timeout,
+      ->add_option("--timeout", options->driver.timeout_text,
                    "Longest time for each wait, such as 2h: for the budget, until idle, the command, the "
                    "reboot, until ready")
       ->type_name("DURATION");
-  command->add_flag("--assume-idle", options->assume_idle,
+  command->add_flag("--assume-idle", options->driver.assume_idle,
                     "Wait for known allocations only, even if no scheduler reports those of a target");
-  command->add_flag("--reboot", options->reboot,
+  command->add_flag("--reboot", options->rules.reboot,
                     "The node must have rebooted since the command began before it is ready");
-  command->add_option("--reason", options->reason, "The reason of the drains; default: rolling: COMMAND");
+  command->add_option("--reason", options->rules.reason,
+                      "The reason of the drains; default: rolling: COMMAND");
   command
       ->add_option("--state", options->state,
                    "The state file; default: below $XDG_STATE_HOME/resourced/rolling, by the "

@@ -8,12 +8,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "client/repeatable.hpp"
 #include "core/error.hpp"
 #include "core/module/command.hpp"
 #include "core/module/event.hpp"
-#include "core/rset/targets.hpp"
 #include "proto/topics/journal.hpp"
-#include "proto/topics/leader.hpp"
 #include "proto/topics/operate.hpp"
 #include "proto/topics/peers.hpp"
 #include "proto/topics/status.hpp"
@@ -33,18 +32,7 @@ constexpr Milliseconds pause_between_boots{500};
 /// Allowed difference between the clocks of this machine and of the daemon.
 constexpr Seconds clock_slack{300};
 
-/// Returns whether the daemon has ended, cannot be reached for now, or does not lead its cluster.
-bool is_interruption(const Response& response) {
-  const int errnum = response.error().errnum();
-  if (response.local()) return errnum == ECONNRESET;
-  return errnum == ECANCELED || errnum == EAGAIN || proto::topics::is_of_standby(response.error());
-}
-
-client::SendOptions patient() {
-  client::SendOptions options;
-  options.wait_for_daemon = true;
-  return options;
-}
+bool awaits_boot(const Node& node) { return node.step == Step::offline && !node.boot.empty(); }
 
 std::string for_host(std::string word, const std::string& host) {
   constexpr std::string_view mark = "{host}";
@@ -53,48 +41,40 @@ std::string for_host(std::string word, const std::string& host) {
   return word;
 }
 
-text::IdSet ranks_of(const Node& node, const rset::ResourceSet& inventory) {
-  text::Hostlist host;
-  host.append(node.host);
-  return rset::known_ranks_of_hosts(host, inventory);
-}
-
-bool is_same(const Node& a, const Node& b) {
-  return a.step == b.step && a.reason == b.reason && a.why == b.why && a.boot == b.boot &&
-         a.drained == b.drained && a.gives_way == b.gives_way;
-}
-
 }  // namespace
 
-Driver::Driver(client::Connection& connection, StateFile& state, Plan plan, DriverOptions options,
-               Progress progress)
-    : connection_(connection),
+Driver::Driver(os::SignalLoop& loop, client::Connection& connection, StateFile& state, Plan plan,
+               DriverOptions options, Progress progress)
+    : loop_(loop),
+      connection_(connection),
       state_(state),
       plan_(std::move(plan)),
       options_(std::move(options)),
       progress_(std::move(progress)),
-      recorded_(plan_.nodes()) {
-  for (std::size_t i = 0; i < recorded_.size(); ++i) {
-    const Node& node = recorded_[i];
-    if (node.step == Step::run) resumed_.insert(i);
-    // The last run has reported the nodes that it was done with; the next steps of other nodes are news.
-    const bool is_told = is_final(node.step);
-    reported_.emplace_back(is_told ? node.step : Step::waiting, is_told ? node.why : "");
-  }
+      pending_(plan_.nodes().size()),
+      told_(plan_.nodes()) {
+  // The last run has reported the nodes that it was done with; the steps of other nodes are news.
+  for (Node& node : told_)
+    if (!is_final(node.step)) node.step = Step::waiting;
 }
 
 Driver::~Driver() = default;
 
 void Driver::run() {
-  for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
-    if (plan_.nodes()[i].step == Step::offline) start_timer(i, "not rebooted");
-  }
   look();
   const auto is_over = [this] { return plan_.is_over(); };
   const auto work = [this] { connection_.process(); };
   if (loop_.work_until(connection_.fd(), work, is_over)) return;
   plan_.stop();
   (void)loop_.work_until(connection_.fd(), work, is_over);
+}
+
+void Driver::send(std::string_view topic, const nlohmann::json& payload, client::Connection::Handler handler,
+                  bool streaming) {
+  client::SendOptions options;
+  options.wait_for_daemon = true;
+  options.streaming = streaming;
+  connection_.send(topic, payload, std::move(handler), options);
 }
 
 // Follows events, which show that the budget may have room again, and that a node has gone offline: a reboot,
@@ -107,11 +87,9 @@ void Driver::follow_journal() {
     if (may_be_offline && node.since != WallTime{}) request.since = std::min(*request.since, node.since);
   }
   if (last_event_ != WallTime{}) request.since = last_event_;
-  client::SendOptions options = patient();
-  options.streaming = true;
-  connection_.send(
+  send(
       "resource.journal", proto::topics::encode_journal(request),
-      [this](const Response& response) { take_events(response); }, options);
+      [this](const Response& response) { take_events(response); }, true);
 }
 
 void Driver::take_events(const Response& response) {
@@ -131,29 +109,21 @@ void Driver::take_events(const Response& response) {
     for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
       const Node& node = plan_.nodes()[i];
       // Before the command starts, the request for the boot id is pending.
-      const auto pending = pending_.find(i);
-      const bool runs = node.step == Step::run && pending != pending_.end() && pending->second.command;
+      const bool runs = node.step == Step::run && pending_[i].command;
       const bool is_watched = node.boot.empty() && (runs || node.step == Step::offline);
-      const auto ranks = ranks_.find(i);
-      if (!is_watched || event.timestamp <= node.since || ranks == ranks_.end()) continue;
-      if (offline->ranks.intersects(ranks->second)) act(plan_.has_rebooted(i));
+      if (is_watched && event.timestamp > node.since && offline->ranks.intersects(plan_.ranks(i)))
+        act(plan_.has_rebooted(i));
     }
   }
-  if (!batch.events.empty()) look_after(pause_between_looks);
+  if (!batch.events.empty()) look_later();
 }
 
-void Driver::look_after(Milliseconds pause) {
+void Driver::look_later() {
   if (look_timer_) return;
-  look_timer_ = connection_.after(pause, [this] {
+  look_timer_ = connection_.after(pause_between_looks, [this] {
     look_timer_.reset();
     look();
   });
-}
-
-// Pauses after an interruption: a standby answers at once, so looks without a pause would keep it busy.
-void Driver::look_after_change(const Response& response) {
-  if (response.ok() || !is_interruption(response)) return look();
-  look_after(pause_between_looks);
 }
 
 void Driver::look() {
@@ -161,37 +131,32 @@ void Driver::look() {
     must_look_again_ = true;
     return;
   }
-  connection_.send(
-      "resource.status",
-      [this](const Response& response) {
-        is_looking_ = false;
-        if (!response.ok()) {
-          if (!is_interruption(response)) throw Error(response.error());
-          return look_after(pause_between_looks);
-        }
-        // Look again if nodes have changed since the request, as the answer may be older than the change.
-        if (std::exchange(must_look_again_, false)) return look();
-        const auto status = proto::topics::parse_status(response.payload());
-        for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
-          if (is_final(plan_.nodes()[i].step) || plan_.nodes()[i].step == Step::waiting) continue;
-          if (ranks_.contains(i)) continue;
-          ranks_[i] = ranks_of(plan_.nodes()[i], status.inventory);
-        }
-        // Follow the journal once ranks_ is filled, as events have ranks.
-        if (!std::exchange(has_journal_, true)) follow_journal();
-        const Actions actions = plan_.look(status);
-        for (const Action& action : actions)
-          ranks_[action.node] = ranks_of(plan_.nodes()[action.node], status.inventory);
-        act(actions);
-        bound_wait_for_budget();
-        if (plan_.wants_look()) look_after(pause_between_looks);
-      },
-      patient());
+  send("resource.status", nullptr, [this](const Response& response) {
+    is_looking_ = false;
+    if (!response.ok()) {
+      if (!is_interruption(response)) throw Error(response.error());
+      return look_later();
+    }
+    // Look again if nodes have changed since the request, as the answer may be older than the change.
+    if (std::exchange(must_look_again_, false)) return look();
+    const Actions actions = plan_.look(proto::topics::parse_status(response.payload()));
+    if (!std::exchange(has_journal_, true)) begin_waits();
+    act(actions);
+    bound_wait_for_budget();
+    if (plan_.wants_look()) look_later();
+  });
+}
+
+// Follows the journal once the plan knows the ranks of its nodes, as events have ranks.
+void Driver::begin_waits() {
+  follow_journal();
+  for (std::size_t i = 0; i < plan_.nodes().size(); ++i)
+    if (plan_.nodes()[i].step == Step::offline) start_timer(i, "not rebooted");
 }
 
 void Driver::act(const Actions& actions) {
   for (const Action& action : actions) {
-    if (action.kind != Action::Kind::run || resumed_.contains(action.node)) continue;
+    if (action.kind != Action::Kind::run || action.resumes) continue;
     // Forget the files before the step is recorded, so that a recorded step has those of its own command.
     forget_command(command_files(state_.path(), plan_.nodes()[action.node].host));
     plan_.set_since(action.node, std::max(last_event_, options_.now - clock_slack));
@@ -202,26 +167,23 @@ void Driver::act(const Actions& actions) {
 }
 
 void Driver::record() {
-  for (std::size_t i = 0; i < recorded_.size(); ++i) {
+  for (std::size_t i = 0; i < told_.size(); ++i) {
     const Node& node = plan_.nodes()[i];
     // The plan is done with the node, or has given it back.
-    if (is_final(node.step) || node.step == Step::waiting) (void)end_step(i);
-    if (!is_same(node, recorded_[i])) {
-      recorded_[i] = node;
-      state_.record(node);
-    }
-    if (reported_[i] == std::pair(node.step, node.why)) continue;
-    reported_[i] = {node.step, node.why};
-    progress_(node);
+    if (!is_at_work(node)) (void)end_step(i);
+    if (node == told_[i]) continue;
+    const bool is_news = node.step != told_[i].step || node.why != told_[i].why;
+    told_[i] = node;
+    state_.record(node);
+    if (is_news) progress_(node);
   }
 }
 
 void Driver::begin(const Action& action) {
   switch (action.kind) {
     case Action::Kind::drain:
-      return drain(action.node);
     case Action::Kind::mark:
-      return mark(action);
+      return drain(action);
     case Action::Kind::undrain:
       return undrain(action);
     case Action::Kind::wait_idle:
@@ -229,65 +191,49 @@ void Driver::begin(const Action& action) {
     case Action::Kind::wait_ready:
       return wait(action.node, Condition::ready);
     case Action::Kind::run:
-      return start(action.node);
+      return start(action);
   }
 }
 
-void Driver::drain(std::size_t node) {
+void Driver::drain(const Action& action) {
+  const Node& node = plan_.nodes()[action.node];
   module::DrainCommand command;
-  command.targets = plan_.nodes()[node].host;
-  command.reason = plan_.nodes()[node].reason;
-  command.if_not_drained = true;
-  connection_.send(
-      "resource.drain", proto::topics::encode_drain(command),
-      [this, node](const Response& response) { take_answer(node, response); }, patient());
-}
-
-void Driver::take_answer(std::size_t node, const Response& response) {
-  // A look explains a refusal with EEXIST or EINVAL: the node is drained for another reason, as by a
-  // scheduled drain, is excluded or has left.
-  const bool is_explained =
-      !response.ok() && (response.error().errnum() == EEXIST || response.error().errnum() == EINVAL);
-  if (!response.ok() && !is_interruption(response) && !is_explained) throw Error(response.error());
-  plan_.answered(node);
-  record();
-  look_after_change(response);
-}
-
-void Driver::mark(const Action& action) {
-  module::DrainCommand command;
-  command.targets = plan_.nodes()[action.node].host;
-  command.reason = failure_reason(plan_.nodes()[action.node]);
-  if (action.reason.empty()) {
-    command.if_not_drained = true;
-  } else {
+  command.targets = node.host;
+  command.reason = action.kind == Action::Kind::mark ? failure_reason(node) : node.reason;
+  command.if_not_drained = action.reason.empty();
+  if (!action.reason.empty()) {
     command.mode = module::DrainMode::overwrite;
     command.if_reason = action.reason;
   }
-  connection_.send(
-      "resource.drain", proto::topics::encode_drain(command),
-      [this, action](const Response& response) {
-        if (!response.ok() && is_interruption(response)) {
-          connection_.after(pause_between_looks, [this, action] { mark(action); });
-          return;
-        }
-        // A refusal is no error: for a node that others have drained, the state alone has the failure.
-        plan_.marked(action.node);
-        record();
-        look();
-      },
-      patient());
+  send("resource.drain", proto::topics::encode_drain(command),
+       [this, action](const Response& response) { take_answer(action, response); });
 }
 
 void Driver::undrain(const Action& action) {
-  const std::size_t node = action.node;
   module::UndrainCommand command;
-  command.targets = plan_.nodes()[node].host;
+  command.targets = plan_.nodes()[action.node].host;
   command.keeps_scheduled = true;
   command.if_reason = action.reason;
-  connection_.send(
-      "resource.undrain", proto::topics::encode_undrain(command),
-      [this, node](const Response& response) { take_answer(node, response); }, patient());
+  send("resource.undrain", proto::topics::encode_undrain(command),
+       [this, action](const Response& response) { take_answer(action, response); });
+}
+
+void Driver::take_answer(const Action& action, const Response& response) {
+  const int errnum = response.ok() ? 0 : response.error().errnum();
+  const bool is_interrupted = !response.ok() && is_interruption(response);
+  if (action.kind == Action::Kind::mark && !is_interrupted) {
+    // A refusal is no error: for a node that others have drained, the state alone has the failure.
+    plan_.marked(action.node);
+  } else if (response.ok() || is_interrupted || errnum == EEXIST || errnum == EINVAL) {
+    // A look explains a refusal: the node is drained for another reason, as by a scheduled drain, is excluded
+    // or has left.
+    plan_.answered(action.node);
+  } else {
+    throw Error(response.error());
+  }
+  record();
+  // A standby answers at once, so looks without a pause would keep it busy.
+  return is_interrupted ? look_later() : look();
 }
 
 void Driver::wait(std::size_t node, Condition condition) {
@@ -303,7 +249,7 @@ void Driver::wait(std::size_t node, Condition condition) {
           // The node has left the inventory, as the next look shows.
           (void)end_step(node);
           plan_.answered(node);
-          return look_after(pause_between_looks);
+          return look_later();
         }
         if (error) return fail(node, error->what());
         const Pending ended = end_step(node);
@@ -317,10 +263,11 @@ void Driver::wait(std::size_t node, Condition condition) {
       });
 }
 
-void Driver::start(std::size_t node) {
+void Driver::start(const Action& action) {
+  const std::size_t node = action.node;
   start_timer(node, "the command still runs");
-  if (!options_.reboot || resumed_.contains(node)) return run_command(node);
-  ask_boots(ranks_.at(node), [this, node](const Boots& boots) {
+  if (!plan_.rules().reboot || action.resumes) return run_command(node);
+  ask_boots(plan_.ranks(node), [this, node](const Boots& boots) {
     // The node may have timed out meanwhile.
     if (plan_.nodes()[node].step != Step::run) return;
     plan_.set_boot(node, boots.empty() ? "" : boots.begin()->second);
@@ -330,38 +277,31 @@ void Driver::start(std::size_t node) {
 }
 
 void Driver::ask_boots(const text::IdSet& targets, std::function<void(const Boots&)> take) {
-  connection_.send(
-      "resource.peers", proto::topics::encode_peers_request({targets.encode()}),
-      [this, targets, take = std::move(take)](const Response& response) {
-        if (response.ok())
-          return take(proto::topics::parse_peers(response.payload()).boots.value_or(Boots()));
-        // No boot ids are known in a Flux instance, which has no agents, or if targets have left.
-        if (!is_interruption(response)) return take({});
-        connection_.after(pause_between_looks, [this, targets, take] { ask_boots(targets, take); });
-      },
-      patient());
+  send("resource.peers", proto::topics::encode_peers_request({targets.encode()}),
+       [this, targets, take = std::move(take)](const Response& response) {
+         if (response.ok())
+           return take(proto::topics::parse_peers(response.payload()).boots.value_or(Boots()));
+         // No boot ids are known in a Flux instance, which has no agents, or if targets have left.
+         if (!is_interruption(response)) return take({});
+         connection_.after(pause_between_looks, [this, targets, take] { ask_boots(targets, take); });
+       });
 }
-
-bool Driver::awaits_boot(const Node& node) const { return node.step == Step::offline && !node.boot.empty(); }
 
 void Driver::watch_boots() {
   if (watches_boots_) return;
   text::IdSet targets;
-  for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
-    const auto ranks = ranks_.find(i);
-    if (awaits_boot(plan_.nodes()[i]) && ranks != ranks_.end()) targets |= ranks->second;
-  }
+  for (std::size_t i = 0; i < plan_.nodes().size(); ++i)
+    if (awaits_boot(plan_.nodes()[i])) targets |= plan_.ranks(i);
   if (targets.empty()) return;
   watches_boots_ = true;
   ask_boots(targets, [this](const Boots& boots) {
     for (std::size_t i = 0; i < plan_.nodes().size(); ++i) {
       const Node& node = plan_.nodes()[i];
-      const auto ranks = ranks_.find(i);
-      if (!awaits_boot(node) || ranks == ranks_.end()) continue;
+      if (!awaits_boot(node)) continue;
       // Where several agents share a host, one of the last boot may still be connected.
       std::size_t others = 0;
       const bool is_old = std::ranges::any_of(boots, [&](const auto& entry) {
-        if (!ranks->second.contains(entry.first)) return false;
+        if (!plan_.ranks(i).contains(entry.first)) return false;
         ++others;
         return entry.second == node.boot;
       });
@@ -375,11 +315,9 @@ void Driver::watch_boots() {
 }
 
 void Driver::bound_wait_for_budget() {
-  if (!plan_.blocked()) {
-    if (budget_timer_) connection_.cancel_timer(*std::exchange(budget_timer_, std::nullopt));
-    return;
-  }
-  if (budget_timer_ || !options_.timeout) return;
+  if (!plan_.blocked() && budget_timer_)
+    connection_.cancel_timer(*std::exchange(budget_timer_, std::nullopt));
+  if (!plan_.blocked() || budget_timer_ || !options_.timeout) return;
   budget_timer_ = connection_.after(*options_.timeout, [this] {
     budget_timer_.reset();
     const Node& node = plan_.nodes()[*plan_.blocked()];
@@ -391,7 +329,6 @@ void Driver::run_command(std::size_t node) {
   const std::string& host = plan_.nodes()[node].host;
   std::vector<std::string> command;
   for (const std::string& word : options_.command) command.push_back(for_host(word, host));
-  resumed_.erase(node);
   pending_[node].command =
       std::make_unique<CommandRun>(loop_.context(), command_files(state_.path(), host), command, host,
                                    [this, node](const std::optional<std::string>& failure) {
@@ -417,11 +354,8 @@ void Driver::start_timer(std::size_t node, const std::string& what) {
 }
 
 Driver::Pending Driver::end_step(std::size_t node) {
-  const auto found = pending_.find(node);
-  if (found == pending_.end()) return {};
-  Pending ended = std::move(found->second);
-  pending_.erase(found);
-  if (const auto timer = std::exchange(ended.timer, std::nullopt)) connection_.cancel_timer(*timer);
+  Pending ended = std::exchange(pending_[node], {});
+  if (ended.timer) connection_.cancel_timer(*ended.timer);
   return ended;
 }
 

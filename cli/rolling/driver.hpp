@@ -6,10 +6,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "cli/rolling/command_run.hpp"
 #include "cli/rolling/plan.hpp"
@@ -29,8 +30,6 @@ struct DriverOptions {
   std::optional<client::Milliseconds> timeout;
   std::string timeout_text;
   bool assume_idle = false;
-  /// A node must have rebooted after its command began.
-  bool reboot = false;
   /// The present time of this machine's clock. Earlier events are not needed.
   WallTime now{};
 };
@@ -40,8 +39,9 @@ class Driver {
   /// Called for the steps at which an earlier run has left nodes, and after each step of a node.
   using Progress = std::function<void(const Node&)>;
 
-  Driver(client::Connection& connection, StateFile& state, Plan plan, DriverOptions options,
-         Progress progress);
+  /// `loop`, `connection` and `state` must outlive the driver.
+  Driver(os::SignalLoop& loop, client::Connection& connection, StateFile& state, Plan plan,
+         DriverOptions options, Progress progress);
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
   Driver(Driver&&) = delete;
@@ -52,37 +52,36 @@ class Driver {
   /// command has begun; a second signal ends this at once. Throws Error if the daemon refuses a request.
   void run();
   [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
-  [[nodiscard]] os::SignalLoop& loop() noexcept { return loop_; }
 
  private:
-  /// The pending work of a node.
   struct Pending {
     std::unique_ptr<client::TargetWait> wait;
     std::unique_ptr<CommandRun> command;
     std::optional<client::Connection::TimerId> timer;
   };
 
+  /// Sends a request, which waits for the daemon.
+  void send(std::string_view topic, const nlohmann::json& payload, client::Connection::Handler handler,
+            bool streaming = false);
   void follow_journal();
   void take_events(const client::Response& response);
   void look();
-  void look_after_change(const client::Response& response);
-  void look_after(client::Milliseconds pause);
+  void begin_waits();
+  void look_later();
   void act(const Actions& actions);
   void begin(const Action& action);
-  void drain(std::size_t node);
-  /// Takes the answer to a drain or an undrain.
-  void take_answer(std::size_t node, const client::Response& response);
-  void mark(const Action& action);
+  void drain(const Action& action);
   void undrain(const Action& action);
+  /// Takes the answer to a drain or an undrain.
+  void take_answer(const Action& action, const client::Response& response);
   void wait(std::size_t node, client::TargetWaitOptions::Condition condition);
-  void start(std::size_t node);
+  void start(const Action& action);
   void run_command(std::size_t node);
   /// Boot ids of targets that their agents report; none where the daemon knows no agents.
   using Boots = std::map<text::IdSet::Id, std::string>;
   void ask_boots(const text::IdSet& targets, std::function<void(const Boots&)> take);
   /// Checks whether nodes whose boot id is known have rebooted, again and again until all have.
   void watch_boots();
-  [[nodiscard]] bool awaits_boot(const Node& node) const;
   void bound_wait_for_budget();
   void start_timer(std::size_t node, const std::string& what);
   /// Ends a node's step: returns its pending work, and cancels the time limit.
@@ -91,20 +90,16 @@ class Driver {
   /// Records nodes that have changed, and reports their progress.
   void record();
 
+  os::SignalLoop& loop_;
   client::Connection& connection_;
   StateFile& state_;
   Plan plan_;
   DriverOptions options_;
   Progress progress_;
-  os::SignalLoop loop_;
-  std::map<std::size_t, Pending> pending_;
-  /// The nodes as they were recorded last.
-  std::vector<Node> recorded_;
-  /// The step of each node that was reported last, and the explanation of it.
-  std::vector<std::pair<Step, std::string>> reported_;
-  /// Nodes whose command an earlier run has begun.
-  std::set<std::size_t> resumed_;
-  std::map<std::size_t, text::IdSet> ranks_;
+  /// The pending work of each node.
+  std::vector<Pending> pending_;
+  /// The nodes as they were recorded and reported last.
+  std::vector<Node> told_;
   bool has_journal_ = false;
   bool is_looking_ = false;
   bool must_look_again_ = false;

@@ -23,10 +23,8 @@ namespace {
 constexpr std::array<std::string_view, 10> names{"waiting", "drain",   "idle", "run",    "offline",
                                                  "ready",   "undrain", "done", "failed", "skipped"};
 
-/// Returns whether a node at this step is drained, or will be, and its command has not begun.
-bool is_before_run(Step step) noexcept { return step == Step::drain || step == Step::idle; }
-
-bool is_after_run(Step step) noexcept { return step >= Step::run && step <= Step::undrain; }
+/// Returns whether a node is drained, or will be, and its command has not begun.
+bool is_before_run(const Node& node) noexcept { return node.step == Step::drain || node.step == Step::idle; }
 
 constexpr const char* left_inventory = "not in the inventory";
 constexpr const char* already_drained = "drained already: ";
@@ -42,6 +40,8 @@ Step parse_step(std::string_view name) {
 }
 
 bool is_final(Step step) noexcept { return step >= Step::done; }
+
+bool is_at_work(const Node& node) noexcept { return node.step != Step::waiting && !is_final(node.step); }
 
 std::string failure_reason(const Node& node) { return "rolling: " + node.why; }
 
@@ -72,39 +72,24 @@ struct Plan::View {
     std::size_t most = 0;
   };
 
-  View(const Status& present, const Rules& rules, const std::vector<Node>& nodes) : status(present) {
-    IdSet work;
-    ranks.reserve(nodes.size());
-    for (const Node& node : nodes) {
-      text::Hostlist host;
-      host.append(node.host);
-      ranks.push_back(rset::known_ranks_of_hosts(host, status.inventory));
-      work |= ranks.back();
-    }
-    away = status.inventory.ranks() - status.online;
-    for (const module::DrainGroup& drain : status.drains) {
-      drained |= drain.ranks;
-    }
-    away |= drained & status.inventory.ranks();
+  View(const Status& present, const Rules& rules, const std::vector<Node>& nodes,
+       const std::vector<IdSet>& ranks_of_nodes)
+      : status(present), ranks(ranks_of_nodes), away(present.inventory.ranks() - present.online) {
+    for (const module::DrainGroup& drain : status.drains) away |= drain.ranks;
+    IdSet others;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (is_before_run(nodes[i].step) || is_after_run(nodes[i].step)) away |= ranks[i];
+      others |= ranks[i];
+      if (is_at_work(nodes[i])) away |= ranks[i];
     }
-    IdSet others = work;
-    for (const auto& property : status.inventory.properties()) {
-      const std::string& name = property.first;
-      const IdSet& targets = property.second;
-      if (std::ranges::none_of(rules.by, [&](const std::string& pattern) {
-            return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-          })) {
-        continue;
-      }
+    for (const auto& [name, targets] : status.inventory.properties()) {
+      const auto matches = [&text = name](const std::string& pattern) {
+        return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+      };
+      if (std::ranges::none_of(rules.by, matches)) continue;
       groups.push_back({targets, rules.budget.of(targets.count())});
       others -= targets;
     }
-    if (!others.empty()) {
-      const std::size_t most = rules.budget.of(others.count());
-      groups.push_back({std::move(others), most});
-    }
+    groups.push_back({others, rules.budget.of(others.count())});
   }
 
   [[nodiscard]] bool is_exceeded(const Group& group, const IdSet& more) const {
@@ -124,13 +109,6 @@ struct Plan::View {
     hosts.unique();
     return fmt::format("{} {} the budget", hosts.encode(), hosts.size() == 1 ? "uses" : "use");
   }
-  /// Returns whether more targets than the budget are away in a group with some of these.
-  [[nodiscard]] bool is_exceeded_by(const IdSet& some) const {
-    return std::ranges::any_of(groups, [&](const Group& group) {
-      return some.intersects(group.targets) && (away & group.targets).count() > group.most;
-    });
-  }
-
   enum class Drain { none, own, of_others };
   struct Found {
     Drain drain = Drain::none;
@@ -156,14 +134,13 @@ struct Plan::View {
   }
 
   const Status& status;
-  std::vector<IdSet> ranks;
-  IdSet drained;
+  const std::vector<IdSet>& ranks;
   IdSet away;
   std::vector<Group> groups;
 };
 
 Plan::Plan(Rules rules, std::vector<Node> nodes)
-    : rules_(std::move(rules)), nodes_(std::move(nodes)), progress_(nodes_.size()) {
+    : rules_(std::move(rules)), nodes_(std::move(nodes)), progress_(nodes_.size()), ranks_(nodes_.size()) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     if (node.step == Step::failed) {
@@ -180,28 +157,23 @@ void Plan::skip(std::size_t node, std::string why) {
   nodes_[node].why = std::move(why);
 }
 
-std::size_t Plan::at_work() const noexcept {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      nodes_, [](const Node& node) { return is_before_run(node.step) || is_after_run(node.step); }));
-}
-
-bool Plan::may_begin() const noexcept {
-  if (is_stopped_ || has_failed_) return false;
-  // Begin one node at a time, so that each is judged by a status that shows the drains before it.
-  return std::ranges::none_of(nodes_, [](const Node& node) { return node.step == Step::drain; });
-}
-
 Actions Plan::look(const Status& status) {
   Actions actions;
-  const View view(status, rules_, nodes_);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (progress_[i].must_mark) mark(i, view, actions);
-    if (is_final(nodes_[i].step) || nodes_[i].step == Step::waiting) continue;
-    if (check_claim(i, view) || progress_[i].is_asked) continue;
+    text::Hostlist host;
+    host.append(nodes_[i].host);
+    ranks_[i] = rset::known_ranks_of_hosts(host, status.inventory);
+  }
+  const View view(status, rules_, nodes_, ranks_);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (progress_[i].must_mark && !progress_[i].is_asked) mark(i, view, actions);
+    if (!is_at_work(nodes_[i]) || check_claim(i, view) || progress_[i].is_asked) continue;
     look_at(i, view, actions);
   }
   blocked_.reset();
-  if (may_begin() && at_work() < rules_.most_at_once) begin_one(View(status, rules_, nodes_), actions);
+  // Begin one node at a time, so that each is judged by a status that shows the drains before it.
+  const bool is_beginning = std::ranges::find(nodes_, Step::drain, &Node::step) != nodes_.end();
+  if (may_begin() && !is_beginning) begin_one(View(status, rules_, nodes_, ranks_), actions);
   return actions;
 }
 
@@ -247,15 +219,14 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
     progress.is_asked = true;
     actions.push_back({kind, node, kind == Action::Kind::undrain ? at.reason : ""});
   };
-  if (is_before_run(at.step)) {
+  if (is_before_run(at)) {
     const View::Found found = view.drain_of(node, at.reason, progress.earlier_failure);
     if (found.drain == View::Drain::of_others) return skip(node, already_drained + found.reason);
     if (found.drain == View::Drain::none) {
       // The request to drain was lost, or what it did is not committed yet: a status does not show that.
       // Another node in place of this one could exceed the budget, so the same node is asked for again.
-      const bool may_drain =
-          !is_stopped_ && !has_failed_ && !view.ranks[node].intersects(view.status.exclude);
-      if (at.step == Step::drain && may_drain && !view.exceeds(view.ranks[node]))
+      const bool is_excluded = view.ranks[node].intersects(view.status.exclude);
+      if (at.step == Step::drain && may_begin() && !is_excluded && !view.exceeds(view.ranks[node]))
         return act(Action::Kind::drain);
       if (at.step == Step::idle) at.why = "undrained by others, begins again";
       at.step = Step::waiting;
@@ -265,7 +236,7 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
     at.reason = found.reason;
     at.drained = found.begun;
     progress.is_held = true;
-    if (at.step == Step::drain && view.is_exceeded_by(view.ranks[node])) {
+    if (at.step == Step::drain && view.exceeds(view.ranks[node])) {
       // Others have drained at the same time, or nodes have gone offline: this node gives way.
       at.step = Step::undrain;
       progress.is_idle = false;
@@ -282,7 +253,10 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
     at.step = Step::run;
     return act(Action::Kind::run);
   }
-  if (at.step == Step::run) return act(Action::Kind::run);
+  if (at.step == Step::run) {
+    act(Action::Kind::run);
+    actions.back().resumes = true;
+  }
   if (at.step == Step::ready) return act(Action::Kind::wait_ready);
   if (at.step == Step::undrain) {
     const View::Found found = view.drain_of(node, at.reason);
@@ -293,15 +267,16 @@ void Plan::look_at(std::size_t node, const View& view, Actions& actions) {
 }
 
 void Plan::mark(std::size_t node, const View& view, Actions& actions) {
-  progress_[node] = {};
-  // A drain of others keeps its reason.
   const auto drain = view.drain_of(node, nodes_[node].reason).drain;
-  if (drain == View::Drain::of_others) return;
+  // A drain of others keeps its reason.
+  if (drain == View::Drain::of_others) return marked(node);
   progress_[node].is_asked = true;
   actions.push_back({Action::Kind::mark, node, drain == View::Drain::own ? nodes_[node].reason : ""});
 }
 
 void Plan::begin_one(const View& view, Actions& actions) {
+  const auto at_work = static_cast<std::size_t>(std::ranges::count_if(nodes_, is_at_work));
+  if (at_work >= rules_.most_at_once) return;
   std::optional<std::size_t> blocked;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].step != Step::waiting) continue;
@@ -324,7 +299,7 @@ void Plan::begin_one(const View& view, Actions& actions) {
     }
   }
   // While nodes are at work, their steps tell what is waited for.
-  if (!blocked || at_work() != 0) return;
+  if (!blocked || at_work != 0) return;
   blocked_ = blocked;
   nodes_[*blocked].why = view.users(view.ranks[*blocked]);
 }
@@ -341,7 +316,7 @@ void Plan::undrained(std::size_t node) {
   }
 }
 
-void Plan::marked(std::size_t node) { progress_[node].is_asked = false; }
+void Plan::marked(std::size_t node) { progress_[node] = {}; }
 
 void Plan::is_idle(std::size_t node) {
   progress_[node].is_asked = false;
@@ -395,10 +370,8 @@ void Plan::give_up(const std::string& why) {
 bool Plan::wants_look() const noexcept {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Step step = nodes_[i].step;
-    if (progress_[i].must_mark) return true;
-    if (is_final(step) || step == Step::waiting || step == Step::offline || progress_[i].is_asked) continue;
-    if (is_stopped_ && step == Step::idle) continue;
-    return true;
+    const bool waits = !is_at_work(nodes_[i]) || step == Step::offline || (is_stopped_ && step == Step::idle);
+    if (!progress_[i].is_asked && (progress_[i].must_mark || !waits)) return true;
   }
   return false;
 }
@@ -406,10 +379,8 @@ bool Plan::wants_look() const noexcept {
 bool Plan::is_over() const noexcept {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Step step = nodes_[i].step;
-    if (step == Step::waiting && (is_stopped_ || has_failed_)) continue;
-    if (step == Step::idle && is_stopped_) continue;
-    if (is_final(step) && !progress_[i].is_asked && !progress_[i].must_mark) continue;
-    return false;
+    const bool is_left = (step == Step::waiting && !may_begin()) || (step == Step::idle && is_stopped_);
+    if (!is_left && (!is_final(step) || progress_[i].must_mark)) return false;
   }
   return true;
 }

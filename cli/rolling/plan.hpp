@@ -63,7 +63,11 @@ struct Node {
   std::string boot = {};
   /// The drain ends before the command, as others have used up the budget at the same time.
   bool gives_way = false;
+
+  bool operator==(const Node&) const = default;
 };
+/// Returns whether a node is at a step from the drain to the undrain.
+[[nodiscard]] bool is_at_work(const Node& node) noexcept;
 
 /// Returns the reason for the drain of a node that failed.
 [[nodiscard]] std::string failure_reason(const Node& node);
@@ -110,6 +114,8 @@ struct Action {
   Kind kind;
   std::size_t node;
   std::string reason = {};
+  /// Whether an earlier run has started the command.
+  bool resumes = false;
 };
 using Actions = std::vector<Action>;
 
@@ -152,6 +158,9 @@ class Plan {
   /// Returns whether all nodes are done or skipped.
   [[nodiscard]] bool is_complete() const noexcept;
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }
+  /// Returns the ranks of a node in the last state that look() has taken.
+  [[nodiscard]] const text::IdSet& ranks(std::size_t node) const { return ranks_.at(node); }
+  [[nodiscard]] const Rules& rules() const noexcept { return rules_; }
   /// Sets the time of the last event before the node's command.
   void set_since(std::size_t node, WallTime since) { nodes_.at(node).since = since; }
   /// Sets the boot id of the node before its command; empty if it is not known.
@@ -187,12 +196,12 @@ class Plan {
   void mark(std::size_t node, const View& view, Actions& actions);
   void begin_one(const View& view, Actions& actions);
   void skip(std::size_t node, std::string why);
-  [[nodiscard]] std::size_t at_work() const noexcept;
-  [[nodiscard]] bool may_begin() const noexcept;
+  [[nodiscard]] bool may_begin() const noexcept { return !is_stopped_ && !has_failed_; }
 
   Rules rules_;
   std::vector<Node> nodes_;
   std::vector<Progress> progress_;
+  std::vector<text::IdSet> ranks_;
   bool is_stopped_ = false;
   bool has_failed_ = false;
   std::string given_up_;
