@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -15,7 +17,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/error.hpp"
@@ -88,6 +90,23 @@ std::string header_of(const Work& work) {
   return header.dump();
 }
 
+/// Throws Error EINVAL unless the first line of a state is that of this work.
+void check_header(const std::string& path, const std::string& line, Work work) {
+  if (line == header_of(work)) return;
+  work.reboot = !work.reboot;
+  const bool is_of_other_kind = line == header_of(work);
+  throw Error(
+      EINVAL,
+      is_of_other_kind
+          ? fmt::format(
+                "{}: the state of a run {} --reboot; run it so to go on, or name another file with --state",
+                path, work.reboot ? "with" : "without")
+          : fmt::format(
+                "{}: the state of another daemon, of other targets or of another command; name another "
+                "file with --state",
+                path));
+}
+
 json line_of(const Node& node) {
   json line{{"host", node.host}, {"step", step_name(node.step)}};
   if (!node.reason.empty()) line["reason"] = node.reason;
@@ -129,31 +148,12 @@ std::string state_home() {
   return std::string(user) + "/.local/state";
 }
 
-int open_file(const std::string& path) {
+os::Descriptor open_state(const std::string& path) {
   std::error_code failure;
   const auto parent = std::filesystem::path(path).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, failure);
   if (failure) os::fail(parent.string(), failure.value());
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) os::fail(path, errno);
-  return fd;
-}
-
-std::string read_all(const std::string& path, int fd) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) os::fail(path, errno);
-  if (!S_ISREG(status.st_mode)) throw Error(EINVAL, path + ": not a regular file");
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t count = ::pread(fd, text.data() + size, text.size() - size, static_cast<off_t>(size));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) os::fail(path, errno);
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
-  }
-  text.resize(size);
-  return text;
+  return os::open_file(path, O_RDWR | O_CREAT | O_APPEND, 0600);
 }
 
 }  // namespace
@@ -164,70 +164,37 @@ std::string default_state_path(const Work& work) {
 }
 
 StateFile::StateFile(std::string path, const Work& work, WallTime now)
-    : path_(std::move(path)), file_(open_file(path_)), begun_(now) {
-  // Use a lock of the process, which the processes forked for commands do not keep. Closing any other
-  // descriptor of the file would end it.
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  if (::fcntl(file_.get(), F_SETLK, &whole) != 0)
+    : path_(std::move(path)), file_(open_state(path_)), begun_(now) {
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
     throw Error(EBUSY, fmt::format("{}: another run does this work", path_));
-  const std::string text = read_all(path_, file_.get());
-  if (text.find('\n') == std::string::npos) {
-    // The file is new, or a crash has cut off its first line.
-    if (::ftruncate(file_.get(), 0) != 0) os::fail(path_, errno);
-    append(header_of(work));
-  } else {
-    read(text, work);
-  }
-}
-
-StateFile::~StateFile() {
-  if (!has_nodes_) ::unlink(path_.c_str());
-}
-
-void StateFile::read(const std::string& text, const Work& work) {
-  std::size_t begin = 0;
-  for (std::size_t number = 1; begin < text.size(); ++number) {
-    const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) {
-      // A crash has cut off the last line: its step has not begun.
-      if (::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) os::fail(path_, errno);
-      break;
-    }
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    if (number == 1) {
-      Work other = work;
-      other.reboot = !work.reboot;
-      if (line == header_of(other)) {
-        throw Error(
-            EINVAL,
-            fmt::format("{}: the state of a run {} --reboot; run it so to go on, or name another file "
-                        "with --state",
-                        path_, other.reboot ? "with" : "without"));
-      }
-      if (line != header_of(work))
-        throw Error(EINVAL,
-                    fmt::format("{}: the state of another daemon, of other targets or of another command; "
-                                "name another file with --state",
-                                path_));
-      continue;
-    }
+  std::string text = os::read_file(path_, std::numeric_limits<std::size_t>::max());
+  // A crash may have cut off the last line: its step has not begun.
+  text.resize(text.rfind('\n') + 1);
+  if (::ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0) os::fail(path_, errno);
+  if (text.empty()) append(header_of(work));
+  std::istringstream lines(text);
+  std::string line;
+  if (std::getline(lines, line)) check_header(path_, line, work);
+  for (std::size_t number = 2; std::getline(lines, line); ++number) {
     try {
       const json object = object_of(line);
       if (object.contains("begun")) {
         begun_ = wall_time(object.at("begun").get<double>());
         has_nodes_ = true;
-        continue;
+      } else {
+        const Node node = node_of(object);
+        nodes_.insert_or_assign(node.host, node);
       }
-      const Node node = node_of(object);
-      nodes_.insert_or_assign(node.host, node);
     } catch (const std::exception& error) {
       throw Error(EINVAL, fmt::format("{}:{}: {}", path_, number, error.what()));
     }
   }
   // Without the list of the nodes, which a crash has cut off, the work is new.
   if (!has_nodes_) nodes_.clear();
+}
+
+StateFile::~StateFile() {
+  if (!has_nodes_) ::unlink(path_.c_str());
 }
 
 void StateFile::begin(const std::vector<Node>& nodes) {
@@ -244,14 +211,7 @@ void StateFile::record(const Node& node) {
 }
 
 void StateFile::append(const std::string& line) {
-  const std::string bytes = line + '\n';
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t count = ::write(file_.get(), bytes.data() + written, bytes.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) os::fail(path_, errno);
-    written += static_cast<std::size_t>(count);
-  }
+  os::write_all(file_, line + '\n', path_);
   if (::fdatasync(file_.get()) != 0) os::fail(path_, errno);
 }
 

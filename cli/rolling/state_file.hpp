@@ -58,7 +58,6 @@ class StateFile {
   void remove();
 
  private:
-  void read(const std::string& text, const Work& work);
   void append(const std::string& line);
 
   std::string path_;
