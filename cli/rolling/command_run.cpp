@@ -1,11 +1,12 @@
 #include "cli/rolling/command_run.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -21,41 +22,32 @@
 namespace resourced::cli::rolling {
 namespace {
 
-constexpr std::size_t most_status_bytes = 256;
-constexpr std::size_t tail_bytes = 4096;
-
 // Returns the number after `key` in a status file, which has `pid N`, and at the end `exit N` or `signal N`.
 std::optional<int> number_behind(std::string_view text, std::string_view key) {
   const std::size_t found = text.find(key);
   if (found == std::string_view::npos) return std::nullopt;
   int number = 0;
-  const char* begin = text.data() + found + key.size();
-  const auto [stop, error] = std::from_chars(begin, text.data() + text.size(), number);
-  if (error != std::errc() || stop == text.data() + text.size()) return std::nullopt;
-  return number;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + found + key.size(), end, number);
+  return error != std::errc() || stop == end ? std::nullopt : std::optional(number);
 }
 
 std::string read_status(const std::string& path) {
-  try {
-    return os::read_file(path, most_status_bytes);
-  } catch (const Error& error) {
-    if (error.errnum() == ENOENT) return "";
-    throw;
-  }
+  constexpr std::size_t most_bytes = 256;
+  return os::read_file(path, most_bytes);
+}
+
+bool has_end(std::string_view status) {
+  return number_behind(status, "exit ") || number_behind(status, "signal ");
 }
 
 /// Returns the last line of the output in a form that is safe for JSON and for a terminal.
 std::string last_line(const std::string& path) {
-  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return "";
-  const off_t size = ::lseek(file.get(), 0, SEEK_END);
-  std::array<char, tail_bytes> buffer{};
-  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(buffer.size()));
-  const ssize_t count = ::pread(file.get(), buffer.data(), buffer.size(), from);
-  if (count <= 0) return "";
-  std::string_view text(buffer.data(), static_cast<std::size_t>(count));
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
-    text.remove_suffix(1);
+  constexpr std::streamoff most_bytes = 4096;
+  std::ifstream file(path, std::ios::ate);
+  file.seekg(std::max<std::streamoff>(0, file.tellg() - most_bytes));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  text.resize(text.find_last_not_of("\r\n ") + 1);
   return json_text::printable_line(text.substr(text.rfind('\n') + 1));
 }
 
@@ -75,12 +67,6 @@ std::optional<std::string> outcome(const CommandFiles& files) {
   return why;
 }
 
-int open_for(const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0600);
-  if (fd < 0) os::fail(path, errno);
-  return fd;
-}
-
 }  // namespace
 
 CommandFiles command_files(const std::string& state_path, const std::string& host) {
@@ -90,10 +76,9 @@ CommandFiles command_files(const std::string& state_path, const std::string& hos
 }
 
 bool has_command(const CommandFiles& files) {
-  const std::string known = read_status(files.status);
-  if (number_behind(known, "exit ") || number_behind(known, "signal ")) return true;
   const os::Descriptor status(::open(files.status.c_str(), O_RDONLY | O_CLOEXEC));
-  return status.get() >= 0 && ::flock(status.get(), LOCK_SH | LOCK_NB) != 0;
+  if (status.get() < 0) return false;
+  return has_end(read_status(files.status)) || ::flock(status.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 void forget_command(const CommandFiles& files) {
@@ -110,43 +95,39 @@ CommandRun::CommandRun(boost::asio::io_context& loop, CommandFiles files, std::v
       host_(std::move(host)),
       ended_(std::move(ended)),
       timer_(loop) {
-  begin();
+  begin_after({});
+}
+
+void CommandRun::begin_after(boost::asio::steady_timer::duration pause) {
+  timer_.expires_after(pause);
+  timer_.async_wait([this, alive = std::weak_ptr(is_alive_)](const boost::system::error_code& error) {
+    if (!error && !alive.expired()) begin();
+  });
 }
 
 void CommandRun::begin() {
-  const os::Descriptor status(open_for(files_.status, 0));
+  constexpr int flags = O_RDWR | O_CREAT | O_APPEND;
+  const os::Descriptor status = os::open_file(files_.status, flags, 0600);
   // The process between resourcectl and the command holds the lock as long as it lives.
-  if (::flock(status.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) os::fail(files_.status, errno);
-    return find();
-  }
+  const bool is_over = ::flock(status.get(), LOCK_EX | LOCK_NB) == 0;
+  if (!is_over && errno != EWOULDBLOCK) os::fail(files_.status, errno);
   const std::string known = read_status(files_.status);
-  if (number_behind(known, "exit ") || number_behind(known, "signal "))
-    return soon(Duration::zero(), &CommandRun::tell);
-  if (::ftruncate(status.get(), 0) != 0) os::fail(files_.status, errno);
-  const os::Descriptor output(open_for(files_.output, O_TRUNC));
-  watch(os::start({.arguments = command_,
-                   .variables = {"RESOURCED_HOST=" + host_},
-                   .descriptors = {-1, output.get(), output.get()},
-                   .record = status.get()}));
-}
-
-// Looks again later for a process that has the lock but has not written its id yet, or has just ended.
-void CommandRun::find() {
+  if (is_over && has_end(known)) return tell();
+  if (is_over) {
+    if (::ftruncate(status.get(), 0) != 0) os::fail(files_.status, errno);
+    const os::Descriptor output = os::open_file(files_.output, flags | O_TRUNC, 0600);
+    return watch(os::start({.arguments = command_,
+                            .variables = {"RESOURCED_HOST=" + host_},
+                            .descriptors = {-1, output.get(), output.get()},
+                            .record = status.get()}));
+  }
+  // Look again later for a process that has the lock but has not written its id yet, or has just ended.
   try {
-    if (const auto pid = number_behind(read_status(files_.status), "pid ")) return watch(*pid);
+    if (const auto pid = number_behind(known, "pid ")) return watch(*pid);
   } catch (const Error& error) {
     if (error.errnum() != ESRCH) throw;
   }
-  constexpr std::chrono::milliseconds pause{20};
-  soon(pause, &CommandRun::begin);
-}
-
-void CommandRun::soon(Duration after, void (CommandRun::*step)()) {
-  timer_.expires_after(after);
-  timer_.async_wait([this, step, alive = std::weak_ptr(is_alive_)](const boost::system::error_code& error) {
-    if (!error && !alive.expired()) (this->*step)();
-  });
+  begin_after(std::chrono::milliseconds(20));
 }
 
 CommandRun::~CommandRun() = default;

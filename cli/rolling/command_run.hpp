@@ -35,8 +35,9 @@ class CommandRun {
   /// and the last line of its output.
   using Ended = std::function<void(const std::optional<std::string>&)>;
 
-  /// Starts the command with the host in $RESOURCED_HOST, or finds the one that an earlier run has started.
-  /// The command goes on if this object is destroyed. Throws Error if no process can be started.
+  /// From the loop, starts the command with the host in $RESOURCED_HOST, or finds the one that an earlier run
+  /// has started. The command goes on if this object is destroyed. An Error, if no process can be started,
+  /// leaves through the loop.
   CommandRun(boost::asio::io_context& loop, CommandFiles files, std::vector<std::string> command,
              std::string host, Ended ended);
   CommandRun(const CommandRun&) = delete;
@@ -49,12 +50,10 @@ class CommandRun {
   void kill();
 
  private:
-  using Duration = boost::asio::steady_timer::duration;
-
+  /// Calls begin() from the loop.
+  void begin_after(boost::asio::steady_timer::duration pause);
   /// Finds an earlier command, or starts one.
   void begin();
-  void find();
-  void soon(Duration after, void (CommandRun::*step)());
   void watch(pid_t pid);
   void tell();
 
