@@ -1,6 +1,7 @@
 // How allocations follow their targets to another inventory, or to the ranks that these have after a restart.
+#include "core/module/moved_allocations.hpp"
+
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -23,33 +24,6 @@ AbsentResources absent_resources(const ResourceSet& resources, IdSet::Id rank, T
   for (const auto& [property, ranks] : resources.properties())
     if (ranks.contains(rank)) absent.properties.push_back(property);
   return absent;
-}
-
-using NewRank = std::function<std::optional<IdSet::Id>(IdSet::Id)>;
-
-// Returns the same resources on the ranks that their targets have in another set. Targets without one are
-// left out.
-ResourceSet in_other_ranks(const ResourceSet& resources, const ResourceSet& to, const NewRank& new_rank) {
-  const auto there = [&](const IdSet& ranks) {
-    IdSet renumbered;
-    ranks.for_each([&](IdSet::Id rank) {
-      if (const auto found = new_rank(rank)) renumbered.insert(*found);
-    });
-    return renumbered;
-  };
-  std::vector<ResourceGroup> groups;
-  for (const ResourceGroup& group : resources.groups()) {
-    IdSet ranks = there(group.ranks);
-    if (!ranks.empty()) groups.push_back({std::move(ranks), group.cores, group.gpus, group.extra});
-  }
-  if (groups.empty()) return without_targets(resources);
-  IdSet ranks;
-  for (const ResourceGroup& group : groups) ranks |= group.ranks;
-  ResourceSet result(std::move(groups), to.hosts(ranks));
-  for (const auto& [name, having] : resources.properties()) result.add_property(name, there(having));
-  result.inherit(resources);
-  if (ranks.count() == resources.ranks().count()) result.set_nslots(resources.nslots());
-  return result;
 }
 
 // Makes a record of the whole allocation by the names of its targets. Targets that are absent now get ranks
@@ -97,6 +71,30 @@ RecordedAllocation recorded(const Allocation& allocation, const ResourceSet& con
 }
 
 }  // namespace
+
+ResourceSet in_other_ranks(const ResourceSet& resources, const ResourceSet& to,
+                           const std::function<std::optional<IdSet::Id>(IdSet::Id)>& new_rank) {
+  const auto there = [&](const IdSet& ranks) {
+    IdSet renumbered;
+    ranks.for_each([&](IdSet::Id rank) {
+      if (const auto found = new_rank(rank)) renumbered.insert(*found);
+    });
+    return renumbered;
+  };
+  std::vector<ResourceGroup> groups;
+  for (const ResourceGroup& group : resources.groups()) {
+    IdSet ranks = there(group.ranks);
+    if (!ranks.empty()) groups.push_back({std::move(ranks), group.cores, group.gpus, group.extra});
+  }
+  if (groups.empty()) return without_targets(resources);
+  IdSet ranks;
+  for (const ResourceGroup& group : groups) ranks |= group.ranks;
+  ResourceSet result(std::move(groups), to.hosts(ranks));
+  for (const auto& [name, having] : resources.properties()) result.add_property(name, there(having));
+  result.inherit(resources);
+  if (ranks.count() == resources.ranks().count()) result.set_nslots(resources.nslots());
+  return result;
+}
 
 AllocatedPlaces::AllocatedPlaces(const ResourceSet& inventory) : inventory_(inventory) {
   bool is_first = true;

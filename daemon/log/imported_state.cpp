@@ -1,6 +1,5 @@
 #include "daemon/log/imported_state.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/module/moved_allocations.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/property_name.hpp"
 #include "core/rset/target_table.hpp"
@@ -35,177 +35,162 @@ namespace {
 }  // namespace
 
 Hostlist ImportedState::apply(const module::Event& event) {
-  Translated translated = std::visit([&](const auto& body) { return translate(body); }, event.body);
-  const module::Event own{event.timestamp, std::move(translated.body), event.by};
-  (void)fold_states(own, states_);
-  if (std::holds_alternative<module::ExpirationEvent>(own.body)) expiration_timestamp_ = event.timestamp;
-  return std::move(translated.hosts);
+  return std::visit([&](const auto& body) { return take(body, event); }, event.body);
 }
 
-ImportedState::Translated ImportedState::translate(const RestartEvent& event) {
-  const std::vector<std::string> back = targets_.restart(event.ranks, event.nodelist);
+Hostlist ImportedState::take(const RestartEvent& body, const module::Event& /*event*/) {
+  const std::vector<std::string> back = targets_.restart(body.ranks, body.nodelist);
   if (!back.empty() && !reloadable_.empty()) forget_before_load();
-  take_back(back);
+  for (const std::string& host : back) shrunk_ -= numbers_on(host);
   reloadable_.clear();
-  // Drains of targets that the restart does not have wait for these targets, as in the daemon.
-  return {RestartEvent{states_.drains.ranks() | states_.scheduled.ranks(), {}, {}}, event.nodelist};
+  return body.nodelist;
 }
 
-ImportedState::Translated ImportedState::translate(const module::DefineEvent& event) {
-  define(event.method);
-  return {module::DefineEvent{}, {}};
-}
-
-ImportedState::Translated ImportedState::translate(const module::ExpirationEvent& event) {
-  const double expiration = to_number(event.expiration);
+Hostlist ImportedState::take(const module::ExpirationEvent& body, const module::Event& event) {
+  const double expiration = to_number(body.expiration);
   if (!std::isfinite(expiration) || expiration < 0)
     throw Error(EINVAL, fmt::format("context.expiration: {} is not a time", expiration));
-  expiration_ = event.expiration;
+  expiration_ = {body.expiration, configured_expiration_, event.timestamp};
   is_expiration_since_load_ = true;
-  return {event, {}};
+  return {};
 }
 
-ImportedState::Translated ImportedState::translate(const module::PropertyEvent& event) {
+Hostlist ImportedState::take(const module::PropertyEvent& body, const module::Event& /*event*/) {
   ResourceSet named;
-  if (!event.nodelist.empty()) named = ResourceSet({{property_targets(event), IdSet{0}, {}}}, event.nodelist);
-  module::PropertyEvent own;
-  own.added = translate_properties("property-add", event.added, named);
-  own.removed = translate_properties("property-remove", event.removed, named);
-  change_properties(own.added, true);
-  change_properties(own.removed, false);
-  Hostlist hosts = hosts_of(property_targets(own));
-  return {std::move(own), std::move(hosts)};
-}
-
-ImportedState::Translated ImportedState::translate(const module::ShrinkEvent& event) {
-  module::ShrinkEvent own{numbers_of(event.ranks, event.nodelist), {}};
-  Hostlist hosts = hosts_of(own.ranks);
-  for (auto& [name, overlay] : properties_) overlay.forget(own.ranks);
-  shrunk_ |= own.ranks;
-  own.ranks.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
-  return {std::move(own), std::move(hosts)};
-}
-
-ImportedState::Translated ImportedState::translate(const module::UnshrinkEvent& event) {
-  const Numbers targets = numbers_of(event.ranks, event.nodelist);
-  shrunk_ -= targets;
-  return {module::UnshrinkEvent{}, hosts_of(targets)};
-}
-
-ImportedState::Translated ImportedState::translate(const module::ForgetEvent& event) {
-  event.nodelist.for_each([&](std::string_view host) {
-    Numbers of_host;
-    Numbers absent;
-    for (auto number = numbers_.lower_bound({std::string(host), 0});
-         number != numbers_.end() && number->first.host == host; ++number) {
-      of_host.insert(number->second);
-      if (targets_.has_left(number->first) || !targets_.rank_of(number->first)) absent.insert(number->second);
+  if (!body.nodelist.empty()) named = ResourceSet({{property_targets(body), IdSet{0}, {}}}, body.nodelist);
+  Numbers all;
+  const auto change = [&](const std::string& key, const ResourceSet::Properties& properties, bool present) {
+    for (const auto& property : properties) {
+      const std::string& name = property.first;
+      if (const std::string defect = rset::property_name_defect(name); !defect.empty())
+        throw Error(EINVAL, fmt::format("{}: {}", key, defect));
+      if (named.empty()) require_hosts(key, property.second);
+      const Numbers changed = numbers_of(property.second, named.hosts(property.second));
+      changed.for_each([&](IdSet::Id number) { change_property(name, number, present); });
+      all |= changed;
     }
+  };
+  change("context.property-add", body.added, true);
+  change("context.property-remove", body.removed, false);
+  return hosts_of(all);
+}
+
+Hostlist ImportedState::take(const module::ShrinkEvent& body, const module::Event& /*event*/) {
+  const Numbers gone = numbers_of(body.ranks, body.nodelist);
+  forget_properties(gone);
+  shrunk_ |= gone;
+  gone.for_each([&](IdSet::Id number) { targets_.shrink(names_[number]); });
+  return hosts_of(gone);
+}
+
+Hostlist ImportedState::take(const module::UnshrinkEvent& body, const module::Event& /*event*/) {
+  const Numbers targets = numbers_of(body.ranks, body.nodelist);
+  shrunk_ -= targets;
+  return hosts_of(targets);
+}
+
+Hostlist ImportedState::take(const module::ForgetEvent& body, const module::Event& /*event*/) {
+  body.nodelist.for_each([&](std::string_view host) {
+    const Numbers of_host = numbers_on(std::string(host));
+    Numbers absent;
+    of_host.for_each([&](IdSet::Id number) {
+      if (targets_.has_left(names_[number]) || !targets_.rank_of(names_[number])) absent.insert(number);
+    });
     // If the last restart had all of them, an R without them was loaded since.
     const Numbers& forgotten = absent.empty() ? of_host : absent;
     (void)states_.drains.undrain(forgotten);
     states_.scheduled.cancel(forgotten);
-    for (auto& entry : properties_) entry.second.forget(forgotten);
+    forget_properties(forgotten);
   });
-  return {module::ForgetEvent{}, event.nodelist};
+  return body.nodelist;
 }
 
 template <class OfRanks>
-ImportedState::Translated ImportedState::translate(const OfRanks& event) {
-  if constexpr (requires { event.nodelist; }) {
-    OfRanks own = event;
-    own.ranks = numbers_of(event.ranks, event.nodelist);
-    own.nodelist = {};
+Hostlist ImportedState::take(const OfRanks& body, const module::Event& event) {
+  if constexpr (requires { body.nodelist; }) {
+    OfRanks own = body;
+    own.ranks = numbers_of(body.ranks, body.nodelist);
     Hostlist hosts = hosts_of(own.ranks);
-    return {std::move(own), std::move(hosts)};
+    (void)fold_states({event.timestamp, std::move(own), event.by}, states_);
+    return hosts;
+  } else if constexpr (requires { body.ranks; }) {
+    return targets_.present().hosts(body.ranks);
   } else {
-    return {OfRanks{}, targets_.present().hosts(event.ranks)};
+    return {};
   }
 }
 
-ImportedState::Translated ImportedState::translate(const module::AllocEvent& event) {
+Hostlist ImportedState::take(const module::AllocEvent& body, const module::Event& /*event*/) {
   Hostlist all;
-  for (const module::SharedAllocation& allocation : event.allocations) {
-    const ResourceSet& resources = allocation->resources;
-    Allocated allocated{allocation, {}};
-    resources.ranks().for_each([&](IdSet::Id rank) {
-      const Numbers number = numbers_of(IdSet{rank}, Hostlist::parse(resources.host(rank)));
-      allocated.numbers.emplace(rank, number.first());
-    });
-    if (!allocations_.try_emplace(allocation->name, std::move(allocated)).second) {
+  for (const module::SharedAllocation& allocation : body.allocations) {
+    module::Allocation own = *allocation;
+    own.resources = in_numbers(allocation->resources);
+    if (!allocations_.try_emplace(allocation->name, std::move(own)).second) {
       throw Error(EINVAL, fmt::format("context.allocations: allocation {} exists already",
                                       text_of(allocation->name)));
     }
-    all.append(resources.nodelist());
+    all.append(allocation->resources.nodelist());
   }
-  return {module::AllocEvent{}, std::move(all)};
+  return all;
 }
 
-ImportedState::Translated ImportedState::translate(const module::AllocUpdateEvent& event) {
-  const auto found = allocations_.find(event.name);
+Hostlist ImportedState::take(const module::AllocUpdateEvent& body, const module::Event& /*event*/) {
+  const auto found = allocations_.find(body.name);
   if (found == allocations_.end())
-    throw Error(EINVAL, fmt::format("context.id: unknown allocation: {}", text_of(event.name)));
-  Allocated& allocated = found->second;
-  module::Allocation present = *allocated.allocation;
-  present.resources = row_of(allocated).resources;
-  module::AllocUpdateEvent own = event;
-  own.added = added_to(allocated, event.added);
+    throw Error(EINVAL, fmt::format("context.id: unknown allocation: {}", text_of(body.name)));
+  module::AllocUpdateEvent own = body;
+  own.added = in_numbers(body.added);
   try {
-    allocated.allocation = updated(present, own);
+    found->second = *updated(found->second, own);
   } catch (const Error& error) {
     throw Error(EINVAL, fmt::format("context.added: {}", error.what()));
   }
-  return {module::AllocUpdateEvent{}, event.nodelist};
+  return body.nodelist;
 }
 
-ResourceSet ImportedState::added_to(Allocated& allocated, const ResourceSet& added) {
-  auto& numbers = allocated.numbers;
-  ResourceSet result;
-  added.ranks().for_each([&](IdSet::Id rank) {
-    const text::Hostlist host = added.hosts(IdSet{rank});
-    const IdSet::Id number = numbers_of(IdSet{rank}, host).first();
-    const auto same =
-        std::ranges::find_if(numbers, [&](const auto& target) { return target.second == number; });
-    IdSet::Id own = rank;
-    if (same != numbers.end()) {
-      own = same->first;
-    } else if (numbers.contains(rank)) {
-      own = numbers.rbegin()->first + 1;
-    }
-    numbers.emplace(own, number);
-    const ResourceSet one = added.copy_ranks(IdSet{rank});
-    const rset::ResourceGroup& group = one.groups().front();
-    ResourceSet there({{IdSet{own}, group.cores, group.gpus, group.extra}}, host);
-    for (const auto& [name, ranks] : one.properties()) there.add_property(name, IdSet{own});
-    result = rset::append(result, there);
-  });
-  result.inherit(added);
-  result.set_nslots(added.nslots());
-  return result;
-}
-
-ImportedState::Translated ImportedState::translate(const module::FreeEvent& event) {
-  for (const std::string& id : event.ids) {
-    const auto found = find_freed(allocations_, event, id);
+Hostlist ImportedState::take(const module::FreeEvent& body, const module::Event& /*event*/) {
+  for (const std::string& id : body.ids) {
+    const auto found = find_freed(allocations_, body, id);
     if (found == allocations_.end()) {
-      const bool is_ambiguous = !event.partition && !partitions_with(allocations_, id).empty();
+      const bool is_ambiguous = !body.partition && !partitions_with(allocations_, id).empty();
       throw Error(EINVAL,
                   is_ambiguous
                       ? fmt::format("context.partition: is missing, and several have an allocation {}", id)
                       : fmt::format("context.ids: unknown allocation: {}",
-                                    module::text_of({event.partition.value_or(""), id})));
+                                    module::text_of({body.partition.value_or(""), id})));
     }
-    auto& numbers = found->second.numbers;
-    const Numbers freed = event.partial ? freed_of(found->second, event) : Numbers{};
-    std::erase_if(numbers,
-                  [&](const auto& target) { return !event.partial || freed.contains(target.second); });
-    if (numbers.empty()) allocations_.erase(found);
+    module::Allocation& allocation = found->second;
+    const Numbers& all = allocation.resources.ranks();
+    const Numbers freed = body.partial ? freed_of(allocation, body) : all;
+    if (freed == all) {
+      allocations_.erase(found);
+    } else if (!freed.empty()) {
+      allocation.resources = allocation.resources.copy_ranks(all - freed);
+      allocation.nslots.reset();
+    }
   }
-  return {module::FreeEvent{}, event.nodelist};
+  return body.nodelist;
+}
+
+ResourceSet ImportedState::in_numbers(const ResourceSet& resources) {
+  std::map<IdSet::Id, IdSet::Id> numbers;
+  Numbers all;
+  resources.ranks().for_each([&](IdSet::Id rank) {
+    IdSet::Id number = numbers_of(IdSet{rank}, resources.hosts(IdSet{rank})).first();
+    if (all.contains(number)) {
+      names_.push_back(TargetName(names_[number]));
+      number = static_cast<IdSet::Id>(names_.size() - 1);
+    }
+    all.insert(number);
+    numbers.emplace(rank, number);
+  });
+  if (all.empty()) return resources;
+  const ResourceSet there({{all, IdSet{0}, {}}}, hosts_of(all));
+  return module::in_other_ranks(resources, there, [&](IdSet::Id rank) { return numbers.at(rank); });
 }
 
 // A free may name targets that have left. Unlike other events, it does not show that they are back.
-ImportedState::Numbers ImportedState::freed_of(const Allocated& allocated,
+ImportedState::Numbers ImportedState::freed_of(const module::Allocation& allocation,
                                                const module::FreeEvent& event) const {
   std::vector<std::string> hosts;
   event.nodelist.for_each([&](std::string_view host) { hosts.emplace_back(host); });
@@ -218,11 +203,11 @@ ImportedState::Numbers ImportedState::freed_of(const Allocated& allocated,
     const std::string& host = hosts.empty() ? named->host : hosts[position++];
     Numbers on_host;
     std::optional<IdSet::Id> same;
-    for (const auto& [was, number] : allocated.numbers) {
-      if (names_[number].host != host) continue;
+    allocation.resources.ranks().for_each([&](IdSet::Id number) {
+      if (names_[number].host != host) return;
       on_host.insert(number);
       if (named == names_[number]) same = number;
-    }
+    });
     if (!same && on_host.count() > 1) refuse_one_of_several(host, rank);
     if (!same && !on_host.empty()) same = on_host.first();
     if (same) freed.insert(*same);
@@ -230,74 +215,31 @@ ImportedState::Numbers ImportedState::freed_of(const Allocated& allocated,
   return freed;
 }
 
-module::RecordedAllocation ImportedState::row_of(const Allocated& allocated) const {
-  const module::Allocation& allocation = *allocated.allocation;
-  IdSet ranks;
-  std::vector<std::uint32_t> ordinals;
-  bool has_ordinals = false;
-  for (const auto& [rank, number] : allocated.numbers) {
-    ranks.insert(rank);
-    ordinals.push_back(names_[number].ordinal);
-    has_ordinals = has_ordinals || ordinals.back() != 0;
-  }
-  if (!has_ordinals) ordinals.clear();
-  return {allocation.name, allocation.resources.copy_ranks(ranks), std::move(ordinals), allocation.expiration,
-          allocation.note};
-}
-
-void ImportedState::Overlay::keep(const Numbers& numbers) {
-  added &= numbers;
-  removed &= numbers;
-  fresh &= numbers;
-}
-
 // The configuration may have changed with the definition. So from here on, a change back to an earlier value
 // does not show that this value is the configured one.
-void ImportedState::define(std::optional<module::DefineMethod> method) {
-  for (auto& [name, overlay] : properties_) overlay.fresh.clear();
+void ImportedState::define(module::DefineMethod method) {
+  for (auto& entry : properties_) entry.second.is_fresh = false;
   if (method != module::DefineMethod::reload) return;
   reloadable_ = shrunk_;
-  for (auto& [name, overlay] : properties_) overlay.since_load.clear();
+  for (auto& entry : properties_) entry.second.since_load = false;
   is_expiration_since_load_ = false;
-}
-
-ResourceSet::Properties ImportedState::translate_properties(const char* key,
-                                                            const ResourceSet::Properties& properties,
-                                                            const ResourceSet& named) {
-  ResourceSet::Properties translated;
-  for (const auto& [name, ranks] : properties) {
-    if (const std::string defect = rset::property_name_defect(name); !defect.empty()) {
-      throw Error(EINVAL, fmt::format("context.{}: {}", key, defect));
-    }
-    if (named.empty()) require_hosts(fmt::format("context.{}", key), ranks);
-    translated.emplace(name, numbers_of(ranks, named.hosts(ranks)));
-  }
-  return translated;
 }
 
 // An event names only targets that it changes: a property that was added was not configured, unless it had
 // been removed before.
-void ImportedState::change_properties(const ResourceSet::Properties& properties, bool present) {
-  for (const auto& [name, changed] : properties) {
-    Overlay& overlay = properties_[name];
-    Numbers& here = present ? overlay.added : overlay.removed;
-    Numbers& there = present ? overlay.removed : overlay.added;
-    const Numbers back = changed & there & overlay.fresh;
-    overlay.fresh |= changed - here - there;
-    overlay.fresh -= back;
-    there -= changed;
-    here |= changed - back;
-    overlay.since_load |= changed;
+void ImportedState::change_property(const std::string& name, IdSet::Id number, bool present) {
+  const auto [found, is_new] = properties_.try_emplace({name, number}, Change{present});
+  Change& change = found->second;
+  if (!is_new && change.is_fresh && change.present != present) {
+    properties_.erase(found);
+  } else {
+    change.present = present;
+    change.since_load = true;
   }
 }
 
-void ImportedState::take_back(const std::vector<std::string>& hosts) {
-  if (hosts.empty()) return;
-  Numbers back;
-  shrunk_.for_each([&](IdSet::Id number) {
-    if (std::ranges::binary_search(hosts, names_[number].host)) back.insert(number);
-  });
-  shrunk_ -= back;
+void ImportedState::forget_properties(const Numbers& targets) {
+  std::erase_if(properties_, [&](const auto& entry) { return targets.contains(entry.first.second); });
 }
 
 // Detects that a target which had left is back. Except for a free, it has no events until another R with it
@@ -306,12 +248,10 @@ void ImportedState::see(const TargetName& name) {
   if (reloadable_.empty()) return;
   const bool is_host_there = targets_.present().rank_of(name.host).has_value();
   bool is_back = false;
-  Numbers of_host;
-  for (auto number = numbers_.lower_bound({name.host, 0});
-       number != numbers_.end() && number->first.host == name.host; ++number) {
-    of_host.insert(number->second);
-    if (reloadable_.contains(number->second)) is_back = is_back || !is_host_there || number->first == name;
-  }
+  const Numbers of_host = numbers_on(name.host);
+  (of_host & reloadable_).for_each([&](IdSet::Id number) {
+    is_back = is_back || !is_host_there || names_[number] == name;
+  });
   if (!is_back) return;
   targets_.take_back(name.host);
   shrunk_ -= of_host;
@@ -321,9 +261,7 @@ void ImportedState::see(const TargetName& name) {
 
 // Drops changes of properties and expiration from before the load, since the loaded R has its own.
 void ImportedState::forget_before_load() {
-  for (auto& [property, overlay] : properties_) {
-    overlay.keep(overlay.since_load);
-  }
+  std::erase_if(properties_, [](const auto& entry) { return !entry.second.since_load; });
   if (!is_expiration_since_load_) expiration_.reset();
 }
 
@@ -336,21 +274,18 @@ module::State ImportedState::finish() const {
   };
   add_drains(states_.drains.groups(), state.absent.drains);
   add_drains(states_.scheduled.groups(), state.absent.scheduled);
-  for (const auto& entry : properties_) {
-    const auto add = [&](const Numbers& numbers, bool present) {
-      numbers.for_each([&](IdSet::Id number) {
-        state.absent.properties.push_back({entry.first, names_[number], present});
-      });
-    };
-    add(entry.second.added, true);
-    add(entry.second.removed, false);
-  }
+  for (const auto& [property, change] : properties_)
+    state.absent.properties.push_back({property.first, names_[property.second], change.present});
   const ResourceSet none;
   const module::AllocatedPlaces places(none);
-  for (const auto& [name, allocated] : allocations_)
-    state.ledger.apply(module::AllocEvent{{state.ledger.restore(row_of(allocated), places)}});
+  for (const auto& [name, allocation] : allocations_) {
+    const ResourceSet& resources = allocation.resources;
+    state.ledger.apply(module::AllocEvent{{state.ledger.restore(
+        {name, resources, names_of(resources.ranks()).ordinals, allocation.expiration, allocation.note},
+        places)}});
+  }
   shrunk_.for_each([&](IdSet::Id number) { state.absent.shrunk.push_back(names_[number]); });
-  if (expiration_) state.expiration = {*expiration_, configured_expiration_, expiration_timestamp_};
+  state.expiration = expiration_;
   return state;
 }
 
@@ -379,6 +314,13 @@ ImportedState::Numbers ImportedState::numbers_of(const IdSet& ranks, const Hostl
     result.insert(number_of(*std::move(name)));
   });
   return result;
+}
+
+ImportedState::Numbers ImportedState::numbers_on(const std::string& host) const {
+  Numbers found;
+  for (auto at = numbers_.lower_bound({host, 0}); at != numbers_.end() && at->first.host == host; ++at)
+    found.insert(at->second);
+  return found;
 }
 
 void ImportedState::require_hosts(const std::string& key, const IdSet& ranks) const {

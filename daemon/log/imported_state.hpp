@@ -35,7 +35,7 @@ class ImportedState {
 
   /// Applies a resource-define, of which the log has only the method. A definition by `reload` may have
   /// loaded an R with targets that had left; a later event that names such a target shows it.
-  void define(std::optional<module::DefineMethod> method);
+  void define(module::DefineMethod method);
 
   /// The state at the end, with all targets absent: a start finds them by name.
   [[nodiscard]] module::State finish() const;
@@ -54,65 +54,43 @@ class ImportedState {
   // names to its ranks.
   using Numbers = text::IdSet;
 
-  // The differences of one property from the configuration.
-  struct Overlay {
-    Numbers added;
-    Numbers removed;
-    // Targets whose first change since the last definition is known, so that the configured value is known.
-    Numbers fresh;
-    // Targets that were changed since the last definition by `reload`.
-    Numbers since_load;
-
-    void keep(const Numbers& numbers);
-    void forget(const Numbers& numbers) { keep((added | removed | fresh) - numbers); }
+  // A property of a target that differs from the configuration.
+  struct Change {
+    bool present;
+    // Whether this is the first change since the last definition, so that the configured value is known.
+    bool is_fresh = true;
+    // Whether there was a change since the last definition by `reload`.
+    bool since_load = true;
   };
 
-  // An allocation as its record has it, with the targets of its ranks.
-  struct Allocated {
-    module::SharedAllocation allocation;
-    std::map<text::IdSet::Id, text::IdSet::Id> numbers;
-  };
-  // Returns the targets of an allocation that a partial free names.
-  [[nodiscard]] Numbers freed_of(const Allocated& allocated, const module::FreeEvent& event) const;
-  // Returns the targets that an update adds to an allocation, with the ranks of those that it has there, and
-  // with unused ones otherwise: ranks may have changed since.
-  [[nodiscard]] rset::ResourceSet added_to(Allocated& allocated, const rset::ResourceSet& added);
-  [[nodiscard]] module::RecordedAllocation row_of(const Allocated& allocated) const;
-
-  // An event in the form that fold_states() takes, with numbers of targets in place of ranks, and its hosts.
-  struct Translated {
-    module::EventBody body;
-    text::Hostlist hosts;
-  };
-  Translated translate(const module::RestartEvent& event);
-  Translated translate(const module::DefineEvent& event);
-  // The translations of these three also apply what `states_` does not have: properties, the expiration, and
-  // which targets left.
-  Translated translate(const module::ExpirationEvent& event);
-  Translated translate(const module::PropertyEvent& event);
-  Translated translate(const module::ShrinkEvent& event);
-  Translated translate(const module::UnshrinkEvent& event);
-  // Drops the states that wait for targets.
-  Translated translate(const module::ForgetEvent& event);
-  // The translations of events of the ledger change `allocations_`.
-  Translated translate(const module::AllocEvent& event);
-  Translated translate(const module::AllocUpdateEvent& event);
-  Translated translate(const module::FreeEvent& event);
-  // An event that has no hosts gets no ranks, as a start does not restore online and torpid states.
+  // Apply an event, and return its hosts. A restart drops no drains: those of targets that it does not have
+  // wait for these targets, as in the daemon.
+  text::Hostlist take(const module::RestartEvent& body, const module::Event& event);
+  text::Hostlist take(const module::ExpirationEvent& body, const module::Event& event);
+  text::Hostlist take(const module::PropertyEvent& body, const module::Event& event);
+  text::Hostlist take(const module::ShrinkEvent& body, const module::Event& event);
+  text::Hostlist take(const module::UnshrinkEvent& body, const module::Event& event);
+  text::Hostlist take(const module::ForgetEvent& body, const module::Event& event);
+  text::Hostlist take(const module::AllocEvent& body, const module::Event& event);
+  text::Hostlist take(const module::AllocUpdateEvent& body, const module::Event& event);
+  text::Hostlist take(const module::FreeEvent& body, const module::Event& event);
+  // Folds any other event. One that has no hosts changes nothing here: a start does not restore online and
+  // torpid states, and define() takes definitions.
   template <class OfRanks>
-  Translated translate(const OfRanks& event);
+  text::Hostlist take(const OfRanks& body, const module::Event& event);
 
-  // `named` has the hosts of the ranks, and is empty if the event does not name them.
-  rset::ResourceSet::Properties translate_properties(const char* key,
-                                                     const rset::ResourceSet::Properties& properties,
-                                                     const rset::ResourceSet& named);
-  void change_properties(const rset::ResourceSet::Properties& properties, bool present);
-  // Takes targets back that had left, as a loaded R has their hosts again. `hosts` is sorted.
-  void take_back(const std::vector<std::string>& hosts);
+  void change_property(const std::string& name, text::IdSet::Id number, bool present);
+  // Forgets the changes of properties of these targets.
+  void forget_properties(const Numbers& targets);
   // Called when an event names this target, or only its host if the last restart did not have the target.
   void see(const module::TargetName& name);
   // Forgets the changes from before the last load of an R.
   void forget_before_load();
+  // Returns resources with the numbers of their targets in place of ranks. Two ranks that the log does not
+  // distinguish get two numbers.
+  rset::ResourceSet in_numbers(const rset::ResourceSet& resources);
+  // Returns the targets of an allocation that a partial free names.
+  [[nodiscard]] Numbers freed_of(const module::Allocation& allocation, const module::FreeEvent& event) const;
 
   // Throws Error EINVAL, with the key in front, unless the last restart or the configured inventory has the
   // hosts of these ranks, which the event does not name.
@@ -123,6 +101,8 @@ class ImportedState {
   // Returns the numbers of the targets of `ranks`, on the hosts of `nodelist`. If that is empty, their hosts
   // are those of the last restart event or of the configured inventory.
   Numbers numbers_of(const text::IdSet& ranks, const text::Hostlist& nodelist);
+  // Returns the known targets of a host.
+  [[nodiscard]] Numbers numbers_on(const std::string& host) const;
   text::IdSet::Id number_of(module::TargetName name);
   [[nodiscard]] module::TargetNames names_of(const Numbers& numbers) const;
   [[nodiscard]] text::Hostlist hosts_of(const Numbers& numbers) const { return names_of(numbers).hosts; }
@@ -134,13 +114,13 @@ class ImportedState {
   std::map<module::TargetName, text::IdSet::Id> numbers_;
   std::vector<module::TargetName> names_;
   module::TargetStates states_;
-  std::map<std::string, Overlay> properties_;
-  std::map<module::AllocationName, Allocated> allocations_;
+  std::map<std::pair<std::string, text::IdSet::Id>, Change> properties_;
+  // The allocations, with numbers of targets in place of ranks.
+  std::map<module::AllocationName, module::Allocation> allocations_;
   Numbers shrunk_;
   // Targets that left before the last definition by `reload`, which may have brought them back.
   Numbers reloadable_;
-  std::optional<WallTime> expiration_;
-  WallTime expiration_timestamp_{};
+  std::optional<module::RunTimeExpiration> expiration_;
   bool is_expiration_since_load_ = false;
 };
 
