@@ -204,13 +204,20 @@ std::vector<std::size_t> widths_of(const Lines& lines, std::size_t columns, std:
   return widths;
 }
 
-/// Shrinks the widest columns of text until a line has at most `most` columns, or each has width one.
-void shrink(std::vector<std::size_t>& widths, const std::vector<Column>& columns, std::size_t most) {
+/// Whether a column has sets of hosts or ranks, whose beginning and end say more than the middle.
+bool has_sets(const Column& column) { return column.name == "nodelist" || column.name == "ranks"; }
+
+bool has_text(const Column& column) { return !column.right; }
+
+/// Shrinks the widest ones of some columns until a line has at most `most` columns, or each of them has width
+/// `least`.
+void shrink(std::vector<std::size_t>& widths, const std::vector<Column>& columns, bool (*may)(const Column&),
+            std::size_t least, std::size_t most) {
   std::size_t whole = widths.empty() ? 0 : widths.size() - 1;
   std::vector<std::size_t*> texts;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     whole += widths[i];
-    if (!columns[i].right && widths[i] > 0) texts.push_back(&widths[i]);
+    if (may(columns[i]) && widths[i] >= least) texts.push_back(&widths[i]);
   }
   if (whole <= most || texts.empty()) return;
   std::ranges::sort(texts, {}, [](const std::size_t* width) { return *width; });
@@ -220,7 +227,7 @@ void shrink(std::vector<std::size_t>& widths, const std::vector<Column>& columns
   // Serve narrow columns first: each gets its width or an equal share of the rest.
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::size_t share = room / (texts.size() - i);
-    *texts[i] = std::max<std::size_t>(1, std::min(*texts[i], share));
+    *texts[i] = std::max(least, std::min(*texts[i], share));
     room -= std::min(room, *texts[i]);
   }
 }
@@ -231,12 +238,19 @@ std::string render_table(const Listing& listing, const OutputOptions& options) {
   const Lines lines = standard_lines(listing, options);
   const bool is_cut = options.columns && !options.wide;
   auto widths = widths_of(lines, columns.size(), is_cut ? std::string::npos : most_padded);
-  if (is_cut) shrink(widths, columns, *options.columns);
+  if (is_cut) {
+    // Shorten sets before other texts, such as reasons, as long as they remain readable.
+    constexpr std::size_t readable = 16;
+    shrink(widths, columns, has_sets, readable, *options.columns);
+    shrink(widths, columns, has_text, 1, *options.columns);
+  }
   std::string out;
   for (const auto& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) {
       if (i > 0) out += ' ';
-      auto text = is_cut ? fit(line[i], widths[i]) : line[i];
+      auto text = !is_cut                ? line[i]
+                  : has_sets(columns[i]) ? fit_middle(line[i], widths[i])
+                                         : fit(line[i], widths[i]);
       if (options.ascii) text = to_ascii_in_place(text);
       const auto cell = padded(text, widths[i], columns[i].right);
       out += options.colours && columns[i].name == "state" ? coloured(cell, line[i]) : cell;
@@ -247,6 +261,11 @@ std::string render_table(const Listing& listing, const OutputOptions& options) {
 }
 
 }  // namespace
+
+void leave_out_empty(Listing& listing) {
+  const auto column = std::ranges::find(listing.columns, "nnodes", &Column::name) - listing.columns.begin();
+  std::erase_if(listing.rows, [column](const Row& row) { return row.at(column).value == 0; });
+}
 
 std::string render(const Listing& listing, const OutputOptions& options) {
   for (const auto& row : listing.rows) {

@@ -51,6 +51,9 @@ struct Listing {
   std::vector<std::vector<Cell>> rows;
 };
 
+/// Removes the rows whose column `nnodes` is 0.
+void leave_out_empty(Listing& listing);
+
 struct OutputOptions {
   bool no_header = false;
   bool json = false;
@@ -58,19 +61,21 @@ struct OutputOptions {
   std::string format;
   /// Whether to print a table in full, even if the terminal is narrower.
   bool wide = false;
+  /// The columns that the user asks for; 0 for those of the terminal.
+  unsigned long width = 0;
   /// Whether to print symbols instead of yes and no.
   bool symbols = false;
   bool colours = false;
   /// Whether to print only ASCII (text_width.hpp).
   bool ascii = false;
-  /// The columns of the terminal to which a table is fitted; nothing for other output.
+  /// The columns to which a table is fitted; nothing for output of any width.
   std::optional<std::size_t> columns;
 };
 
-/// Returns the lines, each with its line end. Where a table is wider than the terminal, its widest columns of
-/// text are cut; elsewhere a cell of more than 64 columns moves the rest of its own row only. Throws
-/// UsageError for a format with an unknown field or an unmatched brace, and std::logic_error for a row with
-/// another number of cells than there are columns.
+/// Returns the lines, each with its line end. Where a table is wider than its columns, lists of hosts and of
+/// ranks are shortened in the middle, and then the widest texts at their end; elsewhere a cell of more than
+/// 64 columns moves the rest of its own row only. Throws UsageError for a format with an unknown field or an
+/// unmatched brace, and std::logic_error for a row with another number of cells than there are columns.
 [[nodiscard]] std::string render(const Listing& listing, const OutputOptions& options);
 
 }  // namespace resourced::cli::views

@@ -64,8 +64,8 @@ Style style_of(std::string_view state) {
 
 class Pages {
  public:
-  Pages(const Overview& overview, const Status& status, const UserName& user_name)
-      : overview_(overview), status_(status), user_name_(user_name) {}
+  Pages(const Overview& overview, const Status& status, const UserName& user_name, std::size_t columns)
+      : overview_(overview), status_(status), user_name_(user_name), columns_(columns) {}
 
   [[nodiscard]] std::string totals() const {
     const auto counts = status_.inventory.counts();
@@ -80,9 +80,9 @@ class Pages {
   [[nodiscard]] Part states() const {
     Part part{"STATE     NODES NODELIST", {}, false};
     const auto add = [&](std::string_view state, const IdSet& ranks) {
-      if (!ranks.empty() || state == "avail")
-        part.rows.push_back({fmt::format("{:<9} {:>5} {}", name_of_state(state), ranks.count(), hosts(ranks)),
-                             style_of(state)});
+      if (ranks.empty() && state != "avail") return;
+      const auto begin = fmt::format("{:<9} {:>5} ", name_of_state(state), ranks.count());
+      part.rows.push_back({begin + fit_middle(hosts(ranks), room_behind(begin)), style_of(state)});
     };
     for (const auto& [state, ranks] : targets_by_state(status_, status_.inventory.ranks())) {
       add(state, ranks);
@@ -127,9 +127,10 @@ class Pages {
     for (const module::DrainGroup& drain : status_.drains) drains.push_back(&drain);
     std::ranges::stable_sort(drains, {}, [](const module::DrainGroup* drain) { return drain->timestamp; });
     for (const module::DrainGroup* drain : drains) {
-      part.rows.push_back({fmt::format(
-          "{:>7} {:>5} {:<12} {} / {}", format_age(overview_.now - drain->timestamp), drain->ranks.count(),
-          fit(actor(drain->by), 12), drain->reason.value_or("-"), hosts(drain->ranks))});
+      const auto begin = fmt::format("{:>7} {:>5} {:<12} ", format_age(overview_.now - drain->timestamp),
+                                     drain->ranks.count(), fit(actor(drain->by), 12));
+      part.rows.push_back(
+          {begin + cause(drain->reason.value_or("-"), hosts(drain->ranks), room_behind(begin))});
     }
     return part;
   }
@@ -147,6 +148,21 @@ class Pages {
   }
 
  private:
+  [[nodiscard]] std::size_t room_behind(std::string_view begin) const {
+    return columns_ - std::min(columns_, width_of(begin));
+  }
+  /// Returns a reason and hosts in some columns. Hosts are shortened before the reason, as long as they
+  /// remain readable.
+  [[nodiscard]] static std::string cause(std::string_view reason, std::string_view hosts,
+                                         std::size_t columns) {
+    constexpr std::string_view between = " / ";
+    constexpr std::size_t readable = 12;
+    const std::size_t both = columns - std::min(columns, between.size());
+    const std::size_t for_hosts =
+        std::max(std::min(readable, hosts.size()), both - std::min(both, width_of(reason)));
+    const std::string shown = fit(reason, both - std::min(both, for_hosts));
+    return fmt::format("{}{}{}", shown, between, fit_middle(hosts, std::min(for_hosts, hosts.size())));
+  }
   [[nodiscard]] std::string hosts(const IdSet& ranks) const {
     return status_.inventory.hosts(ranks).encode();
   }
@@ -196,6 +212,7 @@ class Pages {
   const Overview& overview_;
   const Status& status_;
   const UserName& user_name_;
+  std::size_t columns_;
 };
 
 }  // namespace
@@ -215,7 +232,7 @@ std::vector<Line> render_overview(const Overview& overview, Size size, const Use
   if (overview.status == nullptr) {
     lines.push_back({"the daemon has no inventory yet", Style::warning});
   } else {
-    const Pages pages(overview, *overview.status, user_name);
+    const Pages pages(overview, *overview.status, user_name, size.columns);
     lines.push_back({pages.totals()});
     const auto room = [&] { return size.rows - std::min(size.rows, lines.size()); };
     add_part(lines, pages.states(), room());

@@ -97,6 +97,12 @@ std::string fit(std::string_view text, std::size_t columns, std::string_view mar
   return shown;
 }
 
+std::string fit_middle(std::string_view text, std::size_t columns) {
+  if (columns == 0 || text.size() <= columns || !is_ascii(text)) return fit(text, columns);
+  const std::size_t tail = (columns - 1) / 2;
+  return fmt::format("{}\u2026{}", text.substr(0, columns - 1 - tail), text.substr(text.size() - tail));
+}
+
 std::string to_ascii(std::string_view text) {
   std::string out;
   out.reserve(text.size());

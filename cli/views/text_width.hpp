@@ -16,6 +16,10 @@ namespace resourced::cli::views {
 /// was longer. Control characters become escapes.
 [[nodiscard]] std::string fit(std::string_view text, std::size_t columns, std::string_view mark = "…");
 
+/// Returns a text that takes at most `columns`, with the mark in the middle if it was longer; a text beyond
+/// ASCII as fit() does. Requires text without control characters.
+[[nodiscard]] std::string fit_middle(std::string_view text, std::size_t columns);
+
 /// Converts valid UTF-8 to ASCII: `…` becomes `~`, and any other character beyond ASCII its JSON escape, so
 /// that a JSON text keeps its value.
 [[nodiscard]] std::string to_ascii(std::string_view text);

@@ -87,7 +87,7 @@ TEST_SUITE("listing") {
           "disk         c\n");
   }
 
-  TEST_CASE("on a terminal the widest texts are cut, numbers and short texts are not") {
+  TEST_CASE("where the width is bounded the widest texts are cut, numbers and short texts are not") {
     Listing listing;
     listing.columns = {
         {"state", "STATE", true}, {"nnodes", "NNODES", true}, {"ranks", "RANK"}, {"nodelist", "NODELIST"}};
@@ -97,10 +97,10 @@ TEST_SUITE("listing") {
     options.columns = 40;
     CHECK(render(listing, options) ==
           "  STATE NNODES RANK         NODELIST\n"
-          "drained     12 0,2,4,6,8,1… n[0,2,4,6,8…\n"
+          "drained     12 0,2,4,…20,22 n[0,2,…0,22]\n"
           "  avail      1 1            n1\n");
     options.ascii = true;
-    CHECK(render(listing, options).find("0,2,4,6,8,1~ n[0,2,4,6,8~\n") != std::string::npos);
+    CHECK(render(listing, options).find("0,2,4,~20,22 n[0,2,~0,22]\n") != std::string::npos);
     options.ascii = false;
     for (const std::size_t columns : {20U, 30U, 60U, 79U, 80U}) {
       options.columns = columns;
@@ -116,6 +116,21 @@ TEST_SUITE("listing") {
     options.wide = false;
     options.format = "{ranks} {nodelist}";
     CHECK(render(listing, options).find(ranks + " n[") != std::string::npos);
+  }
+
+  TEST_CASE("lists of hosts are shortened in the middle, and before the reasons") {
+    Listing listing;
+    listing.columns = {{"reason", "REASON"}, {"nodelist", "NODELIST"}};
+    listing.rows = {{"memory errors on bank 3", "node[0,2,4,6,8,10,12,14,16]"}};
+    OutputOptions options;
+    options.columns = 50;
+    CHECK(render(listing, options) ==
+          "REASON                  NODELIST\n"
+          "memory errors on bank 3 node[0,2,4,6,…10,12,14,16]\n");
+    options.columns = 40;
+    CHECK(render(listing, options).ends_with("\nmemory errors on bank 3 node[0,2…,14,16]\n"));
+    options.columns = 30;
+    CHECK(render(listing, options).ends_with("\nmemory errors … node[0,…14,16]\n"));
   }
 
   TEST_CASE("elsewhere nothing is cut, and a row that is very long pads no other") {
