@@ -292,7 +292,7 @@ Names of_program(Kind kind, const usage::Place& place) {
     case Kind::report_groups:
       return with_prefix(report_groups(), place.word);
     case Kind::status_states:
-      return states(place.word, views::parse_status_states("all"), {"all", "shrunk"});
+      return states(place.word, views::parse_status_states("all"), {"all", "online", "allocated", "shrunk"});
     case Kind::sched_states:
       return states(place.word, views::parse_sched_states("all"), {"all"});
     case Kind::fields:

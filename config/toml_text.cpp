@@ -148,6 +148,22 @@ std::string quoting_hint(std::string_view text, std::size_t line_number) {
 
 }  // namespace
 
+std::string toml_string(const std::string& text) {
+  constexpr unsigned char first_printable = ' ';
+  constexpr unsigned char del = 0x7f;
+  std::string string = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < first_printable || byte == del) {
+      string += fmt::format("\\u{:04x}", byte);
+    } else {
+      if (c == '"' || c == '\\') string += '\\';
+      string += c;
+    }
+  }
+  return string + '"';
+}
+
 Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file) {
   if (const auto deep = find_deep_key(text, max_key_dots))
     throw Error(EINVAL, fmt::format("{}:{}:{}: a key has more than {} dots", name, deep->line, deep->column,

@@ -17,6 +17,9 @@ namespace resourced::config {
 /// working on them could exhaust the stack.
 [[nodiscard]] Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file);
 
+/// Returns a text as a basic string, in which control characters are escapes.
+[[nodiscard]] std::string toml_string(const std::string& text);
+
 // The nesting of keys of a TOML text is found without building anything: toml++ bounds the nesting of values
 // but not of dotted keys, and destroys its tables recursively.
 

@@ -81,11 +81,10 @@ Change make_change(const DrainOptions& options, const std::string& targets) {
   return change;
 }
 
-void add_change_options(usage::Command& command, DrainOptions& options) {
+void add_change_options(usage::Command& command, DrainOptions& options, const char* reader) {
   command.add_option("TARGETS", options.targets, targets_help);
-  command.add_option(
-      "REASON", options.reason,
-      "The reason, which drain without TARGETS lists; put it behind -- if it looks like targets");
+  command.add_option("REASON", options.reason,
+                     fmt::format("The reason, which {}; put it behind -- if it looks like targets", reader));
 }
 
 /// Refuses `drain node1 node2` and `drain 1 2 3`: several targets are meant, but the syntax makes the last
@@ -338,7 +337,7 @@ void list_drains(Context& context, DrainOptions& options) {
     throw UsageError("drain: TARGETS is required with --wait and --dry-run");
   if (!options.from.empty() || !options.until.empty() || !options.ticket.empty())
     throw UsageError("drain: TARGETS is required with --from, --until and --ticket");
-  fit_output(context, options.output);
+  fit_output(context, options.output, options.scheduled ? "" : "drain");
   const auto columns = options.scheduled ? views::schedule_columns : views::drain_columns;
   const auto view = options.scheduled ? views::schedule_view : views::drain_view;
   const auto user_names = shown_user_names(columns(), options.output);
@@ -354,7 +353,7 @@ void register_drain(usage::Command& app, Context& context) {
   auto options = std::make_shared<DrainOptions>();
   auto* drain = app.add_subcommand(
       "drain", "Drain targets: they get no new work. Without TARGETS, list the drained targets");
-  add_change_options(*drain, *options);
+  add_change_options(*drain, *options, "drain without TARGETS lists");
   auto* force =
       drain->add_flag("-f,--force", options->force,
                       "Replace the reason of targets that are drained already; twice: also the time");
@@ -362,6 +361,7 @@ void register_drain(usage::Command& app, Context& context) {
       ->excludes(force);
   add_output_options(*drain, options->output);
   add_report_options(*drain, options->report);
+  drain->get_option("--json")->help = "One JSON object for each row; with TARGETS one for the change";
   add_drain_wait_options(*drain, options->wait);
   add_targets_option(*drain, options->include);
   drain
@@ -391,7 +391,7 @@ void register_drain(usage::Command& app, Context& context) {
 
   auto undrain_options = std::make_shared<DrainOptions>();
   auto* undrain = app.add_subcommand("undrain", "Undrain targets, so that they can get new work again");
-  add_change_options(*undrain, *undrain_options);
+  add_change_options(*undrain, *undrain_options, "eventlog shows");
   undrain->get_option("TARGETS")->required();
   auto* undrain_force =
       undrain->add_flag("-f,--force", undrain_options->force, "Skip targets that are not drained");

@@ -398,7 +398,7 @@ void register_eventlog(usage::Command& app, Context& context) {
       ->add_option("-T,--time-format", options->time_format,
                    "raw (seconds since the epoch), iso (local time), offset (seconds since the first printed "
                    "event) or human (local time, within a minute the seconds since it). Default: iso on a "
-                   "terminal, raw elsewhere")
+                   "terminal, raw elsewhere. JSON is always raw")
       ->type_name("FORM")
       ->one_of({"raw", "iso", "offset", "human"});
   command->add_flag("-H,--human", options->human, "The same as --time-format human")

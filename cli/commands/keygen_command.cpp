@@ -7,11 +7,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
 #include "cli/usage/command.hpp"
 #include "client/keys.hpp"
+#include "config/toml_text.hpp"
 #include "core/text/z85.hpp"
 #include "proto/key_file.hpp"
 
@@ -20,9 +20,6 @@ namespace resourced::cli::commands {
 namespace {
 
 constexpr std::size_t max_name = 64;
-
-/// Returns a TOML basic string, which has the same form as a JSON string in ASCII.
-std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true); }
 
 std::string checked_name(std::string name) {
   const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
@@ -67,8 +64,8 @@ void register_keygen(usage::Command& app, Context& context) {
     keys.server_key = server_key;
     proto::create_key_file(options->file, keys);
     context.print_line("[[access.key]]");
-    context.print_line(fmt::format("name = {}", toml_string(keys.name)));
-    context.print_line(fmt::format("public-key = {}", toml_string(keys.public_key)));
+    context.print_line(fmt::format("name = {}", config::toml_string(keys.name)));
+    context.print_line(fmt::format("public-key = {}", config::toml_string(keys.public_key)));
     context.print_line("roles = [\"user\"]");
   });
 }

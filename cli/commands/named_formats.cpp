@@ -5,19 +5,18 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cli/commands/context.hpp"
+#include "cli/commands/user_file.hpp"
 #include "cli/usage/parser.hpp"
 #include "config/document.hpp"
 #include "config/toml_text.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
-#include "os/file.hpp"
 
 namespace resourced::cli::commands {
 
@@ -36,12 +35,16 @@ struct BuiltIn {
 
 /// Returns the formats of this program for a command.
 std::vector<NamedFormat> built_in(std::string_view command) {
-  static const std::array<BuiltIn, 3> all{{
+  static const std::array<BuiltIn, 4> all{{
       {"status",
        {"long", "With the reasons of drains", "{state:>9} {up:<3} +:{nnodes:>6} ?+:{reason:<30} {nodelist}"}},
       {"list",
        {"rlist", "With cores and gpus in the short form",
         "{state:>9} +:{nnodes:>6} +:{ncores:>6} ?+:{ngpus:>5} {rlist}"}},
+      {"list",
+       {"queues", "With queues, and properties that are no queue",
+        "{state:>9} ?+:{queue:<5} ?+:{propertiesx:<10} +:{nnodes:>6} +:{ncores:>6} ?+:{ngpus:>5} "
+        "{nodelist}"}},
       {"drain",
        {"long", "With ranks and users",
         "{timestamp!d:%b%d %R::<12} {state:<9} {ranks:<8.8+} ?+:{user} ?+:{reason:<30} {nodelist}"}},
@@ -53,50 +56,28 @@ std::vector<NamedFormat> built_in(std::string_view command) {
   return formats;
 }
 
-/// Returns the path of the user's file; nothing without a home.
-std::optional<std::string> file_of_user() {
-  constexpr const char* name = "/resourced/resourcectl.toml";
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  if (config != nullptr && *config == '/') return std::string(config) + name;
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home != '/') return std::nullopt;
-  return std::string(home) + "/.config" + name;
-}
-
-const config::Node* member(const config::Node* node, std::string_view key) {
-  return node != nullptr && node->table() != nullptr ? config::find_member(*node->table(), key) : nullptr;
-}
-
-std::string text_of(const config::Node* node) {
-  const auto* text = node == nullptr ? nullptr : std::get_if<std::string>(&node->value);
-  return text == nullptr ? "" : *text;
+/// Returns the table of a command in a file of formats.
+std::string table_of(std::string_view command) {
+  std::string table(command);
+  std::ranges::replace(table, ' ', '-');
+  return table;
 }
 
 /// Adds the formats of the user's file for a command, which are in the table COMMAND.formats.
 void add_own(std::vector<NamedFormat>& formats, std::string_view command) {
-  const auto path = file_of_user();
-  if (!path) return;
-  std::string text;
-  try {
-    constexpr std::size_t most_bytes = 1U << 20U;
-    text = os::read_file(*path, most_bytes);
-  } catch (const Error& error) {
-    if (error.errnum() == ENOENT || error.errnum() == ENOTDIR) return;
-    throw;
-  }
-  std::string table(command);
-  std::ranges::replace(table, ' ', '-');
-  const config::Node root = config::parse_toml(text, *path, 0);
-  const auto* own = member(member(&root, table), "formats");
+  const auto file = read_user_file();
+  if (!file) return;
+  const std::string table = table_of(command);
+  const auto* own = member(member(file->root.get(), table), "formats");
   if (own == nullptr || own->table() == nullptr) return;
   for (const auto& [name, node] : *own->table()) {
     NamedFormat format{name, text_of(member(&node, "description")), text_of(member(&node, "format"))};
     if (format.format.find('{') == std::string::npos)
       throw Error(EINVAL, fmt::format("{}:{}: {}.formats.{}: expected format = \"...\" with fields in braces",
-                                      *path, node.line, table, name));
+                                      file->path, node.line, table, name));
     if (name == "help" || std::ranges::find(formats, name, &NamedFormat::name) != formats.end())
       throw Error(EINVAL,
-                  fmt::format("{}:{}: {}.formats.{}: the name is taken", *path, node.line, table, name));
+                  fmt::format("{}:{}: {}.formats.{}: the name is taken", file->path, node.line, table, name));
     formats.push_back(std::move(format));
   }
 }
@@ -126,6 +107,23 @@ std::string describe(const std::vector<NamedFormat>& formats) {
   return list;
 }
 
+/// Returns a string of TOML that does not control a terminal.
+std::string toml_text(const std::string& text) { return json_text::printable(config::toml_string(text)); }
+
+std::string toml_key(const std::string& name) {
+  constexpr const char* bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  return !name.empty() && name.find_first_not_of(bare) == std::string::npos ? name : toml_text(name);
+}
+
+/// Returns a format as a file of formats has it.
+std::string as_config(std::string_view command, const NamedFormat& format) {
+  if (format.format.empty())
+    throw UsageError(fmt::format("-o get-config={}: the standard table is no format", format.name));
+  std::string lines = fmt::format("[{}.formats.{}]\n", table_of(command), toml_key(format.name));
+  if (!format.description.empty()) lines += fmt::format("description = {}\n", toml_text(format.description));
+  return lines + fmt::format("format = {}\n", toml_text(format.format));
+}
+
 }  // namespace
 
 std::string find_format(std::string_view command, const std::string& name) {
@@ -134,9 +132,26 @@ std::string find_format(std::string_view command, const std::string& name) {
   if (const auto* found = find_named(formats, name)) return found->format;
   add_own(formats, command);
   if (name == "help") throw usage::Answer(describe(formats));
-  if (const auto* found = find_named(formats, name)) return found->format;
+  constexpr std::string_view get_config = "get-config=";
+  const bool gets_config = name.starts_with(get_config);
+  const auto* found = find_named(formats, gets_config ? name.substr(get_config.size()) : name);
+  if (found != nullptr && gets_config) throw usage::Answer(as_config(command, *found));
+  if (found != nullptr) return found->format;
   throw UsageError(fmt::format("no format {}: known are {}; or write fields in braces, such as {{nodelist}}",
                                text::quoted(name), fmt::join(names_of(formats), ", ")));
+}
+
+std::string default_format(std::string_view command) {
+  std::string variable = fmt::format("RESOURCED_{}_FORMAT_DEFAULT", command);
+  std::ranges::transform(variable, variable.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  const char* value = std::getenv(variable.c_str());
+  if (value == nullptr || *value == '\0') return {};
+  try {
+    return find_format(command, value);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("${}: {}", variable, error.what()));
+  }
 }
 
 std::vector<std::string> format_names(std::string_view command) {

@@ -11,6 +11,7 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/named_formats.hpp"
 #include "cli/commands/queue_targets.hpp"
+#include "cli/commands/selection.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
 #include "cli/views/format.hpp"
@@ -29,11 +30,16 @@ void add_output_options(usage::Command& command, views::OutputOptions& options) 
   auto* format =
       command
           .add_option_function("-o,--format", take,
-                               "Show fields like '{state} {nnodes:>6} {nodelist}', or a format with "
-                               "a name; help lists these")
+                               "Show fields in braces, such as '{nodelist}', or a format with a name; help "
+                               "lists these, and get-config=NAME prints one")
           ->type_name("FORMAT");
-  command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
-  command.add_flag("-w,--wide", options.wide, "Print the whole table, even if it is wider than the terminal");
+  auto* json = command.add_flag("--json", options.json, "One JSON object for each row")->excludes(format);
+  auto* wide = command.add_flag("-w,--wide", options.wide,
+                                "Print the whole table, even if it is wider than the terminal");
+  auto* width = command.add_option(
+      "--width", options.width, "Fit the table to this many columns, also where the output is no terminal");
+  require_count(*width);
+  width->excludes(wide)->excludes(json)->excludes(format);
 }
 
 screen::Abilities abilities(const Context& context) {
@@ -42,12 +48,13 @@ screen::Abilities abilities(const Context& context) {
   return screen::abilities(choice, context.terminal());
 }
 
-void fit_output(const Context& context, views::OutputOptions& options) {
+void fit_output(const Context& context, views::OutputOptions& options, std::string_view command) {
+  if (!command.empty() && options.format.empty() && !options.json) options.format = default_format(command);
   const auto able = abilities(context);
   options.symbols = context.terminal() && able.unicode;
   options.colours = able.colours;
   options.ascii = !able.unicode;
-  options.columns = able.columns;
+  options.columns = options.width > 0 ? std::optional(options.width) : able.columns;
 }
 
 views::UserName shown_user_names(const views::Listing& columns, const views::OutputOptions& options) {
@@ -56,13 +63,18 @@ views::UserName shown_user_names(const views::Listing& columns, const views::Out
 }
 
 void add_targets_option(usage::Command& command, NamedTargets& targets) {
-  command.add_option("-i,--include", targets.include, "Only these targets: ranks as an idset, or hosts")
+  command
+      .add_option(
+          "-i,--include", targets.include,
+          "Only these targets: ranks as an idset, or hosts, or selectors such as property:NAME, @GROUP or "
+          "all,-node3")
       ->type_name("TARGETS");
   add_queue_option(command, targets.queue);
 }
 
 std::string NamedTargets::text(Context& context) const {
-  return listed_within_queue(context, queue, include);
+  if (!queue.empty() || !has_selector(include)) return listed_within_queue(context, queue, include);
+  return select_targets(include, proto::topics::parse_status(context.call("resource.status"))).request;
 }
 
 std::optional<text::IdSet> NamedTargets::ranks(Context& context) const {

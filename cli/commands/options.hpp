@@ -25,12 +25,13 @@ namespace resourced::cli::commands {
 
 class Context;
 
-/// Adds -n, -o, --json and -w.
+/// Adds -n, -o, --json, -w and --width.
 void add_output_options(usage::Command& command, views::OutputOptions& options);
 /// Returns what the output of this command can show (screen/abilities.hpp).
 [[nodiscard]] screen::Abilities abilities(const Context& context);
-/// Fits the output to the terminal, if it goes to one.
-void fit_output(const Context& context, views::OutputOptions& options);
+/// Fits the output to the terminal, if it goes to one, or to --width. Without -o and --json, the format is
+/// default_format() of `command`, if that is not empty.
+void fit_output(const Context& context, views::OutputOptions& options, std::string_view command = {});
 /// Returns the function that finds the names of users for a listing with these columns; nothing if the output
 /// neither shows nor sorts by them, because names may come from a directory on the network. Throws UsageError
 /// for a wrong format.
@@ -41,8 +42,8 @@ struct NamedTargets {
   std::string include;
   std::string queue;
 
-  /// Returns the targets in the form of a request; empty for all. Requests the queue from the daemon, and
-  /// throws as within_queue().
+  /// Returns the targets in the form of a request; empty for all. Requests the queue and the targets of
+  /// selectors from the daemon, and throws as within_queue().
   [[nodiscard]] std::string text(Context& context) const;
   /// Returns the targets as ranks, excluded ones too; nothing for all. Requests resource.status from the
   /// daemon, because resource.sched-status has no excluded targets.

@@ -55,6 +55,19 @@ IdSet targets_of_queue(const json& queues, const std::string& queue, const Resou
   return constraint::Constraint::from_json({{"properties", std::move(properties)}}).match(inventory);
 }
 
+views::QueueFacts queue_facts(Context& context, const std::string& queue, const ResourceSet& inventory) {
+  views::QueueFacts facts;
+  const auto config = context.call_if_served("config.get", nullptr);
+  const json queues = config ? config->value("queues", json::object()) : json::object();
+  for (const auto& entry : queues.items()) {
+    facts.names.insert(entry.key());
+    const bool is_virtual = entry.value().is_object() && entry.value().contains("parent");
+    if (queue.empty() ? !is_virtual : entry.key() == queue)
+      facts.shown.emplace_back(entry.key(), targets_of_queue(queues, entry.key(), inventory));
+  }
+  return facts;
+}
+
 void add_queue_option(usage::Command& command, std::string& queue) {
   command.add_option("-q,--queue", queue, "Only targets of this queue of the configuration (RFC 33)")
       ->type_name("QUEUE");

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/commands/selection.hpp"
+#include "cli/views/views.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/idset.hpp"
 
@@ -22,6 +23,11 @@ class Context;
 /// Throws Error EINVAL for an unknown queue, with the known ones.
 [[nodiscard]] text::IdSet targets_of_queue(const nlohmann::json& queues, const std::string& queue,
                                            const rset::ResourceSet& inventory);
+
+/// Returns what a listing tells of the queues: `queue` if it is not empty, and otherwise all but virtual
+/// ones, whose targets are those of their parents. There are none if the configuration is not to be read.
+[[nodiscard]] views::QueueFacts queue_facts(Context& context, const std::string& queue,
+                                            const rset::ResourceSet& inventory);
 
 /// Adds -q.
 void add_queue_option(usage::Command& command, std::string& queue);

@@ -9,6 +9,7 @@
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/queue_targets.hpp"
 #include "cli/commands/status_watch.hpp"
 #include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
@@ -52,10 +53,13 @@ void register_status(usage::Command& app, Context& context) {
       ->add_option(
           "-s,--states", options->states,
           "Only these states, separated by commas: avail, draining (drained, with allocations), "
-          "drained, drain (both), exclude, "
-          "torpid, offline (all that are silent or not online, whatever else they are), shrunk (removed "
-          "from the inventory)")
+          "drained, drain (both), exclude, torpid, offline, online, allocated (these four: all that are "
+          "silent, "
+          "not online, online, or have allocations, whatever else they are), shrunk (removed from the "
+          "inventory), all (but for online, allocated and shrunk)")
       ->type_name("STATES");
+  command->add_flag("--skip-empty", options->filter.skip_empty,
+                    "Leave out rows without targets, which states named by --states have");
   const auto* at = command
                        ->add_option("--at", options->at,
                                     "The states as they were at this time: 2026-11-22T18:30, a duration such "
@@ -70,7 +74,7 @@ void register_status(usage::Command& app, Context& context) {
       ->excludes(command->get_option("--at"));
   command->callback([options, at, &context] {
     if (!options->states.empty()) options->filter.states = views::parse_status_states(options->states);
-    fit_output(context, options->output);
+    fit_output(context, options->output, "status");
     if (options->watch) {
       // On the screen a line has one colour, and its width may change.
       options->output.symbols = options->output.colours = false;
@@ -145,8 +149,8 @@ void list_absent(Context& context, views::OutputOptions& output) {
 void register_inventory(usage::Command& app, Context& context) {
   auto* list = app.add_subcommand(
       "list",
-      "List the resources that are free, up, allocated and down; where -o has {properties}, a row for each "
-      "set of properties");
+      "List the resources that are free, up, allocated and down; where -o has {properties}, {propertiesx} "
+      "(those that are no queue) or {queue}, a row for each set of these");
   auto list_options = add_filter_options(*list);
   add_output_options(*list, list_options->output);
   auto absent = std::make_shared<bool>(false);
@@ -157,14 +161,23 @@ void register_inventory(usage::Command& app, Context& context) {
       ->excludes(list->get_option("--states"))
       ->excludes(list->get_option("--include"))
       ->excludes(list->get_option("--queue"));
-  list->callback([list_options, absent, &context] {
+  auto skip_empty = std::make_shared<bool>(false);
+  list->add_flag("--skip-empty", *skip_empty, "Leave out rows without targets");
+  auto keep_empty = std::make_shared<bool>(false);
+  list->add_flag("--no-skip-empty", *keep_empty,
+                 "Keep rows without targets, in spite of a --skip-empty, such as that of an alias");
+  list->callback([list_options, absent, skip_empty, keep_empty, &context] {
     if (*absent) return list_absent(context, list_options->output);
-    fit_output(context, list_options->output);
+    fit_output(context, list_options->output, "list");
     const auto fields = views::fields_used(views::sched_columns(), list_options->output.format);
-    const auto filter = list_options->filter(context);
-    const bool by_properties = fields.contains("properties");
-    context.out() << views::render(views::sched_view(context.call(topic), filter, by_properties),
-                                   list_options->output);
+    auto filter = list_options->filter(context);
+    filter.skip_empty = *skip_empty && !*keep_empty;
+    const nlohmann::json status = context.call(topic);
+    views::QueueFacts queues;
+    if (fields.contains("queue") || fields.contains("propertiesx"))
+      queues =
+          queue_facts(context, list_options->targets.queue, proto::topics::parse_sched_status(status).all);
+    context.out() << views::render(views::sched_view(status, filter, fields, queues), list_options->output);
   });
 
   auto* info = app.add_subcommand("info", "Count nodes, cores and gpus");

@@ -1,5 +1,4 @@
 // Rows of properties, see views.hpp.
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,21 +13,19 @@
 
 namespace resourced::cli::views {
 
-std::vector<std::pair<std::string, text::IdSet>> property_sets(const rset::ResourceSet& set) {
+NamedSets sets_by_names(const text::IdSet& ranks, const NamedSets& named) {
   using text::IdSet;
   std::map<IdSet::Id, std::string> names_of_ranks;
-  set.ranks().for_each([&](IdSet::Id rank) { names_of_ranks.emplace(rank, std::string()); });
-  for (const auto& [name, ranks] : set.properties()) {
-    (ranks & set.ranks()).for_each([&, &name = name](IdSet::Id rank) {
+  ranks.for_each([&](IdSet::Id rank) { names_of_ranks.emplace(rank, std::string()); });
+  for (const auto& one : named) {
+    (one.second & ranks).for_each([&](IdSet::Id rank) {
       std::string& names = names_of_ranks[rank];
-      names += (names.empty() ? "" : ",") + name;
+      names += (names.empty() ? "" : ",") + one.first;
     });
   }
   std::map<std::string, IdSet> found;
   for (const auto& [rank, names] : names_of_ranks) found[names].insert(rank);
-  std::vector<std::pair<std::string, IdSet>> sets(found.begin(), found.end());
-  std::ranges::sort(sets, {}, [](const auto& one) { return one.second.first(); });
-  return sets;
+  return {found.begin(), found.end()};
 }
 
 Listing property_columns() {

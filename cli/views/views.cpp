@@ -16,11 +16,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/views/moves.hpp"
+#include "cli/views/state_names.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/module/drain_table.hpp"
-#include "core/rset/operations.hpp"
-#include "core/rset/short_form.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/quote.hpp"
 #include "proto/actor_json.hpp"
@@ -33,52 +32,7 @@ namespace resourced::cli::views {
 using rset::ResourceSet;
 using text::IdSet;
 
-namespace {
-
 using Json = nlohmann::json;
-
-constexpr std::array<std::string_view, 6> status_states = {"avail",   "draining", "drained",
-                                                           "exclude", "torpid",   "offline"};
-/// The state of hosts that have left the inventory; `all` does not include it.
-constexpr std::string_view shrunk_state = "shrunk";
-constexpr std::array<std::string_view, 4> sched_states = {"free", "up", "allocated", "down"};
-
-/// A name for several states.
-using Alias = std::pair<std::string_view, std::vector<std::string>>;
-
-/// Reads names of states; `further` is a state that `all` does not include.
-template <std::size_t N>
-std::vector<std::string> parse_states(const std::string& text, const std::array<std::string_view, N>& known,
-                                      const std::vector<Alias>& aliases,
-                                      std::optional<std::string_view> further = std::nullopt) {
-  std::vector<std::string> states;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const auto comma = std::min(text.find(',', start), text.size());
-    const std::string_view state = std::string_view(text).substr(start, comma - start);
-    start = comma + 1;
-    if (const auto alias = std::ranges::find(aliases, state, &Alias::first); alias != aliases.end()) {
-      states.insert(states.end(), alias->second.begin(), alias->second.end());
-      continue;
-    }
-    if (state == "all") {
-      states.insert(states.end(), known.begin(), known.end());
-      continue;
-    }
-    if (state != further && std::find(known.begin(), known.end(), state) == known.end()) {
-      throw UsageError(fmt::format("unknown state \"{}\", known are: {}, all{}", state,
-                                   fmt::join(known, ", "), further ? fmt::format(", {}", *further) : ""));
-    }
-    states.emplace_back(state);
-  }
-  return states;
-}
-
-bool wants(const std::vector<std::string>& states, std::string_view state) {
-  return std::find(states.begin(), states.end(), state) != states.end();
-}
-
-}  // namespace
 
 std::vector<std::pair<std::string_view, IdSet>> targets_by_state(const proto::topics::Status& status,
                                                                  const IdSet& targets) {
@@ -101,15 +55,6 @@ std::vector<std::pair<std::string_view, IdSet>> targets_by_state(const proto::to
 
 IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
   return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
-}
-
-std::vector<std::string> parse_status_states(const std::string& text) {
-  return parse_states(text, status_states, {{"drain", {"draining", "drained"}}, {"excluded", {"exclude"}}},
-                      shrunk_state);
-}
-
-std::vector<std::string> parse_sched_states(const std::string& text) {
-  return parse_states(text, sched_states, {});
 }
 
 Listing status_columns() {
@@ -138,10 +83,13 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
   const auto status = proto::topics::parse_status(payload);
   const auto& all = status.inventory;
   const auto& online = status.online;
+  const auto targets = wanted_targets(filter, all);
+  const auto states = targets_by_state(status, targets);
+  const IdSet& avail = states.front().second;
   Listing listing = status_columns();
   const auto add_hosts = [&](std::string_view state, bool is_online, const IdSet& ranks,
                              const text::Hostlist& hosts, const Cause& cause) {
-    const bool is_up = state == "avail";
+    const bool is_up = state == "avail" || (state == "allocated" && !ranks.empty() && avail.includes(ranks));
     Cell shown = state == shrunk_state ? Cell(shrunk_state) : state_cell(std::string(state), is_online);
     listing.rows.push_back({std::move(shown), is_up, hosts.size(), ranks.encode(), hosts.encode(),
                             Cell(moves_of(status, ranks), short_moves_of(status, ranks)), is_online,
@@ -157,8 +105,7 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
     for (const auto& [cause, some] : sets_by_cause(status, ranks, filter))
       add_one(state, is_online, some, cause);
   };
-  const auto targets = wanted_targets(filter, all);
-  for (const auto& [state, ranks] : targets_by_state(status, targets)) {
+  for (const auto& [state, ranks] : states) {
     const bool named = wants(filter.states, state);
     auto up = ranks & online;
     auto down = ranks - online;
@@ -166,15 +113,23 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
     if (state == "torpid") asked_for = targets & status.torpid;
     if (state == "offline") asked_for = targets - online;
     if (!named && !filter.states.empty()) {
-      up = wants(filter.states, "torpid") ? up & status.torpid : IdSet();
+      if (!wants(filter.states, "online")) up = wants(filter.states, "torpid") ? up & status.torpid : IdSet();
       if (!wants(filter.states, "offline")) down = {};
     }
     if (!up.empty()) add_row(state, true, up);
     if (!down.empty()) add_row(state, false, down);
     if (named && asked_for.empty()) add_row(state, state != "offline", {});
   }
+  if (wants(filter.states, "online") && (targets & online).empty()) add_row("online", true, {});
+  if (wants(filter.states, "allocated")) {
+    const auto allocated = targets & status.allocated;
+    const auto down = allocated - online;
+    if (allocated.empty() || down != allocated) add_row("allocated", true, allocated & online);
+    if (!down.empty()) add_row("allocated", false, down);
+  }
   if (wants(filter.states, shrunk_state))
     add_hosts(shrunk_state, false, {}, filter.targets.empty() ? status.shrunk : text::Hostlist(), {});
+  if (filter.skip_empty) leave_out_empty(listing);
   return listing;
 }
 
@@ -257,90 +212,6 @@ void add_allocations(Listing& listing, const Json& allocations, bool with_resour
          with_resources ? Cell(allocation.resources.to_json(), allocation.resources.encode())
                         : Cell(nullptr)});
   }
-}
-
-namespace {
-
-/// Returns the sets in the order of `sched_states`.
-std::array<ResourceSet, 4> sched_sets(const proto::topics::SchedStatus& status,
-                                      const std::optional<IdSet>& targets) {
-  auto [all, allocated, down, reported] = status;
-  if (targets) {
-    all = all.copy_ranks(*targets);
-    allocated = allocated.copy_ranks(*targets);
-    down = down.copy_ranks(*targets);
-  }
-  const auto rest = diff(diff(all, allocated), down);
-  return {rest.copy_ranks(rest.ranks() & reported), rest.copy_ranks(rest.ranks() - reported),
-          std::move(allocated), std::move(down)};
-}
-
-bool wants_all_sched_states(const SchedFilter& filter) {
-  return filter.states.empty() ||
-         std::all_of(sched_states.begin(), sched_states.end(),
-                     [&](std::string_view state) { return wants(filter.states, state); });
-}
-
-}  // namespace
-
-Listing sched_columns() {
-  Listing listing;
-  listing.columns = {{"state", "STATE", true},        {"nnodes", "NNODES", true},
-                     {"ncores", "NCORES", true},      {"ngpus", "NGPUS", true},
-                     {"ranks", "RANKS", false, true}, {"properties", "PROPERTIES", false, true},
-                     {"nodelist", "NODELIST"},        {"rlist", "LIST", false, true, true}};
-  return listing;
-}
-
-namespace {
-
-std::string property_names(const ResourceSet& set) {
-  std::string names;
-  for (const auto& [name, ranks] : set.properties()) names += (names.empty() ? "" : ",") + name;
-  return names;
-}
-
-}  // namespace
-
-Listing sched_view(const Json& sched_status, const SchedFilter& filter, bool by_properties) {
-  Listing listing = sched_columns();
-  const auto sets = sched_sets(proto::topics::parse_sched_status(sched_status), filter.targets);
-  const bool everything = wants_all_sched_states(filter);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    const bool is_needless = sched_states[i] == "up" && sets[i].empty();
-    if (everything ? is_needless : !wants(filter.states, sched_states[i])) continue;
-    const auto add = [&](const ResourceSet& set, const std::string& properties) {
-      const auto counts = set.counts();
-      listing.rows.push_back({std::string(sched_states[i]), counts.nodes, counts.cores, counts.gpus,
-                              set.ranks().encode(), properties, set.nodelist().encode(),
-                              rset::short_form(set)});
-    };
-    if (!by_properties || sets[i].empty()) {
-      add(sets[i], property_names(sets[i]));
-      continue;
-    }
-    for (const auto& [names, ranks] : property_sets(sets[i])) add(sets[i].copy_ranks(ranks), names);
-  }
-  return listing;
-}
-
-ResourceSet sched_resources(const Json& sched_status, const SchedFilter& filter) {
-  const bool everything = wants_all_sched_states(filter);
-  const auto status = proto::topics::parse_sched_status(sched_status);
-  auto all = filter.targets ? status.all.copy_ranks(*filter.targets) : status.all;
-  if (everything) return all;
-  // An allocated resource may also be down, so the sets overlap. Subtract the other states from all, so that
-  // each resource is counted once.
-  auto rest = all;
-  const auto sets = sched_sets(status, filter.targets);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    if (wants(filter.states, sched_states[i])) rest = diff(rest, sets[i]);
-  }
-  return diff(all, rest);
-}
-
-std::string info_line(const rset::ResourceCounts& counts) {
-  return fmt::format("{} Nodes, {} Cores, {} GPUs", counts.nodes, counts.cores, counts.gpus);
 }
 
 std::string format_time(WallTime time) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,8 @@ struct ViewFilter {
   /// Whether status_view() has a row for each reason of drained targets, and for each time.
   bool by_reason = false;
   bool by_time = false;
+  /// Whether rows without targets are left out.
+  bool skip_empty = false;
 };
 
 /// The filter of the scheduler's view, which lacks excluded targets.
@@ -39,6 +42,21 @@ struct SchedFilter {
   std::vector<std::string> states;
   /// Only these targets; unset for all.
   std::optional<text::IdSet> targets;
+  /// Whether rows without targets are left out.
+  bool skip_empty = false;
+};
+
+/// Names, such as those of properties, each with the ranks that have it.
+using NamedSets = std::vector<std::pair<std::string, text::IdSet>>;
+/// Returns the names that ranks have, separated by commas, each with the ranks that have exactly these.
+[[nodiscard]] NamedSets sets_by_names(const text::IdSet& ranks, const NamedSets& named);
+
+/// What sched_view() tells of the queues of the configuration.
+struct QueueFacts {
+  /// The queues that the field `queue` shows, with their targets.
+  NamedSets shown;
+  /// The names of all queues, which the field `propertiesx` leaves out.
+  std::set<std::string, std::less<>> names;
 };
 
 /// Returns the targets that pass the filter. Throws Error as parse_targets() does.
@@ -58,12 +76,14 @@ struct SchedFilter {
 /// targets_by_state(). The column `up` tells whether it is available. A state may have two rows: targets of
 /// it that are not online have a row of their own, in which the text of the state ends with `*`, as in Flux;
 /// the column `online`, not in the standard table, says the same. The filters `offline` and `torpid` mean
-/// every target that is not online, or whose agent is silent, whatever its state. A state named in the filter
-/// has a row even without targets. The state `shrunk` has the hosts that left the inventory, which have no
-/// ranks; it is listed only if it is named, and is empty if the filter has targets. The column `moves`, not
-/// in the standard table, has those of moves_of() for the targets of the row. Further columns are only for
-/// formats and have the names of Flux: `statex` is the state without `*`, `up.ascii` is y or n, `reason` and
-/// `timestamp` are those of drained targets, if the filter asks for their rows.
+/// every target that is not online, or whose agent is silent, whatever its state, and `online` those that are
+/// online. A state named in the filter has a row even without targets. Two states are listed only if they are
+/// named: `allocated` has the targets with allocations, whatever else they are, and is up if all of them are
+/// available; `shrunk` has the hosts that left the inventory, which have no ranks, and is empty if the filter
+/// has targets. The column `moves`, not in the standard table, has those of moves_of() for the targets of the
+/// row. Further columns are only for formats and have the names of Flux: `statex` is the state without `*`,
+/// `up.ascii` is y or n, `reason` and `timestamp` are those of drained targets, if the filter asks for their
+/// rows.
 [[nodiscard]] Listing status_view(const nlohmann::json& status, const ViewFilter& filter = {});
 
 /// Adds the columns that tell more of the cause of a drain than the standard table, and their cells.
@@ -101,10 +121,6 @@ struct Cause {
 void add_allocations(Listing& listing, const nlohmann::json& allocations, bool with_resources);
 [[nodiscard]] Listing allocation_columns();
 
-/// Returns the names of properties, separated by commas, and the ranks that have exactly these, in the order
-/// of their first ranks.
-[[nodiscard]] std::vector<std::pair<std::string, text::IdSet>> property_sets(const rset::ResourceSet& set);
-
 /// The properties of a resource.status payload, by name, each with those of the filter's targets that have
 /// it. A property without any of them is left out.
 [[nodiscard]] Listing property_view(const nlohmann::json& status, const ViewFilter& filter = {});
@@ -112,11 +128,13 @@ void add_allocations(Listing& listing, const nlohmann::json& allocations, bool w
 
 /// The scheduler's view of a resource.sched-status payload: one row for each of free, up, allocated and down.
 /// Targets without an allocation are free where allocations are reported, and up elsewhere. `up` has a row
-/// without targets only if the filter names it. `by_properties` makes a row of the targets of each state that
-/// have the same properties, in the order of their first ranks. The column `rlist`, only for formats, is the
-/// short form of the resources.
+/// without targets only if the filter names it. Where `fields` has `properties`, `propertiesx` (those that
+/// are not named as queues) or `queue`, a state has a row for the targets that are the same in these, in the
+/// order of their first ranks. `propertiesx`, `queue` and `rlist`, the short form of the resources, are only
+/// for formats.
 [[nodiscard]] Listing sched_view(const nlohmann::json& sched_status, const SchedFilter& filter = {},
-                                 bool by_properties = false);
+                                 const std::set<std::string, std::less<>>& fields = {},
+                                 const QueueFacts& queues = {});
 
 /// Returns the resources in the states of the filter, `all` or none for all of them.
 [[nodiscard]] rset::ResourceSet sched_resources(const nlohmann::json& sched_status,

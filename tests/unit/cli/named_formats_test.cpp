@@ -4,7 +4,9 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -20,6 +22,7 @@
 #include "temp_dir.hpp"
 
 using namespace resourced;
+using cli::commands::default_format;
 using cli::commands::find_format;
 using cli::commands::format_names;
 
@@ -49,16 +52,51 @@ TEST_SUITE("named formats") {
     CHECK(find_format("status", "long").find("{reason") != std::string::npos);
     CHECK(find_format("property list", "short") == "{property}");
     CHECK(format_names("status") == std::vector<std::string>{"default", "long", "mine", "help"});
-    CHECK(format_names("list") == std::vector<std::string>{"default", "rlist", "help"});
+    CHECK(format_names("list") == std::vector<std::string>{"default", "rlist", "queues", "help"});
     const auto help = test::run({"property", "list", "-o", "help"});
     CHECK(help.status == 0);
     CHECK(help.out == "default      The standard table\nshort        Names: {property}\n");
     const auto unknown = test::run({"list", "-o", "mine"});
     CHECK(unknown.status == 2);
-    CHECK(
-        unknown.err ==
-        "resourcectl: no format \"mine\": known are default, rlist, help; or write fields in braces, such as "
-        "{nodelist}\n");
+    CHECK(unknown.err ==
+          "resourcectl: no format \"mine\": known are default, rlist, queues, help; or write fields in "
+          "braces, such as "
+          "{nodelist}\n");
+  }
+
+  TEST_CASE_FIXTURE(ConfigHome, "-o get-config prints a format as a file has it") {
+    write("[status.formats.'a b']\nformat = '\"{nodelist}\"\\n'\n");
+    const auto own = test::run({"status", "-o", "get-config=a b"});
+    CHECK(own.status == 0);
+    CHECK(own.out == "[status.formats.\"a b\"]\nformat = \"\\\"{nodelist}\\\"\\\\n\"\n");
+    const auto of_program = test::run({"list", "-o", "get-config=rlist"});
+    CHECK(of_program.status == 0);
+    // The lines are a file with the same format under another name.
+    const std::string mine = "[list.formats.mine]" + of_program.out.substr(of_program.out.find('\n'));
+    write(mine);
+    CHECK(find_format("list", "mine") == find_format("list", "rlist"));
+    CHECK(test::run({"list", "-o", "get-config=mine"}).out == mine);
+    CHECK(test::run({"status", "-o", "get-config=default"}).err ==
+          "resourcectl: -o get-config=default: the standard table is no format\n");
+    CHECK(test::run({"status", "-o", "get-config=x"})
+              .err.starts_with("resourcectl: no format \"get-config=x\""));
+  }
+
+  TEST_CASE_FIXTURE(ConfigHome, "a variable of the environment has the default format of a command") {
+    write("[status.formats.mine]\nformat = '{nodelist}'\n");
+    const test::Variable unset("RESOURCED_STATUS_FORMAT_DEFAULT", std::nullopt);
+    CHECK(default_format("status").empty());
+    for (const auto& [value, format] : {std::pair("mine", "{nodelist}"), std::pair("{ranks}", "{ranks}"),
+                                        std::pair("default", ""), std::pair("", "")}) {
+      const test::Variable variable("RESOURCED_STATUS_FORMAT_DEFAULT", value);
+      CHECK(default_format("status") == format);
+      CHECK(default_format("list").empty());
+    }
+    const test::Variable wrong("RESOURCED_STATUS_FORMAT_DEFAULT", "nosuch");
+    CHECK_THROWS_AS(static_cast<void>(default_format("status")), cli::views::UsageError);
+    CHECK(test::run({"status"})
+              .err.starts_with("resourcectl: $RESOURCED_STATUS_FORMAT_DEFAULT: no format \"nosuch\": known "
+                               "are default, long, mine"));
   }
 
   TEST_CASE_FIXTURE(ConfigHome, "the formats of this program keep their columns with long values") {
