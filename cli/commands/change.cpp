@@ -42,7 +42,7 @@ std::string explain(const Error& error, const std::string& targets, Snapshot& sn
   const std::string_view text = error.what();
   if (!text.starts_with("rank") && !text.starts_with("unknown host")) return error.what();
   try {
-    return explain_refusal(error.what(), targets, snapshot.status().inventory);
+    return explain_refusal(error.what(), targets, snapshot.status());
   } catch (const std::exception&) {
     return error.what();
   }

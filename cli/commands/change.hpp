@@ -17,8 +17,8 @@
 namespace resourced::cli::commands {
 
 inline constexpr const char* targets_help =
-    "Ranks as an idset, or hosts, or all, property:NAME, partition:NAME, rank:IDSET, host:HOSTS; several "
-    "separated by commas";
+    "Ranks as an idset, or hosts, or all, property:NAME, partition:NAME, @GROUP, rank:IDSET, host:HOSTS; "
+    "several separated by commas, and those behind a - are taken away: all,-node3";
 
 /// The state before a change: one answer to resource.status, requested when it is first needed.
 class Snapshot {

@@ -2,7 +2,6 @@
 #include "cli/commands/selection.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -11,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/commands/host_groups.hpp"
+#include "cli/views/text_width.hpp"
 #include "core/error.hpp"
 #include "core/rset/numeric_hosts.hpp"
 #include "core/rset/targets.hpp"
@@ -31,12 +32,21 @@ constexpr std::string_view property_prefix = "property:";
 constexpr std::string_view partition_prefix = "partition:";
 constexpr std::string_view rank_prefix = "rank:";
 constexpr std::string_view host_prefix = "host:";
+constexpr char group_mark = '@';
 constexpr std::string_view unknown_host = "unknown host: ";
 
+bool is_taken_away(std::string_view part) { return part.size() > 1 && part.starts_with('-'); }
+
+bool has_several_brackets(std::string_view part) { return part.find('[') != part.rfind('['); }
+
+/// Whether a part names targets by what they have in common.
+bool is_named_set(std::string_view part) {
+  return part == everything || part.starts_with(property_prefix) || part.starts_with(partition_prefix);
+}
+
 bool is_selector(std::string_view part) {
-  return part == everything ||
-         std::ranges::any_of(std::array{property_prefix, partition_prefix, rank_prefix, host_prefix},
-                             [&](auto prefix) { return part.starts_with(prefix); });
+  return is_named_set(part) || part.starts_with(rank_prefix) || part.starts_with(host_prefix) ||
+         part.starts_with(group_mark) || is_taken_away(part) || has_several_brackets(part);
 }
 
 /// Splits a text at the commas outside of brackets.
@@ -129,31 +139,72 @@ IdSet plain_ranks(std::string_view text, const ResourceSet& inventory) {
   return rset::parse_targets(text, inventory);
 }
 
-/// Returns the targets of a text with selectors.
-IdSet select_parts(std::string_view text, const Status& status, Excluded excluded) {
-  const auto& inventory = status.inventory;
+/// Reads a hostlist in which a name may have several brackets.
+Hostlist read_hosts(std::string_view part) {
+  const auto first_end = part.find(']');
+  const auto next = part.find('[', std::min(first_end, part.size()));
+  if (next == std::string_view::npos) return Hostlist::parse(part);
+  Hostlist hosts;
+  Hostlist::parse(part.substr(0, next)).for_each([&](std::string_view name) {
+    hosts.append(read_hosts(std::string(name).append(part.substr(next))));
+    if (hosts.size() > Hostlist::max_expansion)
+      throw Error(ERANGE,
+                  fmt::format("{} has more than {} hosts", text::quoted(part), Hostlist::max_expansion));
+  });
+  return hosts;
+}
+
+/// Targets by rank and by host, before the hosts are looked up.
+struct Named {
   IdSet ranks;
   Hostlist hosts;
+};
+
+/// Adds the targets of one part of a text with selectors.
+void add_part(Named& to, std::string_view part, const Status& status, Excluded excluded) {
+  const auto& inventory = status.inventory;
+  const bool is_host = part == everything && inventory.rank_of(part).has_value();
+  if (part.starts_with(rank_prefix)) {
+    to.ranks |= rset::parse_targets(IdSet::parse(part.substr(rank_prefix.size())).encode(), inventory);
+  } else if (part.starts_with(host_prefix)) {
+    to.hosts.append(read_hosts(part.substr(host_prefix.size())));
+  } else if (part.starts_with(group_mark)) {
+    to.hosts.append(hosts_of_group(std::string(part.substr(1))));
+  } else if (has_several_brackets(part)) {
+    to.hosts.append(read_hosts(part));
+  } else if (is_named_set(part) && !is_host) {
+    auto selected = select_part(part, status);
+    if (excluded == Excluded::left_out) selected -= status.exclude;
+    if (selected.empty())
+      throw Error(EINVAL, fmt::format("{} has no targets{}", part,
+                                      excluded == Excluded::left_out ? " that are not excluded" : ""));
+    to.ranks |= selected;
+  } else if (const auto named = rset::hosts_of_targets(part)) {
+    to.hosts.append(*named);
+  } else {
+    to.ranks |= plain_ranks(part, inventory);
+  }
+}
+
+/// Returns the targets of a text with selectors.
+IdSet select_parts(std::string_view text, const Status& status, Excluded excluded) {
+  Named chosen;
+  Named taken_away;
+  bool chooses = false;
   for (const auto part : split_parts(text)) {
-    const bool is_host = part == everything && inventory.rank_of(part).has_value();
-    if (part.starts_with(rank_prefix)) {
-      ranks |= rset::parse_targets(IdSet::parse(part.substr(rank_prefix.size())).encode(), inventory);
-    } else if (part.starts_with(host_prefix)) {
-      hosts.append(Hostlist::parse(part.substr(host_prefix.size())));
-    } else if (is_selector(part) && !is_host) {
-      auto selected = select_part(part, status);
-      if (excluded == Excluded::left_out) selected -= status.exclude;
-      if (selected.empty())
-        throw Error(EINVAL, fmt::format("{} has no targets{}", part,
-                                        excluded == Excluded::left_out ? " that are not excluded" : ""));
-      ranks |= selected;
-    } else if (const auto named = rset::hosts_of_targets(part)) {
-      hosts.append(*named);
+    if (is_taken_away(part)) {
+      add_part(taken_away, part.substr(1), status, Excluded::kept);
     } else {
-      ranks |= plain_ranks(part, inventory);
+      add_part(chosen, part, status, excluded);
+      chooses = true;
     }
   }
-  return ranks | ranks_of(hosts, inventory);
+  if (!chooses)
+    throw Error(EINVAL, fmt::format("{} only takes targets away: say from which, as in all,{}", text, text));
+  IdSet ranks = chosen.ranks | ranks_of(chosen.hosts, status.inventory);
+  ranks -= taken_away.ranks | ranks_of(taken_away.hosts, status.inventory);
+  if (ranks.empty()) throw Error(EINVAL, fmt::format("{} leaves no targets", text));
+  return ranks;
 }
 
 /// Removes the first word from a text and returns it; empty if the text has no more.
@@ -231,8 +282,33 @@ bool reads_as_targets(std::string_view reason, const ResourceSet& inventory) {
   return true;
 }
 
-std::string explain_refusal(const std::string& refusal, std::string_view targets,
-                            const ResourceSet& inventory) {
+namespace {
+
+/// Returns hosts by the reasons for which they are drained, of which the first few are told.
+std::string hosts_with_reasons(const IdSet& ranks, const Status& status) {
+  std::map<std::string, IdSet> by_reason;
+  for (const auto& drain : status.drains) {
+    if (const IdSet some = drain.ranks & ranks; !some.empty()) by_reason[drain.reason.value_or("")] |= some;
+  }
+  constexpr std::size_t most_reasons = 3;
+  constexpr std::size_t most_columns = 60;
+  std::size_t told = 0;
+  std::string text;
+  IdSet left = ranks;
+  for (const auto& [reason, some] : by_reason) {
+    if (reason.empty() || ++told > most_reasons) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", status.inventory.hosts(some).encode(),
+                        views::fit(reason, most_columns));
+    left -= some;
+  }
+  if (left.empty()) return text;
+  return fmt::format("{}{}{}", text, text.empty() ? "" : "; ", status.inventory.hosts(left).encode());
+}
+
+}  // namespace
+
+std::string explain_refusal(const std::string& refusal, std::string_view targets, const Status& status) {
+  const ResourceSet& inventory = status.inventory;
   try {
     if (refusal.starts_with(unknown_host)) {
       const auto hosts = rset::hosts_of_targets(targets);
@@ -243,9 +319,15 @@ std::string explain_refusal(const std::string& refusal, std::string_view targets
     for (const std::string_view start : {"rank ", "ranks "}) {
       if (!refusal.starts_with(start)) continue;
       const auto rest = std::string_view(refusal).substr(start.size());
-      const auto ranks = IdSet::parse(rest.substr(0, rest.find(' ')));
+      const auto end = std::min(rest.find(' '), rest.size());
+      const auto ranks = IdSet::parse(rest.substr(0, end));
       if (ranks.empty() || !inventory.ranks().includes(ranks)) break;
-      return fmt::format("{} ({})", refusal, inventory.hosts(ranks).encode());
+      const std::string them = ranks.count() == 1 ? "it" : "them";
+      if (rest.substr(end) == " already drained")
+        return fmt::format("{} ({}): use -f to replace the reason, or -u to skip {}", refusal,
+                           hosts_with_reasons(ranks, status), them);
+      return fmt::format("{} ({}){}", refusal, inventory.hosts(ranks).encode(),
+                         rest.substr(end) == " not drained" ? ": use -f to skip " + them : "");
     }
   } catch (const Error&) {
     // The text is another one that begins alike.

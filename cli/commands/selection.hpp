@@ -1,6 +1,7 @@
 // Reads targets of a command line: ranks as an idset, hosts as a hostlist, and the selectors `all`,
-// `property:NAME`, `partition:NAME`, `rank:IDSET` and `host:HOSTLIST`, separated by commas. Pure functions of
-// one answer to resource.status, so the targets of a selector are those of one moment.
+// `property:NAME`, `partition:NAME`, `rank:IDSET`, `host:HOSTLIST` and `@GROUP` (host_groups.hpp), separated
+// by commas. `-` before a part takes its targets from those of the others. Functions of one answer to
+// resource.status, so the targets of a selector are those of one moment.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,8 @@ struct Selection {
   std::string request;
 };
 
-/// Whether a part of the text is a selector.
+/// Whether a part of the text is a selector, is taken away, or is a hostlist with several brackets in a name,
+/// such as rack[1-2]node[0-3], which RFC 29 does not have.
 [[nodiscard]] bool has_selector(std::string_view text);
 /// Returns a text without the selector `rank:` or `host:` at its beginning.
 [[nodiscard]] std::string_view without_kind(std::string_view text);
@@ -33,7 +35,7 @@ struct Selection {
 /// Selects targets. `all` is a host if the inventory has one of this name. A text without a selector is read
 /// as the daemon does (rset::parse_targets), and so is a part of a text with selectors. Throws Error EINVAL
 /// as that does, but names all unknown hosts; and for an unknown property or partition, with the known ones,
-/// for one without targets, and for numbers that are ranks and names of other hosts
+/// for an unknown group, for a text without targets, and for numbers that are ranks and names of other hosts
 /// (rset::refuse_numbers_of_hosts()).
 [[nodiscard]] Selection select_targets(std::string_view text, const proto::topics::Status& status,
                                        Excluded excluded = Excluded::kept);
@@ -49,9 +51,10 @@ struct Selection {
 /// these are probably all meant as targets.
 [[nodiscard]] bool reads_as_targets(std::string_view reason, const rset::ResourceSet& inventory);
 
-/// Returns an error text of the daemon with the hosts of the ranks in it: `rank 7 not drained (node7)`; with
-/// all unknown hosts among `targets` in place of the first. Any other text is returned unchanged.
+/// Returns an error text of the daemon with the hosts of the ranks in it, the reasons for which they are
+/// drained, and the options to go on with: `rank 7 not drained (node7): use -f to skip it`; with all unknown
+/// hosts among `targets` in place of the first. Any other text is returned unchanged.
 [[nodiscard]] std::string explain_refusal(const std::string& refusal, std::string_view targets,
-                                          const rset::ResourceSet& inventory);
+                                          const proto::topics::Status& status);
 
 }  // namespace resourced::cli::commands

@@ -128,8 +128,9 @@ TEST_CASE("an error names hosts, and all that are unknown") {
     CHECK(outcome.out.empty());
     return outcome.err;
   };
-  CHECK(refusal({"undrain", "5"}) == "resourcectl: rank 5 not drained (test5)\n");
-  CHECK(refusal({"undrain", "--quiet", "0,4-5"}) == "resourcectl: ranks 0,4-5 not drained (test[0,4-5])\n");
+  CHECK(refusal({"undrain", "5"}) == "resourcectl: rank 5 not drained (test5): use -f to skip it\n");
+  CHECK(refusal({"undrain", "--quiet", "0,4-5"}) ==
+        "resourcectl: ranks 0,4-5 not drained (test[0,4-5]): use -f to skip them\n");
   CHECK(refusal({"drain", "4,6-7"}) == "resourcectl: ranks 6-7 excluded (test[6-7])\n");
   CHECK(refusal({"drain", "test1,nosuch1,nosuch2,test2"}) == "resourcectl: unknown hosts: nosuch[1-2]\n");
   CHECK(refusal({"drain", "nosuch1"}) == "resourcectl: unknown host: nosuch1\n");

@@ -2,6 +2,8 @@
 #include "cli/commands/selection.hpp"
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -9,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "environment.hpp"
+#include "temp_dir.hpp"
 
 using namespace resourced;
 using cli::commands::Excluded;
@@ -86,6 +90,48 @@ TEST_SUITE("selection") {
     CHECK(ranks("property:fast,5", Excluded::left_out) == "3-5");
     CHECK(refusal("property:old", eight, Excluded::left_out) ==
           "property:old has no targets that are not excluded");
+  }
+
+  TEST_CASE("a minus takes targets away from the others, wherever it stands") {
+    CHECK(has_selector("all,-node3"));
+    CHECK_FALSE(has_selector("-"));
+    CHECK(ranks("all,-node3") == "0-2,4-7");
+    CHECK(ranks("-node3,all") == "0-2,4-7");
+    CHECK(ranks("node[0-3],-1-2") == "0,3");
+    CHECK(ranks("all,-property:gpu,-node[4-5],-rank:0") == "1,6-7");
+    CHECK(ranks("0,-node5") == "0");
+    CHECK(ranks("property:fast,-property:old", Excluded::left_out) == "3-4");
+    CHECK(refusal("-node3") == "-node3 only takes targets away: say from which, as in all,-node3");
+    CHECK(refusal("node3,-node[3-4]") == "node3,-node[3-4] leaves no targets");
+    CHECK(refusal("all,-nosuch") == "unknown host: nosuch");
+    CHECK(refusal("all,-") == "unknown host: -");
+    CHECK(refusal("all,--node3") == "unknown host: -node3");
+  }
+
+  TEST_CASE("a name may have several brackets") {
+    const Status racks = proto::topics::parse_status(payload("0-7", {"rack1node[0-3]", "rack2node[0-3]"}));
+    const auto chosen = [&](const char* text) { return select_targets(text, racks).ranks.encode(); };
+    CHECK(chosen("rack[1-2]node[0-3]") == "0-7");
+    CHECK(chosen("rack[1-2]node[1,3]") == "1,3,5,7");
+    CHECK(chosen("all,-rack[1-2]node[0-2]") == "3,7");
+    CHECK(chosen("host:rack[2]node[0-1]") == "4-5");
+    CHECK(refusal("rack[1-3]node[0-1]", racks) == "unknown hosts: rack3node[0-1]");
+    CHECK(refusal("rack[1-2]node[0-", racks).find("is not a hostlist") != std::string::npos);
+    CHECK_THROWS_WITH_AS(static_cast<void>(select_targets("r[0-9999]n[0-9999]c[0-9999]", racks)),
+                         "\"r0n[0-9999]c[0-9999]\" has more than 1048576 hosts", Error);
+  }
+
+  TEST_CASE("a group is that of the user's file") {
+    const test::TempDir directory;
+    const test::Variable home("XDG_CONFIG_HOME", directory.file(""));
+    std::filesystem::create_directories(directory.file("resourced"));
+    const std::string file = directory.file("") + "/resourced/resourcectl.toml";
+    std::ofstream(file) << "[groups]\nlow = 'node[0-1]'\n'a:b' = 'node7'\nwrong = 'node['\ntext = 1\n";
+    CHECK(ranks("@low") == "0-1");
+    CHECK(ranks("@low,@a:b,3") == "0-1,3,7");
+    CHECK(ranks("all,-@low") == "2-7");
+    CHECK(refusal("@wrong").starts_with(file + ":4: groups.wrong: \"node[\" is not a hostlist"));
+    CHECK(refusal("@text").starts_with(file + ":5: groups.text: expected a text"));
   }
 
   TEST_CASE("what does not exist is named, with what does") {
@@ -182,15 +228,39 @@ TEST_SUITE("selection") {
 
   TEST_CASE("errors of the daemon get hosts") {
     const auto explain = [](const char* text, const char* targets = "1") {
-      return explain_refusal(text, targets, eight.inventory);
+      return explain_refusal(text, targets, eight);
     };
-    CHECK(explain("rank 7 not drained") == "rank 7 not drained (node7)");
-    CHECK(explain("ranks 0,5 not drained") == "ranks 0,5 not drained (node[0,5])");
+    CHECK(explain("rank 7 not drained") == "rank 7 not drained (node7): use -f to skip it");
+    CHECK(explain("ranks 0,5 not drained") == "ranks 0,5 not drained (node[0,5]): use -f to skip them");
     CHECK(explain("ranks 3,6 already drained or excluded") ==
           "ranks 3,6 already drained or excluded (node[3,6])");
     CHECK(explain("unknown host: a", "a,node1,b[1-2]") == "unknown hosts: a,b[1-2]");
     for (const char* same : {"rank 8 not drained", "ranks are gone", "rank", "rank ", "idset is out of range",
                              "unknown host: a", ""})
       CHECK(explain(same, "a,node1") == same);
+  }
+
+  TEST_CASE("targets that are drained already are told with their reasons, and the ways out") {
+    auto object = payload("0-7", {"node[0-7]"});
+    const auto drain = [&](const char* targets, const std::string& reason) {
+      object["drain"][targets] = {{"timestamp", 1.0}, {"reason", reason}};
+    };
+    const auto explain = [&](const char* text) {
+      return explain_refusal(text, "1", proto::topics::parse_status(object));
+    };
+    drain("1-2", "bad dimm");
+    CHECK(explain("rank 1 already drained") ==
+          "rank 1 already drained (node1: bad dimm): use -f to replace the reason, or -u to skip it");
+    drain("4", "fan");
+    drain("6", "");
+    CHECK(explain("ranks 1-2,4,6 already drained") ==
+          "ranks 1-2,4,6 already drained (node[1-2]: bad dimm; node4: fan; node6): use -f to replace the "
+          "reason, or -u to skip them");
+    drain("0", "psu");
+    drain("3", std::string(1000, 'x'));
+    CHECK(explain("ranks 0-4 already drained") ==
+          "ranks 0-4 already drained (node[1-2]: bad dimm; node4: fan; node0: psu; node3): use -f to replace "
+          "the reason, or -u to skip them");
+    CHECK(explain("rank 3 already drained").size() < 200);
   }
 }
