@@ -8,6 +8,7 @@
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "daemon/inventory.hpp"
 #include "daemon/log/etcd/file_digests.hpp"

@@ -5,6 +5,7 @@
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "config/reload.hpp"
 #include "core/error.hpp"

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced::proto {
 namespace {
@@ -28,7 +29,7 @@ class Subject {
   explicit Subject(std::string_view uri) : uri_(uri) {}
 
   [[noreturn]] void reject(const std::string& what, int errnum = EINVAL) const {
-    throw Error(errnum, fmt::format("{:?}: {}", uri_, what));
+    throw Error(errnum, fmt::format("{}: {}", text::quoted(uri_), what));
   }
 
  private:

@@ -91,6 +91,14 @@ Source choose_source(const ProbeOptions& options) {
                           is_invalid ? "not a topology that hwloc understands" : std::strerror(errnum)));
 }
 
+/// Leaves out the processors that this process is not bound to. HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING
+/// would need hwloc 2.5.
+void restrict_to_binding(hwloc_topology_t topology) {
+  const std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, decltype(&hwloc_bitmap_free)> bound(
+      hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  if (hwloc_get_cpubind(topology, bound.get(), 0) == 0) hwloc_topology_restrict(topology, bound.get(), 0);
+}
+
 LoadedTopology load(const Source& source, const ProbeOptions& options) {
   // Silence the warnings of hwloc about odd hardware; failures are reported below.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
@@ -103,18 +111,18 @@ LoadedTopology load(const Source& source, const ProbeOptions& options) {
     fail(source, errno);
   }
   // Keep the probe from running on every processor in turn, where jobs of others run.
-  unsigned long flags = HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+  hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+  unsigned long flags = 0;
   const bool machine = options.is_this_system || (!source.xml && !source.synthetic);
   const auto this_system = environment("HWLOC_THISSYSTEM");
-  if (this_system ? *this_system != "0" : machine) {
-    flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM;
-    if (!options.norestrict) flags |= HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING;
-  }
+  const bool is_this_system = this_system ? *this_system != "0" : machine;
+  if (is_this_system) flags |= HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM;
   if (options.norestrict) flags |= HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
   hwloc_topology_set_flags(made, flags);
   hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   errno = 0;
   if (hwloc_topology_load(made) != 0) fail(source, errno);
+  if (is_this_system && !options.norestrict) restrict_to_binding(made);
   return topology;
 }
 

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/constraint/named.hpp"
 #include "core/error.hpp"

@@ -39,8 +39,7 @@ void keep_files_private(const std::string& path) {
 Database::Database(const std::string& path, Access access) : path_(path) {
   sqlite3* handle = nullptr;
   const int mode = access == Access::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  const int result = sqlite3_open_v2(path.c_str(), &handle, mode | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(handle);
   if (result != SQLITE_OK) fail("cannot open the store");
   if (access != Access::read) keep_files_private(path);
@@ -48,7 +47,7 @@ Database::Database(const std::string& path, Access access) : path_(path) {
 
 void Database::fail(std::string_view action) const {
   int errnum = EIO;
-  switch (sqlite3_errcode(handle_.get()) & 0xff) {
+  switch (sqlite3_errcode(handle_.get())) {
     case SQLITE_FULL:
       errnum = ENOSPC;
       break;
@@ -99,7 +98,7 @@ bool Database::checkpoint() {
   int moved = 0;
   const int result =
       sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved);
-  if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY) fail("the store failed");
+  if (result != SQLITE_OK && result != SQLITE_BUSY) fail("the store failed");
   return result == SQLITE_OK && pages == moved;
 }
 

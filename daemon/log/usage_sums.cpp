@@ -42,8 +42,8 @@ constexpr const char* table_of_sums = R"sql(
 // The addition of two integers beyond 64 bits becomes real.
 std::string add_rows(std::string_view rows) {
   return fmt::format(
-      "INSERT INTO sums({}) {} ON CONFLICT DO UPDATE SET known = known + excluded.known, "
-      "up = up + excluded.up, allocated = allocated + excluded.allocated, "
+      "INSERT INTO sums({}) {} ON CONFLICT (month, kind, name, cause, reason) DO UPDATE SET "
+      "known = known + excluded.known, up = up + excluded.up, allocated = allocated + excluded.allocated, "
       "drained = drained + excluded.drained, offline = offline + excluded.offline, "
       "excluded = sums.excluded + excluded.excluded, unavailable = unavailable + excluded.unavailable, "
       "outages = outages + excluded.outages",
@@ -115,11 +115,15 @@ bool UsageSums::add(module::UsageTally& tally, Month before) {
 }
 
 void UsageSums::add(Month month, const std::string& text) {
-  Statement(database_, add_rows("SELECT ?, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, "
-                                "value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, "
-                                "value ->> 10, value ->> 11 FROM json_each(?) WHERE value ->> 0 IN ('total', "
-                                "'missing') OR value ->> 0 LIKE ?")
-                           .c_str())
+  // The operator ->> would need SQLite 3.38.
+  constexpr int kind_to_outages = 12;
+  std::string fields;
+  for (int i = 0; i < kind_to_outages; ++i) fields += fmt::format(", json_extract(value, '$[{}]')", i);
+  Statement(database_,
+            add_rows("SELECT ?" + fields +
+                     " FROM json_each(?) WHERE json_extract(value, '$[0]') IN ('total', 'missing') "
+                     "OR json_extract(value, '$[0]') LIKE ?")
+                .c_str())
       .bind(1, std::int64_t{by_months_ ? month : 0})
       .bind(2, std::string_view(text))
       .bind(3, by_ ? proto::topics::report_by_name(*by_) : "%")

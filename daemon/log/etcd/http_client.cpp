@@ -36,7 +36,9 @@ void set_tls(CURL* easy, const Credentials& files) {
   // Without a CA file, no certificates are read: libcurl would read all of the system for each connection.
   set(easy, CURLOPT_CAINFO, files.ca_file.empty() ? nullptr : files.ca_file.c_str());
   if (!files.ca_file.empty()) set(easy, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+#if LIBCURL_VERSION_NUM >= 0x075700  // Earlier versions read the file for each connection.
   set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+#endif
   if (files.certificate.empty()) return;
   set(easy, CURLOPT_SSLCERT, files.certificate.c_str());
   set(easy, CURLOPT_SSLKEY, files.key.c_str());
@@ -67,11 +69,11 @@ class HttpClient::Transfer {
     set(easy(), CURLOPT_TCP_KEEPALIVE, 1L);
     set(easy(), CURLOPT_TCP_KEEPIDLE, 5L);
     set(easy(), CURLOPT_TCP_KEEPINTVL, 2L);
+#if LIBCURL_VERSION_NUM >= 0x075700
     // A request can end without waiting for the look-up of its host name.
     set(easy(), CURLOPT_QUICK_EXIT, 1L);
+#endif
     set(easy(), CURLOPT_ERRORBUFFER, error_.data());
-    set(easy(), CURLOPT_PREREQFUNCTION, &Transfer::on_send);
-    set(easy(), CURLOPT_PREREQDATA, this);
     set(easy(), CURLOPT_WRITEFUNCTION, &Transfer::on_bytes);
     set(easy(), CURLOPT_WRITEDATA, this);
   }
@@ -84,7 +86,7 @@ class HttpClient::Transfer {
   }
   [[nodiscard]] HttpAnswer answer(CURLcode result) {
     HttpAnswer answer;
-    answer.was_sent = was_sent_;
+    answer.was_sent = was_sent();
     if (result == CURLE_OK) {
       answer.status = static_cast<unsigned>(status());
       answer.body = std::move(received);
@@ -112,14 +114,16 @@ class HttpClient::Transfer {
   bool is_paused = false;
 
  private:
+  /// Whether the connection has taken any byte of the request.
+  [[nodiscard]] bool was_sent() const {
+    long bytes = 0;
+    (void)libcurl().easy_getinfo(easy(), CURLINFO_REQUEST_SIZE, &bytes);
+    return bytes != 0;
+  }
   void add_header(const std::string& line) {
     headers_.reset(libcurl().slist_append(headers_.release(), line.c_str()));
   }
 
-  static int on_send(void* self, char*, char*, int, int) {
-    static_cast<Transfer*>(self)->was_sent_ = true;
-    return CURL_PREREQFUNC_OK;
-  }
   static std::size_t on_bytes(const char* bytes, std::size_t, std::size_t size, void* transfer) {
     auto* const self = static_cast<Transfer*>(transfer);
     std::string& received = self->received;
@@ -135,7 +139,6 @@ class HttpClient::Transfer {
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr, libcurl().slist_free_all};
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy_{libcurl().easy_init(), libcurl().easy_cleanup};
   std::array<char, CURL_ERROR_SIZE> error_{};
-  bool was_sent_ = false;
 };
 
 // A socket of libcurl, which also closes it.

@@ -98,7 +98,7 @@ TEST_CASE("what is no address is EINVAL, and the text quotes it on one line") {
       {"ipc://@bus", "abstract"},
       {"ipc://*", "the path must be given"},
       {std::string("ipc:///a\0b", 10), "control character"},
-      {"ipc:///a\nb", "\"ipc:///a\\nb\": control character"},
+      {"ipc:///a\nb", "\"ipc:///a\\x0ab\": control character"},
       {"tcp://", "no port"},
       {"tcp://host", "no port"},
       {"tcp://:5555", "no host"},
