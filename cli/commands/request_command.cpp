@@ -11,13 +11,13 @@
 #include "cli/commands/context.hpp"
 #include "cli/commands/input.hpp"
 #include "cli/commands/options.hpp"
+#include "cli/commands/time_argument.hpp"
 #include "cli/usage/command.hpp"
 #include "core/constraint/constraint.hpp"
 #include "core/constraint/query.hpp"
 #include "core/document/document.hpp"
 #include "core/error.hpp"
 #include "core/jobspec/jobspec.hpp"
-#include "core/text/duration.hpp"
 
 namespace resourced::cli::commands {
 
@@ -106,7 +106,7 @@ void add_jobspec_from_shape(usage::Command& jobspec, Context& context) {
   from_shape->callback([options, &context] {
     jobspec::JobspecProgram program;
     program.command = options->command;
-    program.duration = text::parse_duration(options->duration);
+    program.duration = parse_span(options->duration);
     context.print_line(make_jobspec(read_shape(options->shape), program).dump());
   });
 }

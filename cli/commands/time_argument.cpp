@@ -191,16 +191,23 @@ std::optional<double> read_units(std::string_view text) {
   return sum;
 }
 
-/// Reads the days and hours of Slurm, `1-12`, `1-12:30` or `1-12:30:05`.
-std::optional<double> read_days(std::string_view text) {
-  const std::size_t dash = text.find('-');
-  if (dash == 0 || dash > 3) return std::nullopt;
+/// Reads the durations of Slurm with days, `1-12`, `1-12:30` or `1-12:30:05`, and `36:30:05`. Refuses
+/// `30:05`, which are minutes and seconds for Slurm, but hours and minutes for most readers.
+std::optional<double> read_columns(std::string_view text) {
+  const std::size_t first = text.find_first_of("-:");
+  if (first == 0 || first > 3) return std::nullopt;
+  const bool has_days = text[first] == '-';
+  if (!has_days && std::ranges::count(text, ':') != 2) return std::nullopt;
   Digits digits(text);
-  const auto days = digits.take(dash, 0, 999);
-  if (!days || !digits.skip("-")) return std::nullopt;
-  const auto hours = digits.take(2, 0, 23);
+  double sum = 0;
+  if (has_days) {
+    const auto days = digits.take(first, 0, 999);
+    if (!days || !digits.skip("-")) return std::nullopt;
+    sum += *days * 86400.0;
+  }
+  const auto hours = has_days ? digits.take(2, 0, 23) : digits.take(first, 0, 999);
   if (!hours) return std::nullopt;
-  double sum = *days * 86400.0 + *hours * 3600.0;
+  sum += *hours * 3600.0;
   for (const double unit : {60.0, 1.0}) {
     if (!digits.skip(":")) break;
     const auto number = digits.take(2, 0, 59);
@@ -238,7 +245,8 @@ Seconds parse_span(std::string_view text) {
   try {
     return text::parse_duration(text);
   } catch (const Error&) {
-    const auto seconds = text.find('-') == std::string_view::npos ? read_units(text) : read_days(text);
+    const bool has_columns = text.find_first_of("-:") != std::string_view::npos;
+    const auto seconds = has_columns ? read_columns(text) : read_units(text);
     if (!seconds || !std::isfinite(*seconds)) throw;
     return Seconds(*seconds);
   }
@@ -251,8 +259,10 @@ WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
   const bool is_back = is_signed ? text.front() == '-' : direction == Unsigned::back;
   // Refuse 0x10: a number without a sign or unit is a time, and only durations may be hexadecimal.
   const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+  // Without a sign 18:30:05 is a time of day, and a duration only with one.
+  const bool is_clock = text.find(':') < text.find('-');
   if (!is_signed) time = read_number(text);
-  if (!time && (is_signed || !is_hexadecimal)) {
+  if (!time && (is_signed || !(is_hexadecimal || is_clock))) {
     const auto duration = read_duration(is_signed ? text.substr(1) : text);
     if (duration) time = from + (is_back ? -*duration : *duration);
   }

@@ -72,7 +72,7 @@ TEST_CASE("seconds since the epoch, and durations from now in the direction that
   CHECK(read("-1d", Unsigned::ahead) == now - 86400);
 }
 
-TEST_CASE("a duration may have several units, weeks, names of units, or days and hours of Slurm") {
+TEST_CASE("a duration may have several units, weeks, names of units, or the columns of Slurm") {
   const std::vector<std::pair<const char*, double>> rows{
       {"1h30m", 5400},        {"2d12h", 216000},         {"1w", 604800},      {"1.5w", 907200},
       {"1hour", 3600},        {"2hours30minutes", 9000}, {"90seconds", 90},   {"1-12", 129600},
@@ -88,6 +88,28 @@ TEST_CASE("a duration may have several units, weeks, names of units, or days and
   for (const char* text :
        {"1h30", "h", "1y", "1hs", "1h-30m", "-1-12", "1-24", "1-12:60", "1000-00", "1-1:00", "1-12:00:00:00"})
     CHECK_THROWS_AS((void)parse_span(text), Error);
+}
+
+TEST_CASE(
+    "hours, minutes and seconds are a duration where a duration is meant, and a time of day otherwise") {
+  const Zone local("UTC");
+  for (const auto& [text, seconds] : std::vector<std::pair<const char*, double>>{
+           {"01:30:00", 5400}, {"0:00:05", 5}, {"36:00:00", 129600}, {"999:59:59", 3599999}}) {
+    CAPTURE(text);
+    CHECK(to_number(parse_span(text)) == seconds);
+    CHECK(read(fmt::format("+{}", text)) == now + seconds);
+    CHECK(read(fmt::format("-{}", text)) == now - seconds);
+    CHECK(read(fmt::format("now+{}", text)) == now + seconds);
+  }
+  // 2023-11-14T22:13:20.25Z is now.
+  CHECK(read("23:00:00") == 1700002800);
+  CHECK_THROWS_AS((void)read("36:00:00"), UsageError);
+  for (const char* text :
+       {"30:00", "1:30", "1000:00:00", ":00:00", "1:60:00", "1:00:60", "1:0:0", "1:00:00:00"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS((void)parse_span(text), Error);
+    CHECK_THROWS_AS((void)read(fmt::format("+{}", text)), UsageError);
+  }
 }
 
 TEST_CASE("times as Slurm takes them are local, and a time of day is the next or the last one") {

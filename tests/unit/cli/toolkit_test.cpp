@@ -251,6 +251,9 @@ TEST_SUITE("tool kit") {
     CHECK(jobspec["version"] == 1);
     CHECK(jobspec["tasks"][0]["command"] == json{"app", "-x", "[a,b]"});
     CHECK(jobspec["attributes"]["system"]["duration"] == 90);
+    const auto in_columns = json::parse(
+        output({"jobspec", "from-shape", "slot=1/core=1", "--duration", "1-12:00:00", "--", "app"}, ""));
+    CHECK(in_columns["attributes"]["system"]["duration"] == 129600);
     CHECK(output({"jobspec", "validate"}, text) == "valid\n");
     CHECK(run({"jobspec", "from-shape", "slot=4/core=2"}).status == 2);
   }
