@@ -48,6 +48,9 @@ std::vector<NamedFormat> built_in(std::string_view command) {
       {"drain",
        {"long", "With ranks and users",
         "{timestamp!d:%b%d %R::<12} {state:<9} {ranks:<8.8+} ?+:{user} ?+:{reason:<30} {nodelist}"}},
+      {"drain",
+       {"sinfo", "The columns of sinfo -R of Slurm",
+        "{reason:<20.20} {user:<9.9} {timestamp!d:%Y-%m-%dT%H:%M:%S::<19} {nodelist}"}},
   }};
   std::vector<NamedFormat> formats{{"default", "The standard table", ""}};
   for (const auto& [of, format] : all) {

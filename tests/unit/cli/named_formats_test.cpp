@@ -126,6 +126,13 @@ TEST_SUITE("named formats") {
           "TIMESTAMP    STATE     RANK     NODELIST\n"
           "Nov14 22:13  draining  0,2,4,6  node[0,2,4,6]\n"
           "Nov14 22:13  draining* 7        node7\n");
+    auto authored = status;
+    authored["drain"]["0,2,4,6"].update({{"reason", "longer than its column"}, {"by", {{"userid", 0}}}});
+    CHECK(show(cli::views::drain_view(authored, {}, [](std::uint32_t) { return "root"; }),
+               find_format("drain", "sinfo")) ==
+          "REASON               USER      TIMESTAMP           NODELIST\n"
+          "longer than its colu root      2023-11-14T22:13:20 node[0,2,4,6]\n"
+          "                     -         2023-11-14T22:13:21 node7\n");
     std::string scattered;
     for (int rank = 0; rank < 10; rank += 2) scattered += (rank > 0 ? "," : "") + std::to_string(rank);
     cli::views::Listing drains = cli::views::drain_view(status);
