@@ -94,6 +94,7 @@ void build(usage::Command& app, commands::Context& context) {
   commands::register_r_combine(*r, context);
   commands::register_requests(app, context);
   commands::register_feasibility(app, context);
+  commands::register_slurm(app, context);
   add_help(app);
 }
 

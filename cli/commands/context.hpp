@@ -131,6 +131,7 @@ void register_rolling(usage::Command& app, Context& context);
 void register_eventlog(usage::Command& app, Context& context);
 void register_idset(usage::Command& app, Context& context);
 void register_hostlist(usage::Command& app, Context& context);
+void register_slurm(usage::Command& app, Context& context);
 
 void register_requests(usage::Command& app, Context& context);
 void register_feasibility(usage::Command& app, Context& context);

@@ -1,4 +1,6 @@
 // resourcectl drain, undrain, also of scheduled drains.
+#include "cli/commands/drain_command.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -51,6 +53,8 @@ struct DrainOptions {
   std::string ticket;
   bool scheduled = false;
   UndrainChoice choice;
+  /// Whether the reason cannot be meant as targets.
+  bool has_sure_reason = false;
 };
 
 /// The times of --from and --until; a duration counts from now.
@@ -91,7 +95,7 @@ void add_change_options(usage::Command& command, DrainOptions& options, const ch
 /// words the reason.
 void check_reason(const Context& context, const DrainOptions& options, Snapshot& snapshot) {
   const bool forced = context.words_behind_dashes == options.reason.size();
-  if (options.reason.empty() || forced) return;
+  if (options.reason.empty() || forced || options.has_sure_reason) return;
   const auto reason = join_words(options.reason);
   rset::ResourceSet inventory;
   try {
@@ -348,6 +352,26 @@ void list_drains(Context& context, DrainOptions& options) {
 }
 
 }  // namespace
+
+void drain_targets(Context& context, const std::string& targets, const std::string& reason,
+                   FormerDrain former) {
+  DrainOptions options;
+  options.targets = targets;
+  if (!reason.empty()) options.reason = {reason};
+  options.has_sure_reason = true;
+  options.update = former == FormerDrain::kept;
+  options.force = former == FormerDrain::replaced ? 2 : 0;
+  run_drain_change<module::DrainCommand>(context, drain_change, options, Excluded::left_out, "resource.drain",
+                                         proto::topics::encode_drain);
+}
+
+void undrain_targets(Context& context, const std::string& targets) {
+  DrainOptions options;
+  options.targets = targets;
+  options.update = true;
+  run_drain_change<module::UndrainCommand>(context, undrain_change, options, Excluded::kept,
+                                           "resource.undrain", proto::topics::encode_undrain);
+}
 
 void register_drain(usage::Command& app, Context& context) {
   auto options = std::make_shared<DrainOptions>();

@@ -1,0 +1,84 @@
+// resourcectl slurm: its output, its requests, and what it refuses. tests/interop/slurm compares it with
+// Slurm.
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "program_fixture.hpp"
+
+using namespace resourced;
+using nlohmann::json;
+using test::ProgramFixture;
+
+TEST_SUITE("slurm") {
+  TEST_CASE("an inventory is printed, and control characters in it are escapes") {
+    const auto outcome =
+        test::run({"slurm", "import-inventory", "-"}, "NodeName=n CPUs=2 State=DOWN Reason=a\x1b[2Jb\n");
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err.empty());
+    CHECK(outcome.out ==
+          "[[resource.config]]\nhosts = \"n\"\ncores = \"0-1\"\n\n"
+          "# Out of service, to be drained once the daemon runs:\n"
+          "#   resourcectl drain n -- 'a\\u001b[2Jb'\n");
+  }
+
+  TEST_CASE("an inventory of several files is refused with the file and the line") {
+    const test::TempDir directory;
+    const std::string main = directory.file("slurm.conf");
+    std::ofstream(main) << "ClusterName=c\nInclude nodes\n";
+    CHECK(test::run({"slurm", "import-inventory", main}).err ==
+          "resourcectl: " + main + ":2: " + directory.file("nodes") + ": No such file or directory\n");
+    std::ofstream(directory.file("nodes")) << "\nNodeName=n[\n";
+    const auto outcome = test::run({"slurm", "import-inventory", main});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.err.starts_with("resourcectl: " + directory.file("nodes") + ":2: "));
+    CHECK(outcome.out.empty());
+  }
+
+  TEST_CASE("a dry run prints the drains as commands, and needs no daemon") {
+    const auto outcome =
+        test::run({"slurm", "import-drains", "--dry-run"},
+                  "n[1-2]|drained|root|2026-11-30T03:21:44|it's $(off)\nn3|down|slurm|Unknown|none\n");
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out ==
+          "resourcectl drain --update n[1-2] -- 'it'\\''s $(off)'\nresourcectl drain --update n3\n");
+    CHECK(outcome.err ==
+          "resourcectl: not carried over: n[1-2] drained in Slurm, by root at 2026-11-30T03:21:44\n"
+          "resourcectl: not carried over: n3 down in Slurm, by slurm at Unknown\n");
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture, "an update sends the request of drain or undrain") {
+    CHECK(change_output(
+              {"slurm", "update", "NodeName=node[1-2]", "state=Drain", "reason=node3 is meant"},
+              "resource.drain",
+              {{"targets", "node[1-2]"}, {"reason", "node3 is meant"}, {"mode", "force-overwrite"}}) ==
+          "drained 2 nodes: node[1-2] (node3 is meant)\n");
+  }
+
+  TEST_CASE("an update refuses all other words, and names them") {
+    const auto refusal = [](std::vector<std::string> words) {
+      words.insert(words.begin(), {"slurm", "update"});
+      const auto outcome = test::run(words);
+      CHECK(outcome.status == 2);
+      return outcome.err;
+    };
+    CHECK(refusal({"nodename=n1", "state=drain"}) ==
+          "resourcectl: slurm update: state=drain needs reason=TEXT\n");
+    CHECK(refusal({"nodename=n1", "reason=x"}) ==
+          "resourcectl: slurm update: nodename= and state= are required\n");
+    CHECK(refusal({"state=drain", "reason=x"}) ==
+          "resourcectl: slurm update: nodename= and state= are required\n");
+    CHECK(refusal({"nodename=n1", "weight=3"}) ==
+          "resourcectl: slurm update: expected nodename=, state= or reason=, found \"weight=3\"\n");
+    CHECK(refusal({"nodename"}) ==
+          "resourcectl: slurm update: expected nodename=, state= or reason=, found \"nodename\"\n");
+    CHECK(refusal({"nodename=n1", "state=DOWN", "reason=x"}) ==
+          "resourcectl: slurm update: no state \"down\" here: drain takes nodes out of service, resume and "
+          "undrain "
+          "return them, and agents tell which are down\n");
+  }
+}

@@ -1,0 +1,42 @@
+// The drains of Slurm as sinfo prints them.
+#include "cli/slurm/drains.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+namespace resourced::cli::slurm {
+
+TEST_CASE("a line of sinfo has nodes, state, user, time and a reason with any characters") {
+  const auto drains = read_drains(
+      "node[1-2,5]|drained|root|2026-11-30T03:21:44|bad | disk |\n\nn7|down*|slurm|Unknown|none\n"
+      "n8|draining|root|2026-11-30T03:21:44|",
+      "f");
+  REQUIRE(drains.size() == 3);
+  CHECK(drains[0].hosts.encode() == "node[1-2,5]");
+  CHECK(drains[0].state == "drained");
+  CHECK(drains[0].user == "root");
+  CHECK(drains[0].time == "2026-11-30T03:21:44");
+  CHECK(drains[0].reason == "bad | disk |");
+  CHECK(drains[1].place == "f:3");
+  CHECK_FALSE(drains[1].reason);
+  CHECK_FALSE(drains[2].reason);
+  CHECK(read_drains("", "f").empty());
+}
+
+TEST_CASE("another output of sinfo is refused with the command for the right one") {
+  for (const std::string text :
+       {"REASON               USER      TIMESTAMP           NODELIST", "n1|drained|root|now", "x"}) {
+    CHECK_THROWS_WITH_AS((void)read_drains("n1|drained|root|now|r\n" + text, "f"),
+                         "f:2: expected a line of the output of sinfo -a -R -h -o '%N|%T|%u|%H|%E'", Error);
+  }
+  for (const std::string nodes : {"", "$(reboot)", "-n", "n[1-", "a b"}) {
+    CAPTURE(nodes);
+    CHECK_THROWS_WITH_AS((void)read_drains(nodes + "|drained|root|now|r", "f"), doctest::Contains("f:1: "),
+                         Error);
+  }
+}
+
+}  // namespace resourced::cli::slurm
