@@ -35,7 +35,7 @@ struct BuiltIn {
 
 /// Returns the formats of this program for a command.
 std::vector<NamedFormat> built_in(std::string_view command) {
-  static const std::array<BuiltIn, 4> all{{
+  static const std::array<BuiltIn, 5> all{{
       {"status",
        {"long", "With the reasons of drains", "{state:>9} {up:<3} +:{nnodes:>6} ?+:{reason:<30} {nodelist}"}},
       {"list",
