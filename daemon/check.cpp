@@ -86,7 +86,7 @@ std::optional<module::State> peek(const std::string& directory, std::string& tol
 /// Returns the state after a start with this inventory.
 module::State started(const module::State& state, const config::Inventory& inventory) {
   module::Module module(state);
-  module::StartCommand start;
+  module::DefineCommand start;
   start.inventory = std::make_shared<const rset::ResourceSet>(inventory.resources);
   start.exclude = inventory.exclude;
   for (const module::Event& event : module.start(start, os::wall_clock())) (void)module.apply(event);

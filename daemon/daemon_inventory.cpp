@@ -83,7 +83,7 @@ void Daemon::start_module() {
 void Daemon::define(DefineMethod method, config::Inventory inventory) {
   inventory_ = std::move(inventory);
   remember_size(inventory_.resources);
-  module::StartCommand start;
+  module::DefineCommand start;
   start.method = method;
   start.inventory = std::make_shared<const ResourceSet>(inventory_.resources);
   start.exclude = inventory_.exclude;
@@ -141,7 +141,7 @@ void Daemon::load(const ResourceSet& resources, const std::string& path, bool fo
   if (host_) return host_->load(resources, force, by);
   check_size(resources, config_.resource.size.value_or(size_), path, force);
   config::Inventory next = discovered_inventory(config_, resources, absent_);
-  module::LoadCommand command;
+  module::DefineCommand command;
   command.inventory = std::make_shared<const ResourceSet>(next.resources);
   command.exclude = next.exclude;
   if (config_.monitor.mode == config::MonitorMode::fixed) command.online = resources.ranks();

@@ -224,7 +224,7 @@ std::optional<config::Inventory> check_start(const config::Config& config, confi
     if (!kept || config.resource.rediscover) return std::nullopt;
     inventory = discovered_inventory(config, *kept, absent);
   }
-  module::StartCommand start;
+  module::DefineCommand start;
   start.inventory = std::make_shared<const rset::ResourceSet>(inventory.resources);
   start.exclude = inventory.exclude;
   const auto rules = partition_rules(config, inventory.resources, absent);

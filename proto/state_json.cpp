@@ -40,7 +40,7 @@ class StateWriter {
     document("inventory", state.inventory);
     document("configured", state.configured);
     if (state.with_lost) document("with-lost", *state.with_lost);
-    if (state.has_brokers()) text("brokers", state.brokers.encode());
+    if (!state.brokers.empty()) text("brokers", state.brokers.encode());
     key("kept-properties");
     append_properties(out_, state.kept_properties);
     idset("exclude", state.exclude);

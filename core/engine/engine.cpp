@@ -108,16 +108,10 @@ void Engine::take(Begin&& input, const Occasion& now, Effects& effects) {
   RESOURCED_INVARIANT(!input.hosts.empty() && acquisition_.holders() == 0);
   const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
   const IdSet online = (input.online & brokers) | input.forced_online;
-  if (!has_begun_) module_ = module::Module(std::move(input.state));
-  RESOURCED_INVARIANT(input.drains.empty() || !has_begun_);
-  has_begun_ = true;
+  RESOURCED_INVARIANT(input.drains.empty() || !has_state());
+  if (!has_state()) module_ = module::Module(std::move(input.state));
   module::RestartEvent restart{brokers | input.forced_online, online, input.hosts, true, input.drains};
   apply({now.wall, std::move(restart)}, now, effects);
-}
-
-void Engine::take(const DefineInstance& input, const Occasion& now, Effects& effects) {
-  RESOURCED_INVARIANT(module_.has_brokers());
-  for (Event& event : module_.define(input, now.wall)) apply(std::move(event), now, effects);
 }
 
 std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
@@ -147,7 +141,7 @@ void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
 }
 
 void Engine::execute(const Command& command, const Occasion& now, Effects& effects) {
-  if (!module_.has_brokers()) require_inventory();
+  require_targets();
   std::vector<Event> events = module_.decide(command, now.wall);
   if (const auto* undrain = std::get_if<module::UndrainCommand>(&command)) {
     if (!undrain->keeps_scheduled) check_matching(events);
@@ -230,9 +224,10 @@ void Engine::take(const Resume& input, const Occasion& now, Effects& effects) {
   if (acquisition_.is_held("")) throw module::Acquisition::busy("");
   for (Event& event : module_.lose(input.up - module_.online(), now.wall))
     apply(std::move(event), now, effects);
-  const auto [resources, kept] =
-      acquisition_.acquire(input.holder, std::nullopt, module_.acquirable() & input.resources,
-                           module_.has_brokers(), input.extensions);
+  // The job manager of the instance reports the allocations of its scheduler.
+  constexpr bool reports = true;
+  const auto [resources, kept] = acquisition_.acquire(
+      input.holder, std::nullopt, module_.acquirable() & input.resources, reports, input.extensions);
   if (input.muted) return acquisition_.mute(input.holder);
   const text::IdSet up = kept & module_.available();
   module::Delta delta;
@@ -312,8 +307,12 @@ void Engine::require_inventory() const {
               fmt::format("the inventory is not known yet{}{}", progress ? ": " : "", progress.value_or("")));
 }
 
+void Engine::require_targets() const {
+  if (!module_.has_targets()) require_inventory();
+}
+
 void Engine::take(const ForceDown& input, const Occasion& now, Effects& effects) {
-  if (!module_.has_brokers()) require_inventory();
+  require_targets();
   if (!module_.addressable().ranks().includes(input.ranks)) throw Error(EINVAL, "idset is out of range");
   module::MonitorCommand command;
   command.offline = input.ranks & module_.online();

@@ -36,7 +36,7 @@ struct Now {
 /// Starts the module: defines the present inventory, moves the states of its targets to it, and divides it by
 /// these rules.
 struct Start {
-  module::StartCommand command;
+  module::DefineCommand command;
   /// The state after the last event of the log.
   module::State state = {};
   std::vector<module::PartitionRule> partitions;
@@ -65,12 +65,9 @@ struct Begin {
   module::State state = {};
 };
 
-/// Defines or replaces the inventory of the instance. Comes after a Begin. States stay with their ranks.
-using DefineInstance = module::DefineCommand;
-
 /// Replaces the inventory by another one, divided by these rules. Requires that there are no holders.
 struct Load {
-  module::LoadCommand command;
+  module::DefineCommand command;
   std::vector<module::PartitionRule> partitions;
 };
 
@@ -190,10 +187,9 @@ struct ParentSays {
 /// Time has passed: a Tick is due at next_deadline() and at next_due(). An earlier or later one does no harm.
 struct Tick {};
 
-using Input =
-    std::variant<Start, Begin, DefineInstance, Load, module::Command, Acquire, Resume, Release, Mute,
-                 ChangeLedger, KeepLedger, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello,
-                 AgentBeat, AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
+using Input = std::variant<Start, Begin, Load, module::Command, Acquire, Resume, Release, Mute, ChangeLedger,
+                           KeepLedger, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello,
+                           AgentBeat, AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
 struct Update {
@@ -260,6 +256,8 @@ class Engine {
 
   /// Throws Error EAGAIN as long as the inventory is not known, with the progress of the discovery.
   void require_inventory() const;
+  /// Does the same as long as the targets are not known (State::has_targets()).
+  void require_targets() const;
 
   /// The time at which a Tick has something to do if no other input comes until then.
   [[nodiscard]] std::optional<SteadyTime> next_deadline() const;
@@ -281,7 +279,7 @@ class Engine {
   [[nodiscard]] const module::Module& module() const noexcept { return module_; }
   /// Whether the module has the state after event applied(). It has none before a Start or Begin, which bring
   /// that of the log.
-  [[nodiscard]] bool has_state() const noexcept { return module_.defined() || has_begun_; }
+  [[nodiscard]] bool has_state() const noexcept { return module_.has_targets(); }
   /// The allocations that concern a scheduler with these targets, by name: those on any of them, and those
   /// that were made in its partition, if it has the extension `ledger`, or whose targets can all not be
   /// acquired any more.
@@ -306,7 +304,6 @@ class Engine {
 
   void take(Start&& input, const Occasion& now, Effects& effects);
   void take(Begin&& input, const Occasion& now, Effects& effects);
-  void take(const DefineInstance& input, const Occasion& now, Effects& effects);
   void take(const Load& input, const Occasion& now, Effects& effects);
   void take(module::Command&& command, const Occasion& now, Effects& effects);
   void take(const Acquire& input, const Occasion& now, Effects& effects);
@@ -371,8 +368,6 @@ class Engine {
   /// when the clock is set back.
   WallTime last_timestamp_;
   module::Module module_;
-  /// Whether there was a Begin.
-  bool has_begun_ = false;
   module::Acquisition acquisition_;
   module::Reservations reservations_;
   nodes::Nodes nodes_;

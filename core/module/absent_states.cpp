@@ -24,15 +24,12 @@ void for_each_row(auto& states, auto&& f) {
   for (auto& row : states.properties) f(row.target);
 }
 
-/// Takes the drains of targets that are present out of `rows`. In an instance, the drain of an excluded
-/// target waits until the target is no longer excluded.
-std::map<Drain, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows) {
+/// Takes the drains of targets that are present out of `rows`, unless the targets still wait.
+std::map<Drain, IdSet> returned(const State& state, std::vector<RecordedDrain>& rows, const IdSet& waiting) {
   std::map<Drain, IdSet> found;
-  const IdSet absent = state.shrunk();
   std::erase_if(rows, [&](const RecordedDrain& drain) {
-    const auto rank = rank_of(drain.target, state.has_brokers() ? state.of_brokers : state.configured);
-    if (!rank || absent.contains(*rank)) return false;
-    if (state.has_brokers() && state.exclude.contains(*rank)) return false;
+    const auto rank = rank_of(drain.target, state.named());
+    if (!rank || waiting.contains(*rank)) return false;
     found[drain].insert(*rank);
     return true;
   });
@@ -100,19 +97,23 @@ AbsentStates states_of(const State& state, const IdSet& lacking, const ResourceS
 }
 
 void take_back(State& state, const IdSet& undrained) {
+  // In an instance drains have reasons alone, and there are no scheduled ones. The drain of an excluded
+  // target waits until the target is no longer excluded.
+  const bool in_instance = state.has_brokers();
+  const IdSet waiting = in_instance ? state.exclude : state.shrunk();
   DrainTable& drains = state.targets.drains;
-  for (const auto& [found_key, found] : returned(state, state.absent.drains)) {
+  for (const auto& [found_key, found] : returned(state, state.absent.drains, waiting)) {
     Drain key = found_key;
-    // In an instance drains have reasons alone, and there are no scheduled ones.
-    if (state.has_brokers()) key = {{found_key.reason}, found_key.timestamp, found_key.by};
+    if (in_instance) key = {{found_key.reason}, found_key.timestamp, found_key.by};
     (void)drains.drain(found - undrained - drains.ranks(), key, Overwrite::nothing);
   }
-  if (!state.has_brokers()) {
+  if (!in_instance) {
     Schedules& scheduled = state.targets.scheduled;
     const IdSet own = scheduled.ranks();
-    for (const auto& [key, found] : returned(state, state.absent.scheduled)) scheduled.add(found - own, key);
+    for (const auto& [key, found] : returned(state, state.absent.scheduled, waiting))
+      scheduled.add(found - own, key);
   }
-  const ResourceSet& targets = state.has_brokers() ? state.of_brokers : state.configured;
+  const ResourceSet& targets = state.named();
   // The definition has the properties of its targets, and says which of them left for good.
   std::erase_if(state.absent.properties, [&](const RecordedProperty& property) {
     return rank_of(property.target, targets).has_value();

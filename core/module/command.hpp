@@ -134,14 +134,24 @@ struct ReloadCommand {
   text::IdSet online = {};
 };
 
-/// Replaces the inventory.
-struct LoadCommand {
-  std::shared_ptr<const rset::ResourceSet> inventory;
-  text::IdSet exclude;
-  /// Targets that count as online, in addition to those that already are.
-  text::IdSet online;
-  /// KeptInventory::replaced.
-  std::optional<std::string> replaced;
+/// Defines the inventory: at a start (Module::start()), and in a Flux instance whenever R becomes known or is
+/// replaced, as states stay with their ranks there. Otherwise another inventory is loaded in place of the
+/// present one, and states move with their targets.
+struct DefineCommand {
+  /// How the inventory became known. That of a load is DefineMethod::reload in any case.
+  DefineMethod method = DefineMethod::configuration;
+  /// The inventory as configured, found or loaded.
+  std::shared_ptr<const rset::ResourceSet> inventory = nullptr;
+  /// Ranks to exclude; ranks that are not targets are ignored.
+  text::IdSet exclude = {};
+  /// Changes of properties at run time; a start finds them in the State. Ranks that the inventory does not
+  /// have are ignored.
+  rset::ResourceSet::Properties property_add = {};
+  rset::ResourceSet::Properties property_remove = {};
+  /// Targets that are known to be online, beside those that already are.
+  text::IdSet online = {};
+  /// KeptInventory::replaced, for a load.
+  std::optional<std::string> replaced = std::nullopt;
 };
 
 /// Changes that monitoring has seen, in this order. Ranks that are not in the inventory, or already in that
@@ -165,28 +175,7 @@ struct EvictCommand {
 };
 
 using Command = std::variant<DrainCommand, UndrainCommand, CancelCommand, PropertyCommand, ExpirationCommand,
-                             ShrinkCommand, UnshrinkCommand, ForgetCommand, ReloadCommand, LoadCommand,
+                             ShrinkCommand, UnshrinkCommand, ForgetCommand, ReloadCommand, DefineCommand,
                              MonitorCommand, EvictCommand, LedgerCommand>;
-
-/// Defines the inventory of a module that has brokers, or replaces it.
-struct DefineCommand {
-  DefineMethod method = DefineMethod::configuration;
-  /// The inventory as configured, found or loaded.
-  std::shared_ptr<const rset::ResourceSet> inventory;
-  /// Ranks to exclude; ranks that are not targets are ignored.
-  text::IdSet exclude;
-  /// Changes of properties at run time. Ranks that the inventory does not have are ignored.
-  rset::ResourceSet::Properties property_add;
-  rset::ResourceSet::Properties property_remove;
-};
-
-/// Starts the module: the inventory becomes known, and the state of its targets with it.
-struct StartCommand {
-  DefineMethod method = DefineMethod::configuration;
-  std::shared_ptr<const rset::ResourceSet> inventory;
-  text::IdSet exclude;
-  /// Targets that are known to be online.
-  text::IdSet online;
-};
 
 }  // namespace resourced::module

@@ -54,10 +54,9 @@ void check_drainable(const IdSet& targets, const IdSet& excluded, const IdSet& d
 
 }  // namespace
 
-IdSet Module::drain_targets(std::string_view text) const {
-  if (!has_brokers()) return parse_targets(text, inventory());
-  rset::HostSearch search =
-      rset::parse_known_targets(text, addressable(), defined() ? recorded_inventory() : addressable());
+IdSet Module::find_targets(std::string_view text, const rset::ResourceSet& set) const {
+  if (!has_brokers()) return parse_targets(text, set);
+  rset::HostSearch search = rset::parse_known_targets(text, set, defined() ? recorded_inventory() : set);
   if (search.unknown.empty()) return std::move(search.ranks);
   Hostlist unknown;
   for (const std::string& host : search.unknown) unknown.append(host);
@@ -65,14 +64,13 @@ IdSet Module::drain_targets(std::string_view text) const {
 }
 
 Hostlist Module::hosts_named(std::string_view targets) const {
-  if (has_brokers()) return addressable().hosts(drain_targets(targets));
-  return configured().hosts(parse_targets(targets, configured()));
+  return state_.named().hosts(find_targets(targets, state_.named()));
 }
 
 void Module::check_terms(const DrainCommand& command, WallTime now) const {
   if (command.ticket) {
     // The instance records drains in its own log, which has reasons alone.
-    if (has_brokers()) throw Error(ENOSYS, "a drain in a Flux instance has no ticket: name it in the reason");
+    refuse_in_instance("a drain in a Flux instance has no ticket: name it in the reason");
     const auto is_control = [](unsigned char character) { return character < 0x20 || character == 0x7f; };
     if (command.ticket->empty() || command.ticket->size() > most_ticket_bytes ||
         std::ranges::any_of(*command.ticket, is_control)) {
@@ -80,7 +78,7 @@ void Module::check_terms(const DrainCommand& command, WallTime now) const {
     }
   }
   if (!command.from && !command.until) return;
-  if (has_brokers()) throw Error(ENOSYS, "a drain in a Flux instance begins at once and has no end");
+  refuse_in_instance("a drain in a Flux instance begins at once and has no end");
   // With a clock that differs a little, a drain begins at once; with a wrong year it would begin unasked.
   constexpr Seconds most_ago{60};
   if (command.from && *command.from < now - most_ago)
@@ -111,7 +109,7 @@ void Module::check_reason(const IdSet& targets, const std::optional<std::string>
 }
 
 std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) const {
-  const IdSet targets = drain_targets(command.targets);
+  const IdSet targets = find_targets(command.targets, addressable());
   check_terms(command, now);
   check_reason(targets, command.if_reason);
   if (command.if_not_drained)
@@ -121,11 +119,11 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
       command.mode == DrainMode::none ? targets & state_.targets.drains.with_reason() : IdSet{};
   check_drainable(targets, targets & excluded(), in_the_way);
 
-  // Targets whose entry would stay as it is are left out of the event. With brokers the event keeps them, as
-  // in Flux: a rank that drains itself may be drained already, and the log still has its reason.
+  // Targets whose entry would stay as it is are left out of the event. Flux keeps them there: a rank that
+  // drains itself may be drained already, and the log still has its reason.
   IdSet changing = targets;
   const Overwrite overwrite = overwrite_of(command.mode);
-  if (overwrite == Overwrite::nothing && !has_brokers()) {
+  if (overwrite == Overwrite::nothing && !records_unchanged()) {
     changing -= command.reason ? state_.targets.drains.with_reason() : state_.targets.drains.ranks();
   }
   DrainEvent drain{command.terms(), {}, {}, overwrite};
@@ -174,7 +172,7 @@ std::vector<Event> Module::take_over(const IdSet& targets, const DrainEvent& dra
 }
 
 std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now) const {
-  const IdSet targets = drain_targets(command.targets);
+  const IdSet targets = find_targets(command.targets, addressable());
   if (command.mode == DrainMode::none) {
     const IdSet scheduled = command.keeps_scheduled ? IdSet{} : state_.targets.scheduled.ranks();
     if (const IdSet idle = targets - state_.targets.drains.ranks() - scheduled; !idle.empty()) {
@@ -215,7 +213,7 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
 }
 
 std::vector<Event> Module::decide_on(const CancelCommand& command, WallTime now) const {
-  const IdSet targets = drain_targets(command.targets);
+  const IdSet targets = find_targets(command.targets, addressable());
   std::map<std::optional<WallTime>, IdSet> by_begin;
   constexpr Seconds second{1};
   for (const DrainTable& table : state_.targets.scheduled.tables()) {

@@ -56,12 +56,12 @@ std::vector<Event> Module::decide_on(const ExpirationCommand& command, WallTime 
     throw Error(EINVAL,
                 fmt::format("expiration {} is not after starttime {}", to_number(time), to_number(start)));
   }
-  if (time == inventory().expiration() && !has_brokers()) return {};
+  if (time == inventory().expiration() && !records_unchanged()) return {};
   return {{now, ExpirationEvent{time}}};
 }
 
 std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now) const {
-  if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
+  refuse_in_instance("the resources are those of a Flux instance: load another R there");
   // The shrink of a target that will return cancels its return.
   IdSet targets = parse_targets(
       command.targets,
@@ -71,7 +71,7 @@ std::vector<Event> Module::decide_on(const ShrinkCommand& command, WallTime now)
 }
 
 std::vector<Event> Module::decide_on(const UnshrinkCommand& command, WallTime now) const {
-  if (has_brokers()) throw Error(ENOSYS, "the resources are those of a Flux instance: load another R there");
+  refuse_in_instance("the resources are those of a Flux instance: load another R there");
   IdSet targets = parse_targets(command.targets, configured());
   IdSet others = targets - shrunk();
   targets &= shrunk();
@@ -87,7 +87,7 @@ std::vector<Event> Module::decide_on(const UnshrinkCommand& command, WallTime no
 }
 
 std::vector<Event> Module::decide_on(const ForgetCommand& command, WallTime now) const {
-  if (has_brokers()) throw Error(ENOSYS, "a Flux instance keeps nothing for hosts that it lacks");
+  refuse_in_instance("a Flux instance keeps nothing for hosts that it lacks");
   Hostlist hosts = Hostlist::parse(command.hosts);
   hosts.unique();
   if (hosts.empty()) throw Error(EINVAL, "no host is named");

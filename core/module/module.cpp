@@ -17,12 +17,15 @@ using text::Hostlist;
 using text::IdSet;
 
 std::vector<Event> Module::decide(const Command& command, WallTime now) const {
-  const bool concerns_states = std::holds_alternative<DrainCommand>(command) ||
-                               std::holds_alternative<UndrainCommand>(command) ||
-                               std::holds_alternative<MonitorCommand>(command);
-  if (!defined() && !(has_brokers() && concerns_states))
-    throw Error(EAGAIN, "the inventory is not known yet");
+  const bool needs_inventory =
+      !std::holds_alternative<DrainCommand>(command) && !std::holds_alternative<UndrainCommand>(command) &&
+      !std::holds_alternative<MonitorCommand>(command) && !std::holds_alternative<DefineCommand>(command);
+  if (needs_inventory ? !defined() : !has_targets()) throw Error(EAGAIN, "the inventory is not known yet");
   return std::visit([&](const auto& known) { return decide_on(known, now); }, command);
+}
+
+void Module::refuse_in_instance(const char* why) const {
+  if (has_brokers()) throw Error(ENOSYS, why);
 }
 
 std::vector<Event> Module::lose(const IdSet& targets, WallTime now) const {

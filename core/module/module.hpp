@@ -42,11 +42,10 @@ class Module {
 
   /// Returns the events of a start. The state of a target goes to its present rank, or waits for its host. An
   /// excluded target is undrained.
-  [[nodiscard]] std::vector<Event> start(const StartCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> start(const DefineCommand& command, WallTime now) const;
 
-  /// Returns the events of a definition, in order. Requires brokers. Throws Error EINVAL for the name of a
-  /// property that RFC 20 does not allow.
-  [[nodiscard]] std::vector<Event> define(const DefineCommand& command, WallTime now) const;
+  /// Throws Error ENOSYS with this text in a Flux instance, for what an instance does not have.
+  void refuse_in_instance(const char* why) const;
 
   /// Returns the event by which targets leave the inventory because they have lost their brokers; none if the
   /// inventory keeps such targets.
@@ -70,6 +69,8 @@ class Module {
   [[nodiscard]] const State& state() const noexcept { return state_; }
   // Parts of the state (state.hpp).
   [[nodiscard]] bool has_brokers() const noexcept { return state_.has_brokers(); }
+  [[nodiscard]] bool has_targets() const noexcept { return state_.has_targets(); }
+  [[nodiscard]] bool keeps_allocations() const noexcept { return state_.keeps_allocations(); }
   [[nodiscard]] const text::Hostlist& brokers() const noexcept { return state_.brokers; }
   [[nodiscard]] const rset::ResourceSet& addressable() const noexcept { return state_.addressable(); }
   [[nodiscard]] bool defined() const noexcept { return state_.defined; }
@@ -141,7 +142,7 @@ class Module {
   [[nodiscard]] std::vector<Event> schedule(const DrainCommand& command, const text::IdSet& targets,
                                             WallTime now) const;
   // Decisions that are in start.cpp and module.cpp.
-  [[nodiscard]] std::vector<Event> decide_on(const LoadCommand& command, WallTime now) const;
+  [[nodiscard]] std::vector<Event> decide_on(const DefineCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const MonitorCommand& command, WallTime now) const;
   [[nodiscard]] std::vector<Event> decide_on(const EvictCommand& command, WallTime now) const;
   // Decisions that are in inventory_commands.cpp.
@@ -156,9 +157,11 @@ class Module {
 
   /// Returns the inventory with the targets that will return.
   [[nodiscard]] rset::ResourceSet with_returned() const;
-  /// Finds the targets of a drain or undrain. With brokers, ranks are those of addressable(), and hosts those
-  /// of the recorded inventory once it is known, as in Flux.
-  [[nodiscard]] text::IdSet drain_targets(std::string_view text) const;
+  /// Finds targets among `set`. With brokers, hosts are those of the recorded inventory once it is known, as
+  /// in Flux.
+  [[nodiscard]] text::IdSet find_targets(std::string_view text, const rset::ResourceSet& set) const;
+  /// Whether a command is recorded although it changes nothing, as in Flux.
+  [[nodiscard]] bool records_unchanged() const noexcept { return has_brokers(); }
   /// Whether a target leaves the inventory when its broker is lost.
   [[nodiscard]] bool loses_targets() const noexcept {
     return has_brokers() && defined() && method() != DefineMethod::configuration;

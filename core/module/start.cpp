@@ -44,7 +44,7 @@ PropertyChanges properties_in(const State& state, const RankMap& map, const Reso
 
 }  // namespace
 
-std::vector<Event> Module::start(const StartCommand& command, WallTime now) const {
+std::vector<Event> Module::start(const DefineCommand& command, WallTime now) const {
   const ResourceSet& next = *command.inventory;
   const RankMap map = RankMap::by_name(configured(), next);
   ResourceSet effective = next;
@@ -101,51 +101,34 @@ std::optional<DefineCommand> recall_definition(const State& state) {
   return definition;
 }
 
-std::vector<Event> Module::define(const DefineCommand& command, WallTime now) const {
-  const ResourceSet addressable = targets_of_brokers(brokers(), *command.inventory);
-  ResourceSet inventory = *command.inventory;
+std::vector<Event> Module::decide_on(const DefineCommand& command, WallTime now) const {
+  const bool loads = !has_brokers();
+  const ResourceSet targets = targets_of_brokers(brokers(), *command.inventory);
+  ResourceSet next = *command.inventory;
   DefineEvent define;
   for (const auto& [name, ranks] : command.property_add) {
-    const IdSet present = ranks & inventory.ranks();
-    inventory.add_property(name, present);
+    const IdSet present = ranks & next.ranks();
+    next.add_property(name, present);
     if (!present.empty()) define.kept_properties.emplace(name, present);
   }
-  for (const auto& [name, ranks] : command.property_remove)
-    inventory.remove_property(name, ranks & inventory.ranks());
-  define.method = command.method;
-  define.inventory = std::make_shared<const ResourceSet>(std::move(inventory));
-  define.exclude = command.exclude & addressable.ranks();
+  for (const auto& [name, ranks] : command.property_remove) next.remove_property(name, ranks & next.ranks());
+  define.method = loads ? DefineMethod::reload : command.method;
+  define.inventory = std::make_shared<const ResourceSet>(std::move(next));
+  define.exclude = command.exclude & targets.ranks();
   define.configured = command.inventory;
-  IdSet undrain = define.exclude & state_.targets.drains.ranks();
-  std::vector<Event> events{{now, std::move(define)}};
-  if (!undrain.empty()) {
-    text::Hostlist hosts = addressable.hosts(undrain);
-    events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
-  }
-  return events;
-}
-
-std::vector<Event> Module::decide_on(const LoadCommand& command, WallTime now) const {
-  const rset::ResourceSet& next = *command.inventory;
-  const RankMap map(inventory(), next);
+  if (loads) define.loaded = DefineEvent::Loaded{command.replaced};
+  const RankMap map(loads ? inventory() : targets, targets);
+  IdSet undrain = map(state_.targets.drains.ranks()) & define.exclude;
+  IdSet online = (command.online & targets.ranks()) - map(state_.targets.online);
   std::vector<Event> events;
   // Agents have to say hello again, so silence is measured anew and no target is torpid.
-  if (!state_.targets.torpid.empty()) events.push_back({now, LivelyEvent{state_.targets.torpid}});
-  DefineEvent define;
-  define.method = DefineMethod::reload;
-  define.inventory = command.inventory;
-  define.exclude = command.exclude & next.ranks();
-  define.configured = command.inventory;
-  define.loaded = DefineEvent::Loaded{command.replaced};
-  const IdSet excluded = define.exclude;
+  if (loads && !state_.targets.torpid.empty()) events.push_back({now, LivelyEvent{state_.targets.torpid}});
   events.push_back({now, std::move(define)});
-  if (IdSet undrain = map(state_.targets.drains.ranks()) & excluded; !undrain.empty()) {
-    text::Hostlist hosts = next.hosts(undrain);
+  if (!undrain.empty()) {
+    Hostlist hosts = targets.hosts(undrain);
     events.push_back({now, UndrainEvent{std::move(undrain), std::move(hosts), std::nullopt}});
   }
-  if (IdSet online = (command.online & next.ranks()) - map(state_.targets.online); !online.empty()) {
-    events.push_back({now, OnlineEvent{std::move(online)}});
-  }
+  if (!online.empty()) events.push_back({now, OnlineEvent{std::move(online)}});
   return events;
 }
 

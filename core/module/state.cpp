@@ -158,10 +158,6 @@ IdSet with_property(const ResourceSet& set, const std::string& name) {
   return found == set.properties().end() ? IdSet{} : found->second;
 }
 
-IdSet broker_ranks(const text::Hostlist& brokers) {
-  return brokers.empty() ? IdSet{} : IdSet::range(0, static_cast<IdSet::Id>(brokers.size() - 1));
-}
-
 class Application {
  public:
   Application(State& state, WallTime timestamp, Outcome& outcome)
@@ -194,11 +190,12 @@ class Application {
   /// Moves the states of targets to another inventory. Returns those of targets that it lacks.
   [[nodiscard]] AbsentStates move_states(const DefineEvent& event, const ResourceSet& configured);
   /// Keeps an inventory that no configuration names, for a later restart.
-  void remember(const DefineEvent& event, const ResourceSet& configured);
+  void remember(const DefineEvent& event);
   /// Lets the drains and scheduled drains of targets that leave for good wait for their return.
   void set_drains_aside(const IdSet& leaving);
-  /// Drops the states of ranks that are not targets of the instance.
-  void drop_states_of_others();
+  /// Leaves the states of an instance with their ranks. Those of ranks that are no targets with the next
+  /// inventory are dropped, but their drains wait.
+  void keep_ranks(const ResourceSet& next);
   /// Applies a change to the inventory, and to the one with lost targets if there is one.
   template <class Change>
   void change_inventory(const Change& event);
@@ -240,12 +237,7 @@ void Application::leave_ranks(bool keeps_properties) {
   AbsentStates waiting =
       states_of(state_, targets.drains.ranks() | targets.scheduled.ranks() | state_.inventory.ranks());
   if (!keeps_properties) waiting.properties.clear();
-  if (!state_.has_brokers()) {
-    state_.names(state_.shrunk() - state_.returning)
-        .for_each([&](std::string_view host, std::uint32_t ordinal) {
-          waiting.shrunk.push_back({std::string(host), ordinal});
-        });
-  }
+  state_.absent.shrunk = state_.shrunk_names();
   state_.absent.add(std::move(waiting));
   state_.ledger.move(state_.configured, {}, RankMap(state_.configured, {}));
   targets.drains = {};
@@ -307,12 +299,16 @@ AbsentStates Application::move_states(const DefineEvent& event, const ResourceSe
   return lacking;
 }
 
-void Application::drop_states_of_others() {
-  const IdSet& here = state_.addressable().ranks();
+void Application::keep_ranks(const ResourceSet& next) {
+  ResourceSet now = targets_of_brokers(state_.brokers, next);
   TargetStates& targets = state_.targets;
-  (void)targets.drains.undrain(targets.drains.ranks() - here);
-  targets.online &= here;
-  targets.torpid &= here;
+  // Set drains aside before others come back, as the next inventory may have such a target at another rank.
+  const IdSet leaving = targets.drains.ranks() - now.ranks();
+  set_aside(state_, targets.drains, leaving, state_.absent.drains);
+  (void)targets.drains.undrain(leaving);
+  targets.online &= now.ranks();
+  targets.torpid &= now.ranks();
+  state_.of_brokers = std::move(now);
 }
 
 void Application::operator()(const DefineEvent& event) {
@@ -325,27 +321,19 @@ void Application::operator()(const DefineEvent& event) {
   const IdSet touched = state_.inventory.ranks() | next.ranks();
   AbsentStates lacking;
   if (state_.has_brokers()) {
-    const ResourceSet targets = targets_of_brokers(state_.brokers, next);
-    const DrainTable& drains = state_.targets.drains;
-    // Set drains aside before others come back, as the next inventory may have such a target at another rank.
-    set_aside(state_, drains, drains.ranks() - targets.ranks(), state_.absent.drains);
+    keep_ranks(next);
   } else if (event.loaded || !state_.defined) {
     lacking = move_states(event, configured);
   }
-  remember(event, configured);
+  remember(event);
   FoldInventory{state_.inventory}(event);
   state_.with_lost.reset();
-  if (state_.has_brokers()) {
-    state_.of_brokers = targets_of_brokers(state_.brokers, state_.inventory);
-    drop_states_of_others();
-  }
   state_.exclude = event.exclude;
   state_.configured = configured;
   state_.returning &= state_.configured.ranks() - state_.inventory.ranks();
   state_.kept_properties = event.kept_properties;
   state_.method = event.method;
-  const bool is_start = !state_.defined && !state_.has_brokers();
-  state_.defined = true;
+  const bool is_start = !std::exchange(state_.defined, true);
   take_back(state_, is_start ? IdSet{} : state_.exclude);
   state_.absent.add(std::move(lacking));
   settle(touched);
@@ -362,19 +350,16 @@ void Application::set_drains_aside(const IdSet& leaving) {
   targets.scheduled.cancel(leaving);
 }
 
-void Application::remember(const DefineEvent& event, const ResourceSet& configured) {
+void Application::remember(const DefineEvent& event) {
   KeptInventory& kept = state_.kept_inventory;
-  const auto shared = [](const ResourceSet& set) { return std::make_shared<const ResourceSet>(set); };
-  if (state_.has_brokers()) {
-    kept = {event.method, shared(configured), std::nullopt};
-    state_.expiration = {event.inventory->expiration(), configured.expiration(), timestamp_};
-  } else if (event.loaded) {
-    kept = {event.method, event.inventory, event.loaded->replaced};
-    state_.expiration = {event.inventory->expiration(), event.inventory->expiration(), timestamp_};
+  const auto& configured = event.configured ? event.configured : event.inventory;
+  if (event.loaded || state_.has_brokers()) {
+    kept = {event.method, configured, event.loaded ? event.loaded->replaced : std::nullopt};
+    state_.expiration = {event.inventory->expiration(), configured->expiration(), timestamp_};
   } else if (event.method == DefineMethod::configuration || event.method == DefineMethod::job_info) {
     if (kept.method == DefineMethod::reload) kept = {};
   } else if (event.method == DefineMethod::dynamic_discovery) {
-    kept = {event.method, shared(configured), std::nullopt};
+    kept = {event.method, configured, std::nullopt};
   }
 }
 
@@ -410,8 +395,6 @@ void Application::operator()(const ShrinkEvent& event) {
   std::erase_if(kept, [](const auto& property) { return property.second.empty(); });
   state_.exclude -= event.ranks;
   state_.returning -= event.ranks;
-  if (const IdSet gone = event.ranks - broker_ranks(state_.brokers); state_.has_brokers() && !gone.empty())
-    state_.of_brokers.remove_ranks(gone);
   leave_inventory(event.ranks);
 }
 
@@ -437,8 +420,6 @@ void Application::leave_inventory(const IdSet& targets) {
 }
 
 }  // namespace
-
-IdSet State::shrunk() const { return has_brokers() ? IdSet{} : configured.ranks() - inventory.ranks(); }
 
 PropertyChanges State::property_changes() const {
   const ResourceSet& now = recorded_inventory();
@@ -482,7 +463,7 @@ DrainChanges fold_states(const Event& event, TargetStates& states) {
 }
 
 ResourceSet targets_of_brokers(const Hostlist& brokers, const ResourceSet& inventory) {
-  const IdSet ranks = broker_ranks(brokers);
+  const IdSet ranks = brokers.empty() ? IdSet{} : IdSet::range(0, static_cast<IdSet::Id>(brokers.size() - 1));
   const IdSet others = inventory.ranks() - ranks;
   Hostlist hosts = brokers;
   hosts.append(inventory.hosts(others));

@@ -122,16 +122,25 @@ struct State {
   }
   /// Whether targets are ranks of brokers (RestartEvent::of_brokers).
   [[nodiscard]] bool has_brokers() const noexcept { return !brokers.empty(); }
+  /// Whether it is known which targets there are: those of an instance are known before its inventory.
+  [[nodiscard]] bool has_targets() const noexcept { return defined || has_brokers(); }
+  /// Whether the ledger has the allocations. Those of an instance are reported by its job manager.
+  [[nodiscard]] bool keeps_allocations() const noexcept { return !has_brokers(); }
+  /// Whether the log has the past of the targets. An instance has it in a log of its own.
+  [[nodiscard]] bool keeps_past() const noexcept { return !has_brokers(); }
   /// The targets that a command may name, with their hosts.
   [[nodiscard]] const rset::ResourceSet& addressable() const noexcept {
     return has_brokers() ? of_brokers : inventory;
   }
+  /// The targets that have names, with their hosts: those that left for good, too.
+  [[nodiscard]] const rset::ResourceSet& named() const noexcept {
+    return has_brokers() ? of_brokers : configured;
+  }
   [[nodiscard]] const rset::ResourceSet& recorded_inventory() const noexcept {
     return with_lost ? *with_lost : inventory;
   }
-  /// The targets of `configured` that left for good and are not back yet. With brokers such targets are only
-  /// lost, and not counted.
-  [[nodiscard]] text::IdSet shrunk() const;
+  /// The targets of `configured` that left for good and are not back yet. Lost ones are not among them.
+  [[nodiscard]] text::IdSet shrunk() const { return configured.ranks() - recorded_inventory().ranks(); }
   /// Compares the properties of the recorded inventory with the configured ones.
   [[nodiscard]] PropertyChanges property_changes() const;
   /// Properties of targets in the inventory that were added at run time, even if they are configured by now,
@@ -146,9 +155,7 @@ struct State {
   /// The targets of the inventory that have an allocation.
   [[nodiscard]] text::IdSet allocated() const { return ledger.ranks() & inventory.ranks(); }
   /// Returns the names of the targets with these ranks.
-  [[nodiscard]] TargetNames names(const text::IdSet& ranks) const {
-    return names_of(ranks, has_brokers() ? of_brokers : configured);
-  }
+  [[nodiscard]] TargetNames names(const text::IdSet& ranks) const { return names_of(ranks, named()); }
 };
 
 /// Throws Error EINVAL if this cannot be the next event. To be called for an event that was read, before

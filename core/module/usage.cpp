@@ -90,7 +90,7 @@ UsageTally::UsageTally(WallTime from, By by) : by_(by), now_(to_micros(from)), m
 std::size_t UsageTally::add(const State& states, const Event& event) {
   advance(states, to_micros(event.timestamp), true);
   const bool is_start = std::holds_alternative<RestartEvent>(event.body) ||
-                        std::holds_alternative<DefineEvent>(event.body) || states.has_brokers();
+                        std::holds_alternative<DefineEvent>(event.body) || !states.keeps_past();
   const IdSet ranks = is_start ? states.inventory.ranks() : std::visit(Concerned{states}, event.body);
   leave(states, ranks);
   begins_anew_ = begins_anew_ || is_start;
@@ -114,8 +114,7 @@ void UsageTally::finish(const State& states, WallTime until) {
 void UsageTally::advance(const State& states, Micros time, bool is_known) {
   if (time <= now_) return;
   settle(states);
-  // Times of a Flux instance are not counted, as its states are in its own log.
-  is_known = is_known && time - now_ <= longest_gap && !states.has_brokers();
+  is_known = is_known && time - now_ <= longest_gap && states.keeps_past();
   if (!is_known) leave(states, states.inventory.ranks());
   while (now_ < time) {
     const Micros next_month = begin_of(month_ + 1);

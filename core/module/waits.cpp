@@ -14,7 +14,7 @@ namespace {
 // not the allocations of a scheduler outside of its instance.
 IdSet unreported_targets(const Module& module, const Acquisition& acquisition, bool knows_jobs) {
   const IdSet& reported = acquisition.reported();
-  if (!module.has_brokers()) return module.inventory().ranks() - reported;
+  if (module.keeps_allocations()) return module.inventory().ranks() - reported;
   if (!knows_jobs) return module.inventory().ranks();
   return acquisition.kept_by_anyone() - reported;
 }
@@ -24,7 +24,7 @@ IdSet unreported_targets(const Module& module, const Acquisition& acquisition, b
 WaitedState::WaitedState(const Module& module, const Acquisition& acquisition, const IdSet& unchecked,
                          const IdSet* jobs)
     : allocated_(module.ledger().ranks()),
-      jobs_(module.has_brokers() ? jobs : nullptr),
+      jobs_(jobs),
       unreported_(unreported_targets(module, acquisition, jobs != nullptr)),
       ready_((module.online() & module.inventory().ranks()) - unchecked) {}
 

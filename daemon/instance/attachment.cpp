@@ -123,8 +123,8 @@ text::Hostlist Attachment::hosts() const {
 // Recalls the state of the service. A service that has served the instance before may have later changes than
 // the KVS, which were made while no broker was running.
 void Attachment::recall() {
+  if (!service_.engine().has_state()) return;
   const module::Module& known = module();
-  if (!known.has_brokers()) return;
   has_same_brokers_ = known.brokers() == hosts();
   module::PropertyChanges changes = known.property_changes();
   ResourceSet resources = known.configured();
@@ -138,6 +138,7 @@ void Attachment::recall() {
     }
   }
   beginning_.properties = std::move(changes);
+  beginning_.kept.drains.clear();
   const bool is_configured =
       channel_.is_first() && beginning_.found && beginning_.found->method == DefineMethod::configuration;
   if (is_configured || !known.defined() || resources.empty()) return;
@@ -149,11 +150,9 @@ void Attachment::begin_brokers() {
   // End the streams before any target comes online, because the jobs of the instance's scheduler run there.
   if (channel_.has_resumed(acquire_topic)) end_schedulers(taken);
   if (has_same_brokers_) return set_online(beginning_.online | beginning_.forced_online);
-  if (module().has_brokers()) end_schedulers("the Flux instance has other brokers than before");
-  auto drains = std::exchange(beginning_.kept.drains, {});
-  if (module().has_brokers()) drains.clear();
-  service_.step(engine::Begin{hosts(), beginning_.online, std::move(drains), beginning_.forced_online,
-                              std::move(beginning_.state)});
+  if (service_.engine().has_state()) end_schedulers("the Flux instance has other brokers than before");
+  service_.step(engine::Begin{hosts(), beginning_.online, std::move(beginning_.kept.drains),
+                              beginning_.forced_online, std::move(beginning_.state)});
 }
 
 /// Whether the service already has these resources, not counting properties and expiration.
@@ -266,8 +265,9 @@ void Attachment::end() {
 }
 
 void Attachment::define(DefineMethod method, ResourceSet resources, const std::optional<module::Actor>& by) {
-  service_.step(engine::DefineInstance{method, std::make_shared<const ResourceSet>(std::move(resources)),
-                                       exclude_, beginning_.properties.added, beginning_.properties.removed},
+  service_.step(module::Command(module::DefineCommand{
+                    method, std::make_shared<const ResourceSet>(std::move(resources)), exclude_,
+                    beginning_.properties.added, beginning_.properties.removed}),
                 by);
   beginning_.properties = {};
 }

@@ -265,10 +265,10 @@ void Host::take_back_lost() {
   module::PropertyChanges changes = module.property_changes();
   service_.end_schedulers(
       Error(ESTALE, "the Flux instance has gone, and its resources have changed: acquire again"));
-  service_.take(
-      engine::DefineInstance{module.method(), std::make_shared<const rset::ResourceSet>(std::move(resources)),
-                             module.excluded(), std::move(changes.added), std::move(changes.removed)},
-      "monitor");
+  service_.take(module::Command(module::DefineCommand{
+                    module.method(), std::make_shared<const rset::ResourceSet>(std::move(resources)),
+                    module.excluded(), std::move(changes.added), std::move(changes.removed)}),
+                "monitor");
 }
 
 void Host::stop() {

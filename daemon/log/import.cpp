@@ -147,7 +147,7 @@ void check_start(const module::State& end, const ImportedState& state, const Imp
     if (!state.has(property.target)) continue;
     refuse_absent(property.target, inventory, fmt::format("the log changes the property {}", property.name));
   }
-  module::StartCommand start;
+  module::DefineCommand start;
   start.inventory = options.inventory;
   (void)engine::Engine().step(engine::Start{std::move(start), end, options.partitions}, {wall_time(1), {}});
 }

@@ -72,7 +72,7 @@ void Store::read_past(PastQuestion question, Render render, std::function<void(P
     if (!search->is_done()) return false;
     const module::State& states = search->states;
     if (!states.defined) throw Error(ENODATA, "at that time no inventory was known");
-    if (states.has_brokers()) {
+    if (!states.keeps_past()) {
       throw Error(ENODATA,
                   "at that time the resources were those of a Flux instance, whose states are not kept here");
     }

@@ -211,19 +211,20 @@ void AcquireTopics::watch(proto::RequestKey key, const Lease& lease, SteadyTime 
 
 void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) {
   // In a Flux instance the job manager reports allocations.
-  const bool has_brokers = executor_.module().has_brokers();
-  if (wanted.allocations && has_brokers) throw Error(EPROTO, "this daemon keeps no allocations");
+  const bool in_instance = executor_.module().has_brokers();
+  if (wanted.allocations && in_instance) throw Error(EPROTO, "this daemon keeps no allocations");
   // The clients of a Flux instance are those of its broker, which outlives them.
-  if (has_brokers) wanted.token.clear();
+  if (in_instance) wanted.token.clear();
   take_over(wanted);
   // The end of the former stream of this client may show that the client is gone.
   if (requests_.registry().find(key) == nullptr) return;
   check_free(wanted);
-  wanted.extensions = granted(wanted.extensions, has_brokers);
+  wanted.extensions = granted(wanted.extensions, in_instance);
   const module::Extensions extensions = wanted.extensions.value_or(module::Extensions{});
   // A scheduler with a ledger keeps it.
   wanted.allocations = wanted.allocations || extensions.ledger;
-  const auto holder = subscribers_.add(key, wanted.extensions && !has_brokers, extensions.cause);
+  const bool numbered = wanted.extensions && !in_instance;
+  const auto holder = subscribers_.add(key, numbered, extensions.cause);
   std::optional<engine::Effects::Acquired> acquired;
   try {
     acquired = executor_.step(
@@ -240,15 +241,15 @@ void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) 
   tell(wanted.by, fmt::format("has acquired {} nodes{}", acquired->resources.count(),
                               wanted.partition ? " of partition " + *wanted.partition : ""));
   keep_holders();
-  respond(key, wanted, *acquired);
+  respond(key, wanted, *acquired, numbered);
 }
 
 void AcquireTopics::respond(proto::RequestKey key, const streams::EarlyScheduler& wanted,
-                            const engine::Effects::Acquired& acquired) {
+                            const engine::Effects::Acquired& acquired, bool numbered) {
   const engine::Engine& engine = executor_.engine();
   proto::topics::AcquiredOptions options;
   options.extensions = wanted.extensions;
-  if (options.extensions && !engine.module().has_brokers()) options.sequence = engine.applied();
+  if (numbered) options.sequence = engine.applied();
   const module::Extensions extensions = options.extensions.value_or(module::Extensions{});
   if (extensions.scheduled) options.scheduled = engine.scheduled_for(acquired.resources);
   if (!wanted.allocations)

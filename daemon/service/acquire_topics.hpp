@@ -116,9 +116,9 @@ class AcquireTopics {
   /// Acquires the resources for a request. Throws Error if the partition cannot be acquired.
   void hold(proto::RequestKey key, streams::EarlyScheduler wanted);
   /// Sends the first response, and with the extension `ledger` those that continue its allocations. `wanted`
-  /// has what is granted.
+  /// has what is granted. If the stream is `numbered`, the response tells up to which event it is true.
   void respond(proto::RequestKey key, const streams::EarlyScheduler& wanted,
-               const engine::Effects::Acquired& acquired);
+               const engine::Effects::Acquired& acquired, bool numbered);
 
   /// Logs a line about a scheduler.
   void tell(const std::optional<module::Actor>& who, const std::string& what);

@@ -49,7 +49,7 @@ void AllocationTopics::respond(const Call& call) {
 
 void AllocationTopics::alloc(const Call& call) {
   // In a Flux instance the job manager reports allocations.
-  if (executor_.module().has_brokers()) throw Error(ENOSYS, "this daemon keeps no allocations");
+  executor_.module().refuse_in_instance("this daemon keeps no allocations");
   change(call);
 }
 

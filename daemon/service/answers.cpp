@@ -30,6 +30,11 @@ void Answers::require_inventory() const {
   throw Error(EAGAIN, "the inventory is not known yet");
 }
 
+void Answers::require_inventory(int errnum, const char* text) const {
+  if (committed_.state().has_targets() && !committed_.state().defined) throw Error(errnum, text);
+  require_inventory();
+}
+
 // The holders of partitions change without an event, so a status that tells of them is encoded each time.
 proto::Payload Answers::status() {
   require_inventory();

@@ -26,6 +26,8 @@ class Answers {
   void forget() { status_ = inventory_ = {}; }
   /// Throws Error EAGAIN as long as the inventory is not known.
   void require_inventory() const;
+  /// Does the same, but throws Error with this errno and text in a Flux instance.
+  void require_inventory(int errnum, const char* text) const;
   /// Returns the event of the state for the answers of a standby, which have it.
   [[nodiscard]] std::optional<log::Sequence> sequence() const {
     return cluster_.follows() ? std::optional(committed_.last()) : std::nullopt;

@@ -50,7 +50,7 @@ std::vector<proto::RequestKey> Waitups::take_above(std::size_t online) {
 void MonitorTopics::waitup(const Call& call) {
   const auto wanted = proto::topics::parse_waitup(call.object());
   const module::Module& module = executor_.module();
-  if (!module.has_brokers()) executor_.engine().require_inventory();
+  executor_.engine().require_targets();
   if (wanted < 0 || std::cmp_greater(wanted, module.addressable().ranks().count())) throw out_of_range();
   const auto online = static_cast<std::size_t>(wanted);
   if (module.online().count() == online) return requests_.respond(call);

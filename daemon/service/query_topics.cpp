@@ -22,18 +22,13 @@ void QueryTopics::set_configuration(std::string configuration) {
   configuration_ = proto::make_payload(std::move(configuration));
 }
 
-void QueryTopics::require_inventory(int errnum, const char* text) const {
-  const module::State& state = counted_.committed.state();
-  if (state.has_brokers() && !state.defined) throw Error(errnum, text);
-}
-
 void QueryTopics::status(const Call& call) {
-  require_inventory(ENOENT, "error preparing response: No such file or directory");
+  answers_.require_inventory(ENOENT, "error preparing response: No such file or directory");
   requests_.respond(call, answers_.status());
 }
 
 void QueryTopics::inventory(const Call& call) {
-  require_inventory(ENOENT, "No such file or directory");
+  answers_.require_inventory(ENOENT, "No such file or directory");
   requests_.respond(call, answers_.inventory());
 }
 

@@ -51,10 +51,6 @@ class QueryTopics {
   void clear_stats(const Call& call);
 
  private:
-  /// Throws Error with this errno and text while the inventory of a Flux instance is not known. For other
-  /// daemons the answers throw EAGAIN.
-  void require_inventory(int errnum, const char* text) const;
-
   [[nodiscard]] Stats::Gauges gauges() const;
 
   const Executor& executor_;

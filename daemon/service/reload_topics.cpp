@@ -46,7 +46,7 @@ void ReloadTopics::reload(const Call& call) {
 }
 
 void ReloadTopics::check_loadable() const {
-  if (!executor_.module().has_brokers()) executor_.engine().require_inventory();
+  executor_.engine().require_targets();
   if (executor_.engine().nodes().enclosed()) {
     throw Error(EINVAL, "the enclosing instance assigns the resources of this one");
   }

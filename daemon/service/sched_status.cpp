@@ -31,7 +31,7 @@ SchedStatus::Version SchedStatus::version() const {
 proto::topics::SchedStatusText SchedStatus::text() const {
   // In a Flux instance the job manager reports about all targets.
   std::optional<text::IdSet> reported;
-  if (!committed_.state().has_brokers()) reported = executor_.engine().acquisition().reported();
+  if (committed_.state().keeps_allocations()) reported = executor_.engine().acquisition().reported();
   return proto::topics::encode_sched_status(committed_.state(), reported, answers_.sequence());
 }
 
@@ -42,9 +42,7 @@ void SchedStatus::set_allocated(std::optional<ResourceSet> resources) {
 
 void SchedStatus::ask(const Call& call) {
   const module::State& state = committed_.state();
-  if (state.has_brokers() && !state.defined)
-    throw Error(EINVAL, "error preparing response: No such file or directory");
-  answers_.require_inventory();
+  answers_.require_inventory(EINVAL, "error preparing response: No such file or directory");
   if (payload_ && encoded_ == version()) return requests_.respond(call, payload_);
   if (allocated_ || state.ledger.work_of_held() <= most_work) {
     encode();

@@ -25,7 +25,7 @@ bool WaitTopics::depends_on_jobs(const module::Wait& wait) const {
   if (wait.condition == WaitCondition::ready) return false;
   // A `reported` condition that assumes idle targets is met at once.
   if (wait.condition == WaitCondition::reported && wait.unreported == Unreported::assume_idle) return false;
-  return executor_.module().has_brokers();
+  return !executor_.module().keeps_allocations();
 }
 
 Error WaitTopics::unreported(const text::IdSet& targets) const {

@@ -208,8 +208,9 @@ void append_state(std::string& out, const State& state, const Live* live) {
   append_ids(out, "exclude", state.exclude);
   append_ids(out, "torpid", states.torpid);
   // Leave out keys that Flux's own module does not have.
-  if (!state.has_brokers()) append_ids(out, "allocated", state.allocated());
-  if (live != nullptr && !state.has_brokers()) {
+  const bool has_own_keys = !state.has_brokers();
+  if (has_own_keys) append_ids(out, "allocated", state.allocated());
+  if (live != nullptr && has_own_keys) {
     append_ids(out, "unchecked", live->unchecked & state.inventory.ranks());
     append_rivals(out, live->rivals);
   }
@@ -219,7 +220,7 @@ void append_state(std::string& out, const State& state, const Live* live) {
   }
   append_shrunk(out, state);
   append_scheduled(out, states.scheduled);
-  if (!state.has_brokers()) append_absent(out, state.absent);
+  if (has_own_keys) append_absent(out, state.absent);
 }
 
 std::string begun(std::optional<std::uint64_t> sequence) {

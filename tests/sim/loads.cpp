@@ -94,7 +94,7 @@ void Simulation::load(const ResourceSet& resources, const std::string& /*path*/,
     configuration_.exclude.insert(below(static_cast<std::uint32_t>(configuration_.hosts.size())));
   note(fmt::format("loaded {}, exclude {}", fmt::join(configuration_.hosts, ","),
                    fmt::join(configuration_.exclude, ",")));
-  module::LoadCommand command;
+  module::DefineCommand command;
   command.inventory = std::make_shared<const ResourceSet>(resources);
   command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) command.online = resources.ranks();

@@ -59,7 +59,7 @@ void Stand::start() {
   if (discovery) return service->discover(*discovery, {});
   const text::Hostlist nodelist = text::Hostlist::parse(hosts_);
   const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(nodelist.size() - 1));
-  module::StartCommand command;
+  module::DefineCommand command;
   command.inventory =
       std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
   if (!agents_) command.online = command.inventory->ranks();
@@ -69,7 +69,7 @@ void Stand::start() {
 }
 
 void Stand::load(const ResourceSet& resources, const std::string& /*path*/, bool /*force*/, const By& by) {
-  module::LoadCommand command;
+  module::DefineCommand command;
   command.inventory = std::make_shared<const ResourceSet>(resources);
   if (!agents_) command.online = command.inventory->ranks();
   service->step(engine::Load{command, {}}, by);

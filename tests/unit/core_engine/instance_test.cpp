@@ -22,9 +22,9 @@ Begin begin(const char* hosts, const char* online, std::vector<module::DrainGrou
       Hostlist::parse(hosts), *online == '\0' ? IdSet{} : IdSet::parse(online), std::move(drains), {}, {}};
 }
 
-DefineInstance definition(DefineMethod method, const char* ranks, const char* hosts,
-                          const char* exclude = "") {
-  DefineInstance input;
+module::DefineCommand definition(DefineMethod method, const char* ranks, const char* hosts,
+                                 const char* exclude = "") {
+  module::DefineCommand input;
   input.method = method;
   input.inventory = std::make_shared<const rset::ResourceSet>(
       std::vector<rset::ResourceGroup>{{IdSet::parse(ranks), IdSet::range(0, 1), IdSet{}}},
@@ -277,7 +277,7 @@ TEST_CASE("a muted scheduler that goes on is told nothing, and has its resources
 TEST_CASE("a scheduler that goes on is told of properties that it does not know of") {
   Stand stand;
   (void)stand.step(begin("a,b,c", "0-2"));
-  DefineInstance define = definition(DefineMethod::kvs, "0-2", "a,b,c");
+  module::DefineCommand define = definition(DefineMethod::kvs, "0-2", "a,b,c");
   define.property_add = {{"new", IdSet::parse("0-1")}, {"known", IdSet{1}}};
   (void)stand.step(define);
   Resume resume{5, IdSet::parse("1-2"), IdSet::parse("1-2"), WallTime{}};
@@ -391,7 +391,7 @@ TEST_CASE("R in the order of earlier brokers is found again by its hosts") {
 TEST_CASE("a definition is recorded with its brokers, so that a later process can begin without them") {
   Stand it;
   (void)it.step(begin("h,h,x", ""));
-  DefineInstance input = definition(DefineMethod::configuration, "0-1,5", "h,h,y");
+  module::DefineCommand input = definition(DefineMethod::configuration, "0-1,5", "h,h,y");
   input.property_add = {{"gold", IdSet{1}}};
   (void)it.step(input);
   module::State state = it.engine.module().state();

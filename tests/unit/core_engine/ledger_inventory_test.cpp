@@ -33,7 +33,7 @@ TEST_CASE("another inventory is loaded: allocations follow their hosts, and come
   it.alloc("k", part("3", "2", "d"));
   it.step(Release{1});
   const auto load = [&](std::string_view hosts) {
-    module::LoadCommand command;
+    module::DefineCommand command;
     command.inventory = cluster(hosts);
     command.online = command.inventory->ranks();
     it.step(Load{command, {}});
@@ -82,7 +82,7 @@ TEST_CASE("another inventory is loaded with fewer cores, and one with more") {
   it.alloc("j", part("0-1", "0-3", "a,b", "0"));
   it.step(Release{1});
   const auto load = [&](IdSet::Id last_core) {
-    module::LoadCommand command;
+    module::DefineCommand command;
     command.inventory = cluster("a,b", last_core);
     command.online = command.inventory->ranks();
     it.step(Load{command, {}});
@@ -101,7 +101,7 @@ TEST_CASE("absent cores leave with their target, also where nothing else of it i
   it.alloc("k", part("2", "3", "c"));
   it.step(Release{1});
   const auto load = [&](const char* hosts, IdSet::Id last_core) {
-    module::LoadCommand command;
+    module::DefineCommand command;
     command.inventory = cluster(hosts, last_core);
     command.online = command.inventory->ranks();
     it.step(Load{command, {}});
@@ -120,7 +120,7 @@ TEST_CASE("the gpu of a target whose cores are all absent is absent with them") 
   it.alloc("k", part("0", "0", "a"));
   it.step(Release{1});
   CHECK(it.restarted("a,b", 1).text() == "j:a/3? k:0/0;");
-  module::LoadCommand command;
+  module::DefineCommand command;
   command.inventory = cluster("a,b", 1);
   command.online = command.inventory->ranks();
   it.step(Load{command, {}});
@@ -135,7 +135,7 @@ TEST_CASE("hosts that repeat: absent cores stay with their target, whatever it i
   it.alloc("k", part("1", "3", "h"));
   it.step(Release{1});
   const auto load = [&](const IdSet& ranks, IdSet::Id last_core) {
-    module::LoadCommand command;
+    module::DefineCommand command;
     command.inventory = std::make_shared<const ResourceSet>(
         ResourceSet({{ranks, IdSet::range(0, last_core), IdSet{0}}},
                     text::Hostlist::parse(ranks.count() == 1 ? "h" : "h,h")));
@@ -154,7 +154,7 @@ TEST_CASE("hosts that repeat: what was on a target that left is not put on anoth
   World it("h,h,k");
   it.alloc("z", part("0", "0", "h"));
   it.step(Release{1});
-  module::LoadCommand command;
+  module::DefineCommand command;
   command.inventory = std::make_shared<const ResourceSet>(
       ResourceSet({{IdSet{1}, IdSet::range(0, 3), IdSet{0}}}, text::Hostlist::parse("h")));
   command.online = command.inventory->ranks();
@@ -180,7 +180,7 @@ TEST_CASE("an allocation whose targets were all away comes back with all of its 
   CHECK(r_of(some.restarted("a,b,c")) == resources.to_json().dump());
   // Loading R has the same result as a restart.
   const auto load = [&](std::string_view hosts) {
-    module::LoadCommand command;
+    module::DefineCommand command;
     command.inventory = cluster(hosts);
     command.online = command.inventory->ranks();
     it.step(Load{command, {}});

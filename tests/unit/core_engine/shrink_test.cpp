@@ -187,7 +187,7 @@ TEST_CASE("a target that returns has none of its earlier changes of properties, 
 
 TEST_CASE("the host of several targets stands for those that were removed") {
   Cluster cluster;
-  module::LoadCommand load;
+  module::DefineCommand load;
   load.inventory = std::make_shared<const rset::ResourceSet>(rset::ResourceSet(
       {{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, text::Hostlist::parse("n0,n0,n0,n1")));
   (void)cluster.step(Load{load, {}});
@@ -211,7 +211,7 @@ TEST_CASE("an R that has a returning target ends its return") {
   Cluster cluster;
   (void)cluster.change(module::ShrinkCommand{"2-3"});
   (void)cluster.change(module::UnshrinkCommand{"2-3"});
-  module::LoadCommand load;
+  module::DefineCommand load;
   load.inventory = std::make_shared<const rset::ResourceSet>(
       rset::ResourceSet({{IdSet::range(0, 2), IdSet::range(0, 1), {}}}, text::Hostlist::parse("n[0-2]")));
   (void)cluster.step(Load{std::move(load), {}});

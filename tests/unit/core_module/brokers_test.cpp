@@ -34,7 +34,7 @@ struct Instance {
   }
   std::vector<Event> execute(const Command& command) { return applied(module.decide(command, wall_time(2))); }
   std::vector<Event> define(const DefineCommand& command) {
-    return applied(module.define(command, wall_time(3)));
+    return applied(module.decide(command, wall_time(3)));
   }
   std::vector<Event> define(DefineMethod method, const char* ranks, const char* hosts,
                             const char* exclude = "") {
@@ -62,7 +62,7 @@ TEST_CASE("without brokers the inventory has all targets that a command may name
   Module module;
   CHECK(!module.has_brokers());
   CHECK(&module.addressable() == &module.inventory());
-  StartCommand start;
+  DefineCommand start;
   start.inventory = resources("0-1", "a,b");
   for (const Event& event : module.start(start, wall_time(1))) module.apply(event);
   CHECK(!module.has_brokers());

@@ -45,7 +45,7 @@ struct Loaded {
   Module module;
 
   explicit Loaded(const char* hosts) {
-    StartCommand start;
+    DefineCommand start;
     start.inventory = std::make_shared<const ResourceSet>(of(hosts));
     start.online = start.inventory->ranks();
     for (const Event& event : module.start(start, wall_time(1))) module.apply(event);
@@ -54,7 +54,7 @@ struct Loaded {
     for (const Event& event : module.decide(command, wall_time(2))) module.apply(event);
   }
   std::vector<Event> load(const char* hosts, const char* exclude = "", const char* online = "") {
-    LoadCommand command;
+    DefineCommand command;
     command.inventory = std::make_shared<const ResourceSet>(of(hosts));
     if (*exclude != '\0') command.exclude = IdSet::parse(exclude);
     if (*online != '\0') command.online = IdSet::parse(online);

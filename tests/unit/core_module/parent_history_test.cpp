@@ -43,7 +43,7 @@ class Family {
     const ResourceSet own =
         nodes::enclosed_inventory(handed, below(2) == 0 ? std::optional(order) : std::nullopt);
     mirror_.emplace(handed, own);
-    StartCommand command;
+    DefineCommand command;
     command.inventory = std::make_shared<const ResourceSet>(own);
     for (const Event& event : child_.start(command, wall_time(1))) child_.apply(event);
     connect();

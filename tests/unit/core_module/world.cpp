@@ -24,7 +24,7 @@ std::shared_ptr<const ResourceSet> make_inventory(std::string_view hosts,
 void World::start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude) {
   module_ = std::make_unique<Module>();
   history_.clear();
-  StartCommand command;
+  DefineCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
   command.online = command.inventory->ranks();
@@ -32,7 +32,7 @@ void World::start(std::shared_ptr<const ResourceSet> inventory, const IdSet& exc
 }
 
 void World::restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude) {
-  StartCommand command;
+  DefineCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
   command.online = command.inventory->ranks();
@@ -41,7 +41,7 @@ void World::restart(std::shared_ptr<const ResourceSet> inventory, const IdSet& e
 
 void World::start_with_agents(std::shared_ptr<const ResourceSet> inventory, const IdSet& exclude,
                               const nodes::MonitorSettings& settings) {
-  StartCommand command;
+  DefineCommand command;
   command.inventory = std::move(inventory);
   command.exclude = exclude;
   begin(command);
@@ -64,7 +64,7 @@ void World::tick() {
   for (const Command& command : nodes::monitor_commands(*batch, *module_)) execute(command);
 }
 
-void World::begin(const StartCommand& command) {
+void World::begin(const DefineCommand& command) {
   for (const auto& [name, holder] : holders_) acquisition_.release(holder, {}, [](auto, const Delta&) {});
   holders_.clear();
   log_.clear();

@@ -65,7 +65,7 @@ class World {
   double now = 1000;
 
  private:
-  void begin(const module::StartCommand& command);
+  void begin(const module::DefineCommand& command);
   void tick();
   void apply_event(const module::Event& event);
   module::Acquisition::Tell teller();

@@ -401,7 +401,7 @@ TEST_CASE("ranks that share a host are told apart as long as their ranks are the
 
 TEST_CASE("a target is online when its agent and its parent say so") {
   const auto inventory = std::make_shared<const ResourceSet>(nodes("0-3", "n[0-3]"));
-  module::StartCommand command;
+  module::DefineCommand command;
   command.inventory = inventory;
   module::Module module;
   for (const Event& event : module.start(command, wall_time(1))) module.apply(event);

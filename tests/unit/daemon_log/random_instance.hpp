@@ -49,7 +49,7 @@ class RandomInstance {
     const text::IdSet ranks = text::IdSet::range(0, static_cast<text::IdSet::Id>(hosts.size() - 1));
     text::Hostlist nodelist;
     for (const std::string& host : hosts) nodelist.append(host);
-    module::StartCommand start;
+    module::DefineCommand start;
     start.inventory = std::make_shared<const rset::ResourceSet>(
         std::vector<rset::ResourceGroup>{{ranks, text::IdSet{0}, {}}}, std::move(nodelist));
     start.online = ranks;

@@ -292,7 +292,7 @@ TEST_CASE_FIXTURE(AcquireStand,
   acquire(other, {{"partition", "batch"}, {"wait", true}});
   CHECK(silent(client));
   CHECK(waiting().size() == 2);
-  module::StartCommand command;
+  module::DefineCommand command;
   const text::IdSet ranks = text::IdSet::range(0, 7);
   command.inventory = std::make_shared<const rset::ResourceSet>(
       rset::ResourceSet({{ranks, text::IdSet::range(0, 3), {}}}, text::Hostlist::parse("n[0-7]")));

@@ -97,7 +97,7 @@ struct Instance final : service::Program {
   static IdSet ids(std::string_view text) { return text.empty() ? IdSet{} : IdSet::parse(text); }
 
   void define(module::DefineMethod method, const char* ranks, const char* hosts) {
-    engine::DefineInstance input;
+    module::DefineCommand input;
     input.method = method;
     input.inventory = std::make_shared<const ResourceSet>(
         std::vector<rset::ResourceGroup>{{ids(ranks), IdSet::range(0, 1), IdSet{}}}, Hostlist::parse(hosts));
