@@ -139,19 +139,35 @@ IdSet plain_ranks(std::string_view text, const ResourceSet& inventory) {
   return rset::parse_targets(text, inventory);
 }
 
-/// Reads a hostlist in which a name may have several brackets.
-Hostlist read_hosts(std::string_view part) {
+/// Refuses a name with brackets that stand for too many hosts together, before it is expanded.
+void check_expansion(std::string_view part) {
+  std::size_t hosts = 1;
+  for (std::size_t begin = part.find('['); begin != std::string_view::npos;
+       begin = part.find('[', begin + 1)) {
+    const auto end = part.find(']', begin);
+    if (end == std::string_view::npos) return;
+    hosts *= Hostlist::parse(part.substr(begin, end - begin + 1)).size();
+    if (hosts > Hostlist::max_expansion)
+      throw Error(ERANGE,
+                  fmt::format("{} has more than {} hosts", text::quoted(part), Hostlist::max_expansion));
+  }
+}
+
+Hostlist expand(std::string_view part) {
   const auto first_end = part.find(']');
   const auto next = part.find('[', std::min(first_end, part.size()));
   if (next == std::string_view::npos) return Hostlist::parse(part);
   Hostlist hosts;
   Hostlist::parse(part.substr(0, next)).for_each([&](std::string_view name) {
-    hosts.append(read_hosts(std::string(name).append(part.substr(next))));
-    if (hosts.size() > Hostlist::max_expansion)
-      throw Error(ERANGE,
-                  fmt::format("{} has more than {} hosts", text::quoted(part), Hostlist::max_expansion));
+    hosts.append(expand(std::string(name).append(part.substr(next))));
   });
   return hosts;
+}
+
+/// Reads a hostlist in which a name may have several brackets.
+Hostlist read_hosts(std::string_view part) {
+  if (has_several_brackets(part)) check_expansion(part);
+  return expand(part);
 }
 
 /// Targets by rank and by host, before the hosts are looked up.
@@ -167,7 +183,10 @@ void add_part(Named& to, std::string_view part, const Status& status, Excluded e
   if (part.starts_with(rank_prefix)) {
     to.ranks |= rset::parse_targets(IdSet::parse(part.substr(rank_prefix.size())).encode(), inventory);
   } else if (part.starts_with(host_prefix)) {
-    to.hosts.append(read_hosts(part.substr(host_prefix.size())));
+    const auto hosts = read_hosts(part.substr(host_prefix.size()));
+    // Taken away from the others, none would leave all of them.
+    if (hosts.empty()) throw Error(EINVAL, fmt::format("{} has no hosts", part));
+    to.hosts.append(hosts);
   } else if (part.starts_with(group_mark)) {
     to.hosts.append(hosts_of_group(std::string(part.substr(1))));
   } else if (has_several_brackets(part)) {

@@ -106,6 +106,8 @@ TEST_SUITE("selection") {
     CHECK(refusal("all,-nosuch") == "unknown host: nosuch");
     CHECK(refusal("all,-") == "unknown host: -");
     CHECK(refusal("all,--node3") == "unknown host: -node3");
+    CHECK(refusal("all,-host:") == "host: has no hosts");
+    CHECK(refusal("all,-rank:") == "idset is empty");
   }
 
   TEST_CASE("a name may have several brackets") {
@@ -118,7 +120,11 @@ TEST_SUITE("selection") {
     CHECK(refusal("rack[1-3]node[0-1]", racks) == "unknown hosts: rack3node[0-1]");
     CHECK(refusal("rack[1-2]node[0-", racks).find("is not a hostlist") != std::string::npos);
     CHECK_THROWS_WITH_AS(static_cast<void>(select_targets("r[0-9999]n[0-9999]c[0-9999]", racks)),
-                         "\"r0n[0-9999]c[0-9999]\" has more than 1048576 hosts", Error);
+                         "\"r[0-9999]n[0-9999]c[0-9999]\" has more than 1048576 hosts", Error);
+    // This is refused before any name is expanded.
+    std::string many = "r";
+    for (int i = 0; i < 300; ++i) many += "[1-2]";
+    CHECK_THROWS_AS(static_cast<void>(select_targets(many, racks)), Error);
   }
 
   TEST_CASE("a group is that of the user's file") {
