@@ -2,6 +2,8 @@
 #include "cli/commands/selection.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -10,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands/host_groups.hpp"
 #include "core/error.hpp"
 #include "environment.hpp"
 #include "temp_dir.hpp"
@@ -138,6 +141,41 @@ TEST_SUITE("selection") {
     CHECK(ranks("all,-@low") == "2-7");
     CHECK(refusal("@wrong").starts_with(file + ":4: groups.wrong: \"node[\" is not a hostlist"));
     CHECK(refusal("@text").starts_with(file + ":5: groups.text: expected a text"));
+    for (const char* wrong : {"groups = 'low'\n", "[[groups]]\nlow = 'node7'\n"}) {
+      std::ofstream(file) << wrong;
+      CHECK(refusal("@low") == file + ":1: groups: expected a table");
+    }
+  }
+
+  TEST_CASE("a nodeset that misbehaves is told, and does not hold the command up") {
+    const test::TempDir directory;
+    const test::Variable home("XDG_CONFIG_HOME", directory.file(""));
+    const test::Variable path("PATH", directory.file("") + ":" + std::getenv("PATH"));
+    const auto answers = [&](const std::string& script) {
+      const std::string file = directory.file("nodeset");
+      std::ofstream(file) << "#!/bin/sh\n" << script << '\n';
+      std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    };
+    const std::string unknown =
+        "unknown group @low: it is not in [groups] of resourcectl.toml, and nodeset: ";
+    answers("head -c 200000 /dev/zero >&2; echo node1 node2");
+    CHECK(ranks("@low") == "1-2");
+    answers("echo node1; echo 'no such\ngroup' >&2; exit 1");
+    CHECK(refusal("@low") == unknown + "group");
+    answers("head -c 100000 /dev/zero | tr '\\0' e >&2; exit 1");
+    CHECK(refusal("all,-@low").size() < 400);
+    answers("echo node1; exit 3");
+    CHECK(refusal("@low") == unknown + "exit status 3");
+    answers("echo node1; kill -9 $$");
+    CHECK(refusal("@low") == unknown + "ended by signal 9");
+    answers("echo 'node[0-1]'");
+    CHECK(refusal("@low") == "group @low: nodeset: \"node[0-1]\" is not a host name");
+    answers("true");
+    CHECK(refusal("all,-@low").starts_with("unknown group @low: neither"));
+    answers("echo node1; sleep 1000 & wait");
+    CHECK_THROWS_WITH_AS(
+        static_cast<void>(cli::commands::hosts_of_group("low", std::chrono::milliseconds(50))),
+        (unknown + "no end within 50 ms").c_str(), Error);
   }
 
   TEST_CASE("what does not exist is named, with what does") {
