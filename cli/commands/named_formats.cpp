@@ -152,6 +152,8 @@ std::string default_format(std::string_view command) {
   if (value == nullptr || *value == '\0') return {};
   try {
     return find_format(command, value);
+  } catch (const usage::Answer&) {
+    throw UsageError(fmt::format("${}: {} is no format", variable, value));
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("${}: {}", variable, error.what()));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands/context.hpp"
@@ -97,6 +98,14 @@ TEST_SUITE("named formats") {
     CHECK(test::run({"status"})
               .err.starts_with("resourcectl: $RESOURCED_STATUS_FORMAT_DEFAULT: no format \"nosuch\": known "
                                "are default, long, mine"));
+    for (const char* answer : {"help", "get-config=mine"}) {
+      const test::Variable variable("RESOURCED_STATUS_FORMAT_DEFAULT", answer);
+      const auto refused = test::run({"status"});
+      CHECK(refused.status == 2);
+      CHECK(refused.out.empty());
+      CHECK(refused.err ==
+            fmt::format("resourcectl: $RESOURCED_STATUS_FORMAT_DEFAULT: {} is no format\n", answer));
+    }
   }
 
   TEST_CASE_FIXTURE(ConfigHome, "the formats of this program keep their columns with long values") {
