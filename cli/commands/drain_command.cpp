@@ -264,7 +264,9 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
     return show_drain(context, options.report, planned(options, selection->ranks), selection->request,
                       snapshot);
   }
-  auto targets = read_targets(options.targets, snapshot, excluded, !options.report.quiet);
+  // A group may have other hosts when it is read again: wait for those that are drained.
+  auto targets = selection ? Targets{selection->request, selection->ranks}
+                           : read_targets(options.targets, snapshot, excluded, !options.report.quiet);
   auto command = make_change<Change>(options, targets.request);
   const DrainTimes times = read_times(context, options);
   set_terms(command, options, times);
