@@ -90,14 +90,17 @@ std::string header_of(const Work& work) {
   return header.dump();
 }
 
-/// Throws Error EINVAL unless the first line of a state is that of this work.
-void check_header(const std::string& path, const std::string& line, Work work) {
-  if (line == header_of(work)) return;
+/// Throws Error EINVAL unless the first line of a state, which a crash may have cut off, is that of this
+/// work.
+void check_header(const std::string& path, const std::string& text, Work work) {
+  const std::size_t end = text.find('\n');
+  const std::string first = end == std::string::npos ? text : text.substr(0, end + 1);
+  const auto is_of_work = [&] { return (header_of(work) + '\n').starts_with(first); };
+  if (is_of_work()) return;
   work.reboot = !work.reboot;
-  const bool is_of_other_kind = line == header_of(work);
   throw Error(
       EINVAL,
-      is_of_other_kind
+      is_of_work()
           ? fmt::format(
                 "{}: the state of a run {} --reboot; run it so to go on, or name another file with --state",
                 path, work.reboot ? "with" : "without")
@@ -168,13 +171,15 @@ StateFile::StateFile(std::string path, const Work& work, WallTime now)
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
     throw Error(EBUSY, fmt::format("{}: another run does this work", path_));
   std::string text = os::read_file(path_, std::numeric_limits<std::size_t>::max());
+  // Check this first: a file that is not of this work must not change.
+  check_header(path_, text, work);
   // A crash may have cut off the last line: its step has not begun.
   text.resize(text.rfind('\n') + 1);
   if (::ftruncate(file_.get(), static_cast<off_t>(text.size())) != 0) os::fail(path_, errno);
   if (text.empty()) append(header_of(work));
   std::istringstream lines(text);
   std::string line;
-  if (std::getline(lines, line)) check_header(path_, line, work);
+  std::getline(lines, line);
   for (std::size_t number = 2; std::getline(lines, line); ++number) {
     try {
       const json object = object_of(line);

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "os/file.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::cli::rolling {
@@ -70,6 +71,20 @@ TEST_CASE("a state whose list of nodes was cut off by a crash is of work that ha
   for (std::size_t size = 0; size + 1 < text.size(); ++size) {
     std::ofstream(path) << text.substr(0, size);
     CHECK(StateFile(path, work, noon + Seconds(7)).nodes().empty());
+  }
+}
+
+TEST_CASE("a file that is not the state of this work is refused and does not change") {
+  const test::TempDir dir;
+  for (const char* const text : {"precious", "{\"precious\": 1}\nand its last line"}) {
+    const std::string path = dir.write("file", text);
+    CHECK_THROWS_WITH_AS(
+        StateFile(path, {"ipc:///run/a", "n0", {"true"}}, noon),
+        (path + ": the state of another daemon, of other targets or of another command; name "
+                "another file with --state")
+            .c_str(),
+        Error);
+    CHECK(os::read_file(path, 100) == text);
   }
 }
 
