@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -46,7 +45,11 @@ std::string last_line(const std::string& path) {
   constexpr std::streamoff most_bytes = 4096;
   std::ifstream file(path, std::ios::ate);
   file.seekg(std::max<std::streamoff>(0, file.tellg() - most_bytes));
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text(most_bytes, '\0');
+  // Read no more: a process that the command has left behind may still write. If the file cannot be read,
+  // read() counts no bytes and throws nothing.
+  file.read(text.data(), most_bytes);
+  text.resize(static_cast<std::size_t>(file.gcount()));
   text.resize(text.find_last_not_of("\r\n ") + 1);
   return json_text::printable_line(text.substr(text.rfind('\n') + 1));
 }
@@ -77,8 +80,10 @@ CommandFiles command_files(const std::string& state_path, const std::string& hos
 
 bool has_command(const CommandFiles& files) {
   const os::Descriptor status(::open(files.status.c_str(), O_RDONLY | O_CLOEXEC));
+  if (status.get() < 0 && errno != ENOENT) os::fail(files.status, errno);
   if (status.get() < 0) return false;
-  return has_end(read_status(files.status)) || ::flock(status.get(), LOCK_SH | LOCK_NB) != 0;
+  // Ask for the lock first: a command that ends meanwhile has written its end before it gives up the lock.
+  return ::flock(status.get(), LOCK_SH | LOCK_NB) != 0 || has_end(read_status(files.status));
 }
 
 void forget_command(const CommandFiles& files) {

@@ -10,7 +10,9 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
+#include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "os/file.hpp"
 #include "temp_dir.hpp"
@@ -47,6 +49,23 @@ TEST_CASE("a failure is text, whatever the command prints last") {
   REQUIRE(it.failure);
   CHECK(*it.failure == "the command ended with status 3: fan \xef\xbf\xbd\\u001b[1m");
   CHECK(!json_text::find_invalid_utf8(*it.failure));
+}
+
+TEST_CASE("a failure whose output cannot be read is told without it") {
+  const test::TempDir dir;
+  const std::string log = command_files(dir.file("state"), "n0").output;
+  Started it(dir, {"sh", "-c", R"(rm "$0"; mkdir "$0"; exit 3)", log});
+  it.until_ended();
+  CHECK(it.failure == "the command ended with status 3");
+}
+
+TEST_CASE("a record that cannot be read is not one of a command that never started") {
+  const test::TempDir dir;
+  const CommandFiles files = command_files(dir.file("state"), "n0");
+  CHECK(!has_command(files));
+  REQUIRE(::symlink(files.status.c_str(), files.status.c_str()) == 0);
+  CHECK_THROWS_WITH_AS((void)has_command(files),
+                       (files.status + ": Too many levels of symbolic links").c_str(), Error);
 }
 
 TEST_CASE("an earlier command that has not said its process yet is waited for, and holds nobody") {
