@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -201,15 +202,14 @@ ImportedState::Numbers ImportedState::freed_of(const module::Allocation& allocat
     if (hosts.empty() && !named)
       throw Error(EINVAL, "context.nodelist: is missing, and no restart event tells the hosts of the ranks");
     const std::string& host = hosts.empty() ? named->host : hosts[position++];
-    Numbers on_host;
+    std::set<TargetName> on_host;
     std::optional<IdSet::Id> same;
     allocation.resources.ranks().for_each([&](IdSet::Id number) {
       if (names_[number].host != host) return;
-      on_host.insert(number);
-      if (named == names_[number]) same = number;
+      on_host.insert(names_[number]);
+      if (!freed.contains(number) && (!same || names_[number] == named)) same = number;
     });
-    if (!same && on_host.count() > 1) refuse_one_of_several(host, rank);
-    if (!same && !on_host.empty()) same = on_host.first();
+    if (on_host.size() > 1 && !(named && on_host.contains(*named))) refuse_one_of_several(host, rank);
     if (same) freed.insert(*same);
   });
   return freed;

@@ -292,6 +292,11 @@ TEST_CASE("targets of an allocation that share a host are freed each by itself")
   CHECK_THROWS_WITH_AS(Present(start + alloc + free("5")),
                        doctest::Contains("no restart event tells which of the targets of \"h\" is rank 5"),
                        Error);
+  // Without a restart event, any of them is as good as another.
+  CHECK(Present(alloc + free("0")).targets_of_allocation("j") == Names{"h", "k"});
+  CHECK(Present(alloc + free("0") + free("1")).targets_of_allocation("j") == Names{"k"});
+  CHECK(Present(alloc + event("free", R"({"ids":["j"],"idset":"0-1","nodelist":"h,h"})"))
+            .targets_of_allocation("j") == Names{"k"});
 }
 
 TEST_CASE("an expiration is imported against the configured one") {
