@@ -4,12 +4,18 @@
 #include <cstddef>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/error.hpp"
 #include "os/file.hpp"
+#include "os/process.hpp"
 #include "temp_dir.hpp"
 
 namespace resourced::cli::rolling {
@@ -41,6 +47,23 @@ TEST_CASE("a state is of one daemon, its targets and a command") {
     CHECK(default_state_path(other) != default_state_path(work));
   }
   CHECK(default_state_path(work) == default_state_path(Work(work)));
+}
+
+TEST_CASE("one run at a time has a state; a command that outlives its run does not keep it") {
+  const test::TempDir dir;
+  const std::string path = dir.file("state");
+  const Work work{"ipc:///run/a", "n0", {"true"}};
+  std::optional<StateFile> run(std::in_place, path, work, noon);
+  run->begin({{"n0"}});
+  CHECK_THROWS_WITH_AS(StateFile(path, work, noon), (path + ": another run does this work").c_str(), Error);
+  os::Pipe input = os::make_pipe();
+  const os::Descriptor record = os::open_file(dir.file("record"), O_WRONLY | O_CREAT, 0600);
+  const pid_t command =
+      os::start({.arguments = {"cat"}, .descriptors = {input.read.get()}, .record = record.get()});
+  run.reset();
+  CHECK(StateFile(path, work, noon).nodes().size() == 1);
+  ::close(input.write.release());
+  CHECK(::waitpid(command, nullptr, 0) == command);
 }
 
 TEST_CASE("a run with reboot and one without it do not continue each other") {
