@@ -43,7 +43,8 @@ class Digits {
 
   std::optional<int> take(std::size_t count, int least, int most) {
     int number = 0;
-    if (text_.size() < count) return std::nullopt;
+    // from_chars() takes a sign, too.
+    if (text_.find_first_not_of("0123456789") < count || text_.size() < count) return std::nullopt;
     const auto [stop, error] = std::from_chars(text_.data(), text_.data() + count, number);
     if (error != std::errc() || stop != text_.data() + count || number < least || number > most)
       return std::nullopt;
