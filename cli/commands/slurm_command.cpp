@@ -41,20 +41,20 @@ void import_drains(Context& context, const std::string& file, bool dry_run) {
   for (const auto& drain : drains) {
     if (dry_run) break;
     try {
-      (void)select_targets("host:" + drain.hosts.encode(), snapshot.status());
+      (void)select_targets(slurm::host_targets(drain.hosts), snapshot.status());
     } catch (const Error& error) {
       throw Error(error.errnum(), fmt::format("{}: {}", drain.place, error.what()));
     }
   }
   for (const auto& drain : drains) {
-    const std::string hosts = drain.hosts.encode();
+    const std::string hosts = slurm::host_targets(drain.hosts);
     const std::string reason = drain.reason.value_or("");
     if (dry_run) {
       context.print_line(fmt::format("resourcectl drain --update {}{}{}", text::shell_word(hosts),
                                      reason.empty() ? "" : " -- ",
                                      reason.empty() ? "" : text::shell_word(reason)));
     } else {
-      drain_targets(context, "host:" + hosts, reason, FormerDrain::kept);
+      drain_targets(context, hosts, reason, FormerDrain::kept);
     }
     context.warn(fmt::format("not carried over: {} {} in Slurm, by {} at {}", hosts, drain.state, drain.user,
                              drain.time));
@@ -79,8 +79,8 @@ void update(Context& context, const std::vector<std::string>& words) {
     if (key == "reason") reason = value;
   }
   if (!nodes || !state) throw UsageError("slurm update: nodename= and state= are required");
-  // A number is the name of a node here, and no rank.
-  const std::string targets = slurm::lower_case(*nodes) == "all" ? "all" : "host:" + *nodes;
+  const std::string targets =
+      slurm::lower_case(*nodes) == "all" ? "all" : slurm::host_targets(text::Hostlist::parse(*nodes));
   if (*state == "drain") {
     if (reason.empty()) throw UsageError("slurm update: state=drain needs reason=TEXT");
     drain_targets(context, targets, reason, FormerDrain::replaced);

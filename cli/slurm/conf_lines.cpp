@@ -172,4 +172,19 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+std::vector<std::string> split_hosts(std::string_view text) {
+  std::vector<std::string> parts(1);
+  bool is_inside = false;
+  for (const char c : text) {
+    if (c == '[' || c == ']') is_inside = c == '[';
+    if (c == ',' && !is_inside) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  std::erase(parts, "");
+  return parts;
+}
+
 }  // namespace resourced::cli::slurm

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstddef>
 #include <utility>
@@ -11,10 +12,18 @@
 #include "cli/slurm/conf_lines.hpp"
 #include "core/error.hpp"
 #include "core/text/node_name.hpp"
+#include "core/text/quote.hpp"
 
 namespace resourced::cli::slurm {
 
 namespace {
+
+/// Whether sinfo -R lists nodes in this state. A node that reboots while it is drained has that state
+/// instead.
+bool is_out_of_service(std::string_view state) {
+  constexpr std::array<std::string_view, 5> states{"down", "drain", "fail", "error", "reboot"};
+  return std::ranges::any_of(states, [state](std::string_view begin) { return state.starts_with(begin); });
+}
 
 Drain read_line(std::string_view line, std::string place) {
   std::array<std::string, 4> fields;
@@ -25,13 +34,16 @@ Drain read_line(std::string_view line, std::string place) {
     field = line.substr(0, bar);
     line.remove_prefix(bar + 1);
   }
+  if (!is_out_of_service(fields[1])) {
+    fail_at(place, fmt::format("nodes in state {} are in service; give the output of {}",
+                               text::quoted(fields[1]), sinfo_command));
+  }
   Drain drain{std::move(place), {}, fields[1], fields[2], fields[3], std::nullopt};
   // Slurm prints `none` for a node without a reason.
   if (!line.empty() && line != "none") drain.reason = line;
   try {
     drain.hosts = text::Hostlist::parse(fields[0]);
-    if (drain.hosts.empty()) throw Error(EINVAL, "no node in the first field");
-    text::check_node_names(drain.hosts);
+    (void)host_targets(drain.hosts);
   } catch (const Error& error) {
     fail_at(drain.place, error.what());
   }
@@ -39,6 +51,19 @@ Drain read_line(std::string_view line, std::string place) {
 }
 
 }  // namespace
+
+std::string host_targets(const text::Hostlist& hosts) {
+  if (hosts.empty()) throw Error(EINVAL, "no node is named");
+  text::check_node_names(hosts);
+  std::string targets;
+  for (const std::string& part : split_hosts(hosts.encode())) {
+    const bool begins_with_letter = std::isalpha(static_cast<unsigned char>(part.front())) != 0;
+    if (!targets.empty()) targets += ',';
+    if (!begins_with_letter || part == "all") targets += "host:";
+    targets += part;
+  }
+  return targets;
+}
 
 std::vector<Drain> read_drains(std::string_view text, std::string_view name) {
   std::vector<Drain> drains;

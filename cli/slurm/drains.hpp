@@ -24,8 +24,13 @@ struct Drain {
   std::optional<std::string> reason;
 };
 
-/// Reads the output of sinfo_command. Throws Error EINVAL `NAME:LINE: ...` for another text, and for names
-/// that are no nodes.
+/// Returns targets that mean hosts alone. `host:` is before each part that `resourcectl drain` would read as
+/// ranks or as a selector: `5` and `all` may be names of nodes. Throws Error EINVAL for names that are no
+/// nodes, and for an empty list.
+[[nodiscard]] std::string host_targets(const text::Hostlist& hosts);
+
+/// Reads the output of sinfo_command. Throws Error EINVAL `NAME:LINE: ...` for another text, for names that
+/// are no nodes, and for a state of nodes in service: the output without -R has all nodes.
 [[nodiscard]] std::vector<Drain> read_drains(std::string_view text, std::string_view name);
 
 }  // namespace resourced::cli::slurm

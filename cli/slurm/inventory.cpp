@@ -28,6 +28,9 @@ namespace {
 /// The most sockets, cores or gpus of a node: Slurm counts sockets and cores in 16 bits.
 constexpr unsigned long max_count = 65535;
 
+/// The longest expression of hosts, in bytes. Those with several pairs of brackets are copied for each pair.
+constexpr std::size_t max_expression = std::size_t{64} << 10;
+
 /// Settings by their keys; the last one of a key is in force.
 using Settings = std::map<std::string, Setting>;
 
@@ -39,22 +42,6 @@ void merge(Settings& settings, const ConfLine& line) {
 std::string value_of(const Settings& settings, const std::string& key) {
   const auto found = settings.find(key);
   return found == settings.end() ? "" : found->second.value;
-}
-
-/// Splits a text at commas that are in no brackets, and leaves out empty parts.
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts(1);
-  bool is_inside = false;
-  for (const char c : text) {
-    if (c == '[' || c == ']') is_inside = c == '[';
-    if (c == ',' && !is_inside) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  std::erase(parts, "");
-  return parts;
 }
 
 std::optional<unsigned long> read_number(std::string_view text) {
@@ -69,6 +56,8 @@ std::optional<unsigned long> read_number(std::string_view text) {
 /// all but the last pair are added one by one.
 void append_hosts(const std::string& expression, Hostlist& to) {
   const std::size_t end = expression.find(']');
+  if (expression.size() > max_expression)
+    throw Error(EINVAL, fmt::format("{} is longer than {} bytes", text::quoted(expression), max_expression));
   if (end == std::string::npos || expression.find('[', end) == std::string::npos) {
     to.append(Hostlist::parse(expression));
   } else {
@@ -82,7 +71,7 @@ void append_hosts(const std::string& expression, Hostlist& to) {
 Hostlist read_hosts(const std::string& place, std::string_view text) {
   try {
     Hostlist hosts;
-    for (const std::string& part : split(text)) append_hosts(part, hosts);
+    for (const std::string& part : split_hosts(text)) append_hosts(part, hosts);
     if (hosts.empty()) throw Error(EINVAL, "no node is named");
     text::check_node_names(hosts);
     return hosts;
@@ -181,7 +170,7 @@ class NodeReader {
   }
 
   void take_features(const std::string& place, const std::string& value, Nodes& nodes) {
-    for (const std::string& feature : split(value)) {
+    for (const std::string& feature : split_hosts(value)) {
       if (const std::string defect = rset::property_name_defect(feature); !defect.empty()) {
         leave_out(place, fmt::format("feature {}: {}", text::quoted(feature), defect));
       } else if (std::ranges::find(nodes.features, feature) == nodes.features.end()) {
@@ -192,7 +181,7 @@ class NodeReader {
 
   /// Counts the gpus of `gpu`, `gpu:2`, `gpu:TYPE` and `gpu:TYPE:2`.
   void take_gres(const std::string& place, const std::string& value, Nodes& nodes) {
-    for (const std::string& gres : split(value)) {
+    for (const std::string& gres : split_hosts(value)) {
       const std::string_view text = gres;
       const std::size_t colon = std::min(text.find(':'), text.size());
       const std::size_t last = text.rfind(':');
@@ -264,7 +253,8 @@ class NodeReader {
       for (const Nodes& nodes : inventory_.nodes) {
         if (std::ranges::find(nodes.features, feature) != nodes.features.end()) to.append(nodes.hosts);
       }
-      for (const std::string& part : split(value_of(set->second, "nodes"))) add_hosts(place, part, to, false);
+      for (const std::string& part : split_hosts(value_of(set->second, "nodes")))
+        add_hosts(place, part, to, false);
       return;
     }
     read_hosts(place, text).for_each([&](std::string_view host) {
@@ -277,9 +267,10 @@ class NodeReader {
   void finish_partition(const std::string& place, const Settings& settings) {
     Partition partition;
     partition.name = value_of(settings, "partitionname");
+    if (partition.name.empty()) fail_at(place, "a partition without a name");
     if (const std::string defect = rset::property_name_defect('+' + partition.name); !defect.empty())
       return leave_out(place, fmt::format("partition {}: {}", text::quoted(partition.name), defect));
-    for (const std::string& part : split(value_of(settings, "nodes"))) {
+    for (const std::string& part : split_hosts(value_of(settings, "nodes"))) {
       if (lower_case(part) == "all") {
         partition.has_all = true;
       } else {

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/slurm/drains.hpp"
 #include "cli/slurm/inventory.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/shell_word.hpp"
@@ -15,8 +16,9 @@ namespace resourced::cli::slurm {
 
 namespace {
 
-/// Returns a TOML basic string, which has the same form as a JSON string in ASCII.
-std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(-1, ' ', true); }
+/// Returns valid UTF-8 as a TOML basic string, which has the form of a JSON string: other characters stay as
+/// they are, because TOML has no surrogates.
+std::string toml_string(const std::string& text) { return nlohmann::json(text).dump(); }
 
 /// Returns a name as a key, in quotes if it needs them.
 std::string toml_key(const std::string& name) {
@@ -37,7 +39,7 @@ std::string to_toml(const Inventory& inventory) {
                         toml_string(nodes.hosts.encode()), ids(nodes.cores));
     if (nodes.gpus > 0) text += fmt::format("gpus = \"{}\"\n", ids(nodes.gpus));
     if (!nodes.features.empty())
-      text += fmt::format("properties = {}\n", nlohmann::json(nodes.features).dump(-1, ' ', true));
+      text += fmt::format("properties = {}\n", nlohmann::json(nodes.features).dump());
     text += '\n';
   }
   for (const Partition& partition : inventory.partitions) {
@@ -51,7 +53,8 @@ std::string to_toml(const Inventory& inventory) {
   if (!inventory.out_of_service.empty()) text += "# Out of service, to be drained once the daemon runs:\n";
   for (const OutOfService& out : inventory.out_of_service) {
     const std::string reason = json_text::printable(text::shell_word(out.reason));
-    text += fmt::format("#   resourcectl drain {} -- {}\n", text::shell_word(out.hosts.encode()), reason);
+    text +=
+        fmt::format("#   resourcectl drain {} -- {}\n", text::shell_word(host_targets(out.hosts)), reason);
   }
   if (!inventory.left_out.empty()) text += "# Not carried over:\n";
   for (const std::string& what : inventory.left_out)

@@ -51,6 +51,21 @@ TEST_SUITE("slurm") {
           "resourcectl: not carried over: n3 down in Slurm, by slurm at Unknown\n");
   }
 
+  TEST_CASE_FIXTURE(ProgramFixture, "an update names hosts alone: no selectors, and no ranks in a list") {
+    for (const std::string nodes : {"", "node1,property:x", "rank:1"}) {
+      CAPTURE(nodes);
+      const auto outcome = test::run({"slurm", "update", "nodename=" + nodes, "state=drain", "reason=x"});
+      CHECK(outcome.status == 1);
+      CHECK(outcome.err.starts_with("resourcectl: "));
+    }
+    for (const std::string nodes : {"node1,all", "node1,2"}) {
+      CAPTURE(nodes);
+      const auto outcome = run_with({"slurm", "update", "nodename=" + nodes, "state=drain", "reason=x"},
+                                    [&] { bus.respond(bus.receive(), test::status_payload); });
+      CHECK(outcome.err.find("unknown host: ") != std::string::npos);
+    }
+  }
+
   TEST_CASE_FIXTURE(ProgramFixture, "an update sends the request of drain or undrain") {
     CHECK(change_output(
               {"slurm", "update", "NodeName=node[1-2]", "state=Drain", "reason=node3 is meant"},

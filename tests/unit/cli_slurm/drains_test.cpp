@@ -39,4 +39,27 @@ TEST_CASE("another output of sinfo is refused with the command for the right one
   }
 }
 
+TEST_CASE("nodes in service are refused: without -R sinfo prints all nodes") {
+  for (const std::string state : {"idle", "allocated", "mixed", "maint", "reserved", ""}) {
+    CAPTURE(state);
+    CHECK_THROWS_WITH_AS((void)read_drains("n1|" + state + "|root|now|none", "f"),
+                         ("f:1: nodes in state \"" + state +
+                          "\" are in service; give the output of sinfo -a -R -h -o '%N|%T|%u|%H|%E'")
+                             .c_str(),
+                         Error);
+  }
+  for (const std::string state : {"down", "down*", "drained*", "draining@", "fail", "failing", "reboot^"}) {
+    CAPTURE(state);
+    CHECK(read_drains("n1|" + state + "|root|now|none", "f").size() == 1);
+  }
+}
+
+TEST_CASE("names of nodes that read as ranks or as a selector are targets as hosts") {
+  const auto targets = [](const char* hosts) { return host_targets(text::Hostlist::parse(hosts)); };
+  CHECK(targets("n[1-2],m,allx") == "n[1-2],m,allx");
+  CHECK(targets("n1,5,all,[7-8],5-7") == "n1,host:5,host:all,host:[7-8],host:5-7");
+  CHECK_THROWS_AS((void)targets("n1,property:x"), Error);
+  CHECK_THROWS_AS((void)targets(""), Error);
+}
+
 }  // namespace resourced::cli::slurm

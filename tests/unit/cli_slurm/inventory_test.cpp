@@ -214,4 +214,21 @@ queue = "batch"
 )");
 }
 
+TEST_CASE("names in other scripts stay as they are, because TOML has no surrogates") {
+  CHECK(to_toml(read_nodes("NodeName=n Feature=\xf0\x9f\x98\x80\nPartitionName=\xc3\xa4 Nodes=n\n")) ==
+        "[[resource.config]]\nhosts = \"n\"\ncores = \"0\"\nproperties = [\"\xf0\x9f\x98\x80\"]\n\n"
+        "[queues.\"\xc3\xa4\"]\nhosts = \"n\"\n\n");
+}
+
+TEST_CASE("commands for nodes out of service name hosts, also those whose names read as ranks") {
+  const auto toml = to_toml(read_nodes("NodeName=5 State=DOWN Reason=fan\n"));
+  CHECK(toml.find("#   resourcectl drain host:5 -- fan\n") != std::string::npos);
+}
+
+TEST_CASE("a partition without a name and expressions that are too long are refused") {
+  CHECK(refusal_of("NodeName=n\nPartitionName=\"\" Nodes=n") == "f:2: a partition without a name");
+  CHECK(
+      refusal_of("NodeName=n[1]" + std::string(70000, 'x') + "[1]").ends_with(" is longer than 65536 bytes"));
+}
+
 }  // namespace resourced::cli::slurm
