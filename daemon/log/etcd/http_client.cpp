@@ -74,6 +74,10 @@ class HttpClient::Transfer {
     set(easy(), CURLOPT_QUICK_EXIT, 1L);
 #endif
     set(easy(), CURLOPT_ERRORBUFFER, error_.data());
+#ifdef CURL_PREREQFUNC_OK
+    set(easy(), CURLOPT_PREREQFUNCTION, &Transfer::on_send);
+    set(easy(), CURLOPT_PREREQDATA, this);
+#endif
     set(easy(), CURLOPT_WRITEFUNCTION, &Transfer::on_bytes);
     set(easy(), CURLOPT_WRITEDATA, this);
   }
@@ -114,12 +118,24 @@ class HttpClient::Transfer {
   bool is_paused = false;
 
  private:
-  /// Whether the connection has taken any byte of the request.
+  /// Whether etcd may have got the request, or a part of it.
   [[nodiscard]] bool was_sent() const {
+#ifdef CURL_PREREQFUNC_OK
+    return is_sending_;
+#else
+    // This leaves out bytes of a TLS record that is not complete, which etcd cannot decrypt.
     long bytes = 0;
     (void)libcurl().easy_getinfo(easy(), CURLINFO_REQUEST_SIZE, &bytes);
     return bytes != 0;
+#endif
   }
+#ifdef CURL_PREREQFUNC_OK
+  // Libcurl calls it before the first byte, over a new or a used connection.
+  static int on_send(void* self, char*, char*, int, int) {
+    static_cast<Transfer*>(self)->is_sending_ = true;
+    return CURL_PREREQFUNC_OK;
+  }
+#endif
   void add_header(const std::string& line) {
     headers_.reset(libcurl().slist_append(headers_.release(), line.c_str()));
   }
@@ -139,6 +155,9 @@ class HttpClient::Transfer {
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers_{nullptr, libcurl().slist_free_all};
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> easy_{libcurl().easy_init(), libcurl().easy_cleanup};
   std::array<char, CURL_ERROR_SIZE> error_{};
+#ifdef CURL_PREREQFUNC_OK
+  bool is_sending_ = false;
+#endif
 };
 
 // A socket of libcurl, which also closes it.
