@@ -64,7 +64,10 @@ struct Monitored {
     for (const char* host : {"test0", "test1", "test2"}) agents.push_back(agent(both(first, second), host));
     client::Connection connection(first.uri());
     until_online(connection, "0-2");
+    // The second daemon follows the first: one that has not seen a leader keeps no node online for it.
     until_serving(second.uri());
+    client::Connection standby(second.uri());
+    until_online(standby, "0-2");
   }
 };
 
