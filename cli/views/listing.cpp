@@ -263,7 +263,8 @@ std::string render_table(const Listing& listing, const OutputOptions& options) {
 }  // namespace
 
 void leave_out_empty(Listing& listing) {
-  const auto column = std::ranges::find(listing.columns, "nnodes", &Column::name) - listing.columns.begin();
+  const auto column = static_cast<std::size_t>(std::ranges::find(listing.columns, "nnodes", &Column::name) -
+                                               listing.columns.begin());
   std::erase_if(listing.rows, [column](const Row& row) { return row.at(column).value == 0; });
 }
 
