@@ -15,6 +15,7 @@
 #include "core/error.hpp"
 #include "core/rset/numeric_hosts.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/host_brackets.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/quote.hpp"
 
@@ -47,22 +48,6 @@ bool is_named_set(std::string_view part) {
 bool is_selector(std::string_view part) {
   return is_named_set(part) || part.starts_with(rank_prefix) || part.starts_with(host_prefix) ||
          part.starts_with(group_mark) || is_taken_away(part) || has_several_brackets(part);
-}
-
-/// Splits a text at the commas outside of brackets.
-std::vector<std::string_view> split_parts(std::string_view text) {
-  std::vector<std::string_view> parts;
-  std::size_t start = 0;
-  bool in_brackets = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '[') in_brackets = true;
-    if (text[i] == ']') in_brackets = false;
-    if (text[i] != ',' || in_brackets) continue;
-    parts.push_back(text.substr(start, i - start));
-    start = i + 1;
-  }
-  parts.push_back(text.substr(start));
-  return parts;
 }
 
 bool is_same_but_for_case(std::string_view a, std::string_view b) {
@@ -139,37 +124,6 @@ IdSet plain_ranks(std::string_view text, const ResourceSet& inventory) {
   return rset::parse_targets(text, inventory);
 }
 
-/// Refuses a name with brackets that stand for too many hosts together, before it is expanded.
-void check_expansion(std::string_view part) {
-  std::size_t hosts = 1;
-  for (std::size_t begin = part.find('['); begin != std::string_view::npos;
-       begin = part.find('[', begin + 1)) {
-    const auto end = part.find(']', begin);
-    if (end == std::string_view::npos) return;
-    hosts *= Hostlist::parse(part.substr(begin, end - begin + 1)).size();
-    if (hosts > Hostlist::max_expansion)
-      throw Error(ERANGE,
-                  fmt::format("{} has more than {} hosts", text::quoted(part), Hostlist::max_expansion));
-  }
-}
-
-Hostlist expand(std::string_view part) {
-  const auto first_end = part.find(']');
-  const auto next = part.find('[', std::min(first_end, part.size()));
-  if (next == std::string_view::npos) return Hostlist::parse(part);
-  Hostlist hosts;
-  Hostlist::parse(part.substr(0, next)).for_each([&](std::string_view name) {
-    hosts.append(expand(std::string(name).append(part.substr(next))));
-  });
-  return hosts;
-}
-
-/// Reads a hostlist in which a name may have several brackets.
-Hostlist read_hosts(std::string_view part) {
-  if (has_several_brackets(part)) check_expansion(part);
-  return expand(part);
-}
-
 /// Targets by rank and by host, before the hosts are looked up.
 struct Named {
   IdSet ranks;
@@ -183,14 +137,14 @@ void add_part(Named& to, std::string_view part, const Status& status, Excluded e
   if (part.starts_with(rank_prefix)) {
     to.ranks |= rset::parse_targets(IdSet::parse(part.substr(rank_prefix.size())).encode(), inventory);
   } else if (part.starts_with(host_prefix)) {
-    const auto hosts = read_hosts(part.substr(host_prefix.size()));
+    const auto hosts = text::parse_brackets(part.substr(host_prefix.size()));
     // Taken away from the others, none would leave all of them.
     if (hosts.empty()) throw Error(EINVAL, fmt::format("{} has no hosts", part));
     to.hosts.append(hosts);
   } else if (part.starts_with(group_mark)) {
     to.hosts.append(hosts_of_group(std::string(part.substr(1))));
   } else if (has_several_brackets(part)) {
-    to.hosts.append(read_hosts(part));
+    to.hosts.append(text::parse_brackets(part));
   } else if (is_named_set(part) && !is_host) {
     auto selected = select_part(part, status);
     if (excluded == Excluded::left_out) selected -= status.exclude;
@@ -210,7 +164,7 @@ IdSet select_parts(std::string_view text, const Status& status, Excluded exclude
   Named chosen;
   Named taken_away;
   bool chooses = false;
-  for (const auto part : split_parts(text)) {
+  for (const auto part : text::split_outside_brackets(text)) {
     if (is_taken_away(part)) {
       add_part(taken_away, part.substr(1), status, Excluded::kept);
     } else {
@@ -263,7 +217,7 @@ std::string_view without_kind(std::string_view text) {
 }
 
 bool has_selector(std::string_view text) {
-  const auto parts = split_parts(text);
+  const auto parts = text::split_outside_brackets(text);
   return std::any_of(parts.begin(), parts.end(), is_selector);
 }
 

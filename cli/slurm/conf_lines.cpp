@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
+#include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
 
 namespace resourced::cli::slurm {
@@ -132,6 +133,7 @@ class FileReader {
  private:
   void take_line(const std::string& line, const std::string& place, std::size_t depth) {
     if (line.find_first_not_of(white_space) == std::string::npos) return;
+    if (json_text::find_invalid_utf8(line)) fail_at(place, "the line is not UTF-8");
     const auto path = included_path(line);
     if (!path) {
       lines.push_back({place, read_settings(line, place)});
@@ -170,21 +172,6 @@ std::string lower_case(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return lower;
-}
-
-std::vector<std::string> split_hosts(std::string_view text) {
-  std::vector<std::string> parts(1);
-  bool is_inside = false;
-  for (const char c : text) {
-    if (c == '[' || c == ']') is_inside = c == '[';
-    if (c == ',' && !is_inside) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  std::erase(parts, "");
-  return parts;
 }
 
 }  // namespace resourced::cli::slurm

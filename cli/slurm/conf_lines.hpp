@@ -41,7 +41,4 @@ inline constexpr std::size_t max_conf_text = std::size_t{64} << 20;
 /// Returns a text with small letters in place of capital ones (ASCII).
 [[nodiscard]] std::string lower_case(std::string_view text);
 
-/// Splits a text at commas that are in no brackets, and leaves out empty parts.
-[[nodiscard]] std::vector<std::string> split_hosts(std::string_view text);
-
 }  // namespace resourced::cli::slurm

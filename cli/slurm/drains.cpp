@@ -11,6 +11,8 @@
 
 #include "cli/slurm/conf_lines.hpp"
 #include "core/error.hpp"
+#include "core/json/utf8.hpp"
+#include "core/text/host_brackets.hpp"
 #include "core/text/node_name.hpp"
 #include "core/text/quote.hpp"
 
@@ -26,6 +28,7 @@ bool is_out_of_service(std::string_view state) {
 }
 
 Drain read_line(std::string_view line, std::string place) {
+  if (json_text::find_invalid_utf8(line)) fail_at(place, "the line is not UTF-8");
   std::array<std::string, 4> fields;
   for (std::string& field : fields) {
     const std::size_t bar = line.find('|');
@@ -56,7 +59,8 @@ std::string host_targets(const text::Hostlist& hosts) {
   if (hosts.empty()) throw Error(EINVAL, "no node is named");
   text::check_node_names(hosts);
   std::string targets;
-  for (const std::string& part : split_hosts(hosts.encode())) {
+  const std::string list = hosts.encode();
+  for (const std::string_view part : text::split_outside_brackets(list)) {
     const bool begins_with_letter = std::isalpha(static_cast<unsigned char>(part.front())) != 0;
     if (!targets.empty()) targets += ',';
     if (!begins_with_letter || part == "all") targets += "host:";

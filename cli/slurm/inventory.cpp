@@ -16,6 +16,7 @@
 
 #include "core/error.hpp"
 #include "core/rset/property_name.hpp"
+#include "core/text/host_brackets.hpp"
 #include "core/text/node_name.hpp"
 #include "core/text/quote.hpp"
 
@@ -28,7 +29,7 @@ namespace {
 /// The most sockets, cores or gpus of a node: Slurm counts sockets and cores in 16 bits.
 constexpr unsigned long max_count = 65535;
 
-/// The longest expression of hosts, in bytes. Those with several pairs of brackets are copied for each pair.
+/// The longest expression of hosts, in bytes.
 constexpr std::size_t max_expression = std::size_t{64} << 10;
 
 /// Settings by their keys; the last one of a key is in force.
@@ -52,31 +53,29 @@ std::optional<unsigned long> read_number(std::string_view text) {
   return number;
 }
 
-/// Adds the hosts of an expression. RFC 29 has one pair of brackets in it, and Slurm any number: the hosts of
-/// all but the last pair are added one by one.
-void append_hosts(const std::string& expression, Hostlist& to) {
-  const std::size_t end = expression.find(']');
-  if (expression.size() > max_expression)
-    throw Error(EINVAL, fmt::format("{} is longer than {} bytes", text::quoted(expression), max_expression));
-  if (end == std::string::npos || expression.find('[', end) == std::string::npos) {
-    to.append(Hostlist::parse(expression));
-  } else {
-    Hostlist::parse(expression.substr(0, end + 1)).for_each([&](std::string_view host) {
-      append_hosts(std::string(host) + expression.substr(end + 1), to);
-    });
-  }
-  if (to.size() > max_nodes) throw Error(EINVAL, fmt::format("more than {} nodes", max_nodes));
+/// Splits a list at the commas outside of brackets, and leaves out empty parts.
+std::vector<std::string> split_list(std::string_view list) {
+  std::vector<std::string> parts;
+  for (const std::string_view part : text::split_outside_brackets(list))
+    if (!part.empty()) parts.emplace_back(part);
+  return parts;
 }
 
 Hostlist read_hosts(const std::string& place, std::string_view text) {
   try {
     Hostlist hosts;
-    for (const std::string& part : split_hosts(text)) append_hosts(part, hosts);
+    for (const std::string& part : split_list(text)) {
+      if (part.size() > max_expression)
+        throw Error(EINVAL, fmt::format("{} is longer than {} bytes", text::quoted(part), max_expression));
+      hosts.append(text::parse_brackets(part));
+      if (hosts.size() > max_nodes) throw Error(ERANGE, "");
+    }
     if (hosts.empty()) throw Error(EINVAL, "no node is named");
     text::check_node_names(hosts);
     return hosts;
   } catch (const Error& error) {
-    fail_at(place, error.what());
+    const bool is_many = error.errnum() == ERANGE;
+    fail_at(place, is_many ? fmt::format("more than {} nodes", max_nodes) : error.what());
   }
 }
 
@@ -170,7 +169,7 @@ class NodeReader {
   }
 
   void take_features(const std::string& place, const std::string& value, Nodes& nodes) {
-    for (const std::string& feature : split_hosts(value)) {
+    for (const std::string& feature : split_list(value)) {
       if (const std::string defect = rset::property_name_defect(feature); !defect.empty()) {
         leave_out(place, fmt::format("feature {}: {}", text::quoted(feature), defect));
       } else if (std::ranges::find(nodes.features, feature) == nodes.features.end()) {
@@ -181,7 +180,7 @@ class NodeReader {
 
   /// Counts the gpus of `gpu`, `gpu:2`, `gpu:TYPE` and `gpu:TYPE:2`.
   void take_gres(const std::string& place, const std::string& value, Nodes& nodes) {
-    for (const std::string& gres : split_hosts(value)) {
+    for (const std::string& gres : split_list(value)) {
       const std::string_view text = gres;
       const std::size_t colon = std::min(text.find(':'), text.size());
       const std::size_t last = text.rfind(':');
@@ -253,7 +252,7 @@ class NodeReader {
       for (const Nodes& nodes : inventory_.nodes) {
         if (std::ranges::find(nodes.features, feature) != nodes.features.end()) to.append(nodes.hosts);
       }
-      for (const std::string& part : split_hosts(value_of(set->second, "nodes")))
+      for (const std::string& part : split_list(value_of(set->second, "nodes")))
         add_hosts(place, part, to, false);
       return;
     }
@@ -270,7 +269,7 @@ class NodeReader {
     if (partition.name.empty()) fail_at(place, "a partition without a name");
     if (const std::string defect = rset::property_name_defect('+' + partition.name); !defect.empty())
       return leave_out(place, fmt::format("partition {}: {}", text::quoted(partition.name), defect));
-    for (const std::string& part : split_hosts(value_of(settings, "nodes"))) {
+    for (const std::string& part : split_list(value_of(settings, "nodes"))) {
       if (lower_case(part) == "all") {
         partition.has_all = true;
       } else {

@@ -98,6 +98,7 @@ TEST_CASE("text that is no setting is refused with file and line") {
   CHECK(error_of("a=\"b\"c") == "1: expected a blank behind the quotes of \"b\"");
   CHECK(error_of("a=\"b") == "1: a quote without an end; # begins a comment also between quotes");
   CHECK(error_of("\x1b[2J=1") == "1: expected KEY=VALUE, found \"\\x1b[2J=1\"");
+  CHECK(error_of("Reason=\"caf\xe9\"") == "1: the line is not UTF-8");
   CHECK(error_of(std::string("\0a=1", 4)) == "1: expected KEY=VALUE, found \"\\x00a=1\"");
 }
 

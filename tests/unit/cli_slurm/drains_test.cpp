@@ -39,6 +39,12 @@ TEST_CASE("another output of sinfo is refused with the command for the right one
   }
 }
 
+TEST_CASE("a reason that the daemon cannot take is refused before the first node is drained") {
+  CHECK_THROWS_WITH_AS((void)read_drains("n1|drained|root|now|r\nn2|drained|root|now|caf\xe9", "f"),
+                       "f:2: the line is not UTF-8", Error);
+  CHECK(read_drains("n1|drained|root|now|café", "f").at(0).reason == "café");
+}
+
 TEST_CASE("nodes in service are refused: without -R sinfo prints all nodes") {
   for (const std::string state : {"idle", "allocated", "mixed", "maint", "reserved", ""}) {
     CAPTURE(state);
