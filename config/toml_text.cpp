@@ -148,7 +148,7 @@ std::string quoting_hint(std::string_view text, std::size_t line_number) {
 
 }  // namespace
 
-std::string toml_string(const std::string& text) {
+std::string toml_string(std::string_view text) {
   constexpr unsigned char first_printable = ' ';
   constexpr unsigned char del = 0x7f;
   std::string string = "\"";
@@ -162,6 +162,12 @@ std::string toml_string(const std::string& text) {
     }
   }
   return string + '"';
+}
+
+std::string toml_key(std::string_view name) {
+  constexpr std::string_view bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  const bool is_bare = !name.empty() && name.find_first_not_of(bare) == std::string_view::npos;
+  return is_bare ? std::string(name) : toml_string(name);
 }
 
 Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file) {

@@ -18,7 +18,9 @@ namespace resourced::config {
 [[nodiscard]] Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file);
 
 /// Returns a text as a basic string, in which control characters are escapes.
-[[nodiscard]] std::string toml_string(const std::string& text);
+[[nodiscard]] std::string toml_string(std::string_view text);
+/// Returns a name as a key, in quotes if it needs them.
+[[nodiscard]] std::string toml_key(std::string_view name);
 
 // The nesting of keys of a TOML text is found without building anything: toml++ bounds the nesting of values
 // but not of dotted keys, and destroys its tables recursively.

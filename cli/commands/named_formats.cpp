@@ -113,16 +113,12 @@ std::string describe(const std::vector<NamedFormat>& formats) {
 /// Returns a string of TOML that does not control a terminal.
 std::string toml_text(const std::string& text) { return json_text::printable(config::toml_string(text)); }
 
-std::string toml_key(const std::string& name) {
-  constexpr const char* bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-  return !name.empty() && name.find_first_not_of(bare) == std::string::npos ? name : toml_text(name);
-}
-
 /// Returns a format as a file of formats has it.
 std::string as_config(std::string_view command, const NamedFormat& format) {
   if (format.format.empty())
     throw UsageError(fmt::format("-o get-config={}: the standard table is no format", format.name));
-  std::string lines = fmt::format("[{}.formats.{}]\n", table_of(command), toml_key(format.name));
+  std::string lines = fmt::format("[{}.formats.{}]\n", table_of(command),
+                                  json_text::printable(config::toml_key(format.name)));
   if (!format.description.empty()) lines += fmt::format("description = {}\n", toml_text(format.description));
   return lines + fmt::format("format = {}\n", toml_text(format.format));
 }
