@@ -7,7 +7,7 @@ namespace resourced::cli::commands {
 
 class Context;
 
-/// What becomes of the reason and time of targets that are drained already.
+/// Whether targets that are drained already keep their reason and time, or get the new ones.
 enum class FormerDrain { kept, replaced };
 
 /// Drains targets for a reason, or without one if it is empty. Throws Error if the daemon refuses it.

@@ -109,8 +109,8 @@ void register_slurm(usage::Command& app, Context& context) {
 
   auto* inventory = command->add_subcommand("import-inventory",
                                             "Print the nodes and partitions of a slurm.conf as a "
-                                            "configuration of the daemon; comments in it name what is not "
-                                            "carried over");
+                                            "configuration of the daemon; its comments name the settings "
+                                            "that have no counterpart");
   inventory->add_option("FILE", options->file, "The slurm.conf, or - for standard input")->required();
   inventory->callback([options, &context] { import_inventory(context, options->file); });
 

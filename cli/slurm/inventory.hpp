@@ -43,7 +43,7 @@ struct Inventory {
   std::string default_partition;
   /// Nodes that the file itself takes out of service.
   std::vector<OutOfService> out_of_service;
-  /// What has no counterpart in the other fields, `FILE:LINE: WHAT`, each once with its first place.
+  /// The settings that the other fields do not have, as `FILE:LINE: SETTING`, each once with its first place.
   std::vector<std::string> left_out;
 };
 
@@ -55,7 +55,7 @@ struct Inventory {
 
 /// Returns the configuration of the daemon as TOML: an entry of [[resource.config]] for each line of nodes,
 /// and a queue for each partition, because queues may share nodes and the partitions of [acquire] may not.
-/// Comments have the commands that drain what is out of service, and what is left out.
+/// Comments have the commands that drain nodes out of service, and the settings that are left out.
 [[nodiscard]] std::string to_toml(const Inventory& inventory);
 
 }  // namespace resourced::cli::slurm

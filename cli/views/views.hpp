@@ -51,7 +51,7 @@ using NamedSets = std::vector<std::pair<std::string, text::IdSet>>;
 /// Returns the names that ranks have, separated by commas, each with the ranks that have exactly these.
 [[nodiscard]] NamedSets sets_by_names(const text::IdSet& ranks, const NamedSets& named);
 
-/// What sched_view() tells of the queues of the configuration.
+/// The queues of the configuration, as far as sched_view() shows them.
 struct QueueFacts {
   /// The queues that the field `queue` shows, with their targets.
   NamedSets shown;
