@@ -32,6 +32,13 @@ void expect_told(Client& client, Revision revision) {
   }
 }
 
+// Watches until the watch is in place. What it tells first may tell of changes too, if they come at once.
+void watch(Client& client, Revision from) {
+  const Outcome first = client.known([&] { return Watch{"k", "l", from}; });
+  REQUIRE(std::holds_alternative<Changed>(first));
+  client.told = {first};
+}
+
 const std::string stream_begins = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 std::string chunk(const std::string& text) { return fmt::format("{:x}\r\n{}\r\n", text.size(), text); }
@@ -63,7 +70,7 @@ TEST_CASE("when its member is killed a watch ends, and the next one tells what w
   Client client(settings_of(etcd.urls()));
   for (std::size_t member = 0; member < 3; ++member) {
     const Revision before = change(client, "k");
-    REQUIRE(std::holds_alternative<Changed>(client.known([&] { return Watch{"k", "l", before + 1}; })));
+    watch(client, before + 1);
     std::size_t killed = 0;
     // The client keeps using a member as long as it answers.
     while (!client.has_told<Unknown>() && killed < 3) {
@@ -72,9 +79,8 @@ TEST_CASE("when its member is killed a watch ends, and the next one tells what w
       etcd.start(killed++);
     }
     client.run_until([&] { return client.has_told<Unknown>(); });
-    client.told.clear();
     const Revision missed = change(client, "k");
-    REQUIRE(std::holds_alternative<Changed>(client.known([&] { return Watch{"k", "l", before + 1}; })));
+    watch(client, before + 1);
     expect_told(client, missed);
   }
 }
@@ -94,8 +100,7 @@ TEST_CASE("a watch from a compacted revision is refused") {
   } else {
     CHECK(std::holds_alternative<Refused>(refusal));
   }
-  REQUIRE(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", last + 1})));
-  client.told.clear();
+  watch(client, last + 1);
   expect_told(client, change(client, "k"));
 }
 
