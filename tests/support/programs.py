@@ -2,9 +2,12 @@
 
 import contextlib
 import json
+import os
 import pathlib
+import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 
 PATIENCE = 30  # seconds
@@ -23,6 +26,17 @@ properties = ["gpu", "debug"]
 """
 
 
+def find_flux():
+    """The path of the real Flux's program, or None. A named place without the program is an error."""
+    named = os.environ.get("RESOURCED_FLUX")
+    if not named:
+        return shutil.which("flux")
+    for candidate in (named, f"{named}/src/cmd/flux", f"{named}/bin/flux"):
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return os.path.abspath(candidate)
+    sys.exit(f"RESOURCED_FLUX={named}: no program flux there, in src/cmd or in bin")
+
+
 class Daemon:
     """A daemon that listens once it is constructed; a standby may do so later."""
 
@@ -32,10 +46,11 @@ class Daemon:
         self.path = pathlib.Path(self.directory.name)
         (self.path / "resourced.toml").write_text(configuration, "utf-8")
         self.uri = f"ipc://{self.path}/bus"
+        self.local = self.path / "local"  # the socket for clients of Flux
         with open(self.path / "log", "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [self.programs / "resourced", "--config", self.path / "resourced.toml"]
-                + ["--state", self.path / "state", "--listen", self.uri],
+                + ["--state", self.path / "state", "--listen", self.uri, "--listen", f"local://{self.local}"],
                 stdout=subprocess.PIPE, stderr=log, text=True)
         if listens and not self.process.stdout.readline().startswith("listening on"):
             raise RuntimeError((self.path / "log").read_text("utf-8"))
