@@ -35,6 +35,8 @@ resourced_require(yaml-cpp libyaml-cpp-dev)
 
 pkg_check_modules(zmq QUIET IMPORTED_TARGET libzmq>=4.3.4)
 resourced_require(zmq libzmq3-dev)
+pkg_check_modules(sodium QUIET IMPORTED_TARGET libsodium>=1.0.18)
+resourced_require(sodium libsodium-dev)
 find_path(CPPZMQ_INCLUDE_DIR zmq.hpp)
 if(NOT CPPZMQ_INCLUDE_DIR)
   message(FATAL_ERROR "zmq.hpp was not found: install the Debian package cppzmq-dev")

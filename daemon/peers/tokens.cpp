@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include <fmt/format.h>
-#include <openssl/crypto.h>
+#include <sodium/utils.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,7 +113,7 @@ const Token* Tokens::find(std::string_view digest) const {
   const auto found = by_digest_.find(std::string(digest));
   if (found == by_digest_.end()) return nullptr;
   const Token& token = tokens_[found->second];
-  return CRYPTO_memcmp(token.digest.data(), digest.data(), digest_size) == 0 ? &token : nullptr;
+  return sodium_memcmp(token.digest.data(), digest.data(), digest_size) == 0 ? &token : nullptr;
 }
 
 }  // namespace resourced::daemon::peers
