@@ -52,6 +52,7 @@ constexpr auto examples = std::to_array<CommandExample>({
     {"undrain", {"resourcectl undrain node[3-4]", "The nodes can get new work again"}},
     {"acquire", {"resourcectl acquire --count 1", "The resources that a scheduler would get"}},
     {"evict", {"resourcectl evict --reason 'it hangs'", "The scheduler loses the resources that it holds"}},
+    {"acquire-mute", {"resourcectl acquire-mute", "No scheduler hears of the nodes that shut down"}},
     {"property list", {"resourcectl property list", "The properties, with the targets that have them"}},
     {"property add", {"resourcectl property add slow-disk node[0-1]", "Constraints can name the property"}},
     {"property remove", {"resourcectl property remove slow-disk node[0-1]", "The nodes lose the property"}},

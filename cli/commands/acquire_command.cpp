@@ -1,5 +1,5 @@
-// resourcectl acquire: holds resources as a scheduler does (RFC 28) and prints each response. And evict,
-// which ends the hold of a scheduler.
+// resourcectl acquire: holds resources as a scheduler does (RFC 28) and prints each response. Also evict,
+// which ends the hold of a scheduler, and acquire-mute, which ends the responses to all of them.
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -120,6 +120,11 @@ void evict(Context& context, const EvictOptions& options) {
       {{"change", "evict"}, {"partition", options.partition}, {"since", to_number(holder->since)}});
 }
 
+void mute(Context& context, const ReportOptions& report) {
+  context.call("resource.acquire-mute");
+  print_change(context, report, "muted the present schedulers", {{"change", "acquire-mute"}});
+}
+
 }  // namespace
 
 void register_acquire(usage::Command& app, Context& context) {
@@ -155,6 +160,12 @@ void register_acquire(usage::Command& app, Context& context) {
   evicts->add_option("--reason", evicting->reason, "What the scheduler is told")->type_name("TEXT");
   add_report_options(*evicts, evicting->report);
   evicts->callback([evicting, &context] { evict(context, *evicting); });
+
+  auto report = std::make_shared<ReportOptions>();
+  auto* mutes = app.add_subcommand(
+      "acquire-mute", "Tell the present schedulers of no further changes, before a system is shut down");
+  add_report_options(*mutes, *report);
+  mutes->callback([report, &context] { mute(context, *report); });
 }
 
 }  // namespace resourced::cli::commands

@@ -329,6 +329,20 @@ TEST_CASE("parts that overlap are refused at the start and when a property would
   CHECK(cluster.status()["R"] == before["R"]);
 }
 
+TEST_CASE("schedulers are muted, and one that acquires afterwards is told of changes") {
+  Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
+  RawClient muted(cluster.daemon.uri());
+  muted.receive(ask(muted, "debug"));
+  CHECK(cluster.ctl.run({"acquire-mute"}).out == "muted the present schedulers\n");
+  RawClient later(cluster.daemon.uri());
+  const std::uint32_t stream = ask(later, "batch");
+  later.receive(stream);
+  CHECK(cluster.ctl.run({"drain", "0,3"}).status == 0);
+  CHECK(later.receive(stream).json()["down"] == "0");
+  CHECK(muted.settle().empty());
+  CHECK(cluster.ctl.run({"acquire-mute", "--json"}).out == "{\"change\":\"acquire-mute\"}\n");
+}
+
 TEST_CASE("a scheduler that hangs is evicted, the next one acquires, and the first is told by whom and why") {
   Cluster cluster(DaemonOptions{.config = std::string(three_parts)});
   const auto hangs = cluster.ctl.start({"acquire", "--partition", "debug"});
