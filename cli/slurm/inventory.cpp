@@ -53,6 +53,24 @@ std::optional<unsigned long> read_number(std::string_view text) {
   return number;
 }
 
+/// Reads a count of gpus as slurmctld does: digits, and K, KiB or KB behind them for 1024 or 1000, or the
+/// same with M, G, T and P. Returns nothing for another text and for a count beyond max_count.
+std::optional<unsigned long> read_gpu_count(std::string_view text) {
+  constexpr std::string_view powers = "kmgtp";
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  auto count = read_number(text.substr(0, digits));
+  const std::string unit = lower_case(text.substr(digits));
+  if (!count || unit.empty()) return count;
+  const std::size_t power = powers.find(unit.front());
+  const std::string_view rest = std::string_view(unit).substr(1);
+  if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib")) return std::nullopt;
+  for (std::size_t i = 0; i <= power; ++i) {
+    *count *= rest == "b" ? 1000 : 1024;
+    if (*count > max_count) return std::nullopt;
+  }
+  return count;
+}
+
 /// Splits a list at the commas outside of brackets, and leaves out empty parts.
 std::vector<std::string> split_list(std::string_view list) {
   std::vector<std::string> parts;
@@ -178,22 +196,26 @@ class NodeReader {
     }
   }
 
-  /// Counts the gpus of `gpu`, `gpu:2`, `gpu:TYPE` and `gpu:TYPE:2`.
+  /// Counts the gpus of `gpu`, `gpu:2`, `gpu:TYPE` and `gpu:TYPE:2`, each also with `(S:SOCKETS)` at its end.
   void take_gres(const std::string& place, const std::string& value, Nodes& nodes) {
     for (const std::string& gres : split_list(value)) {
-      const std::string_view text = gres;
-      const std::size_t colon = std::min(text.find(':'), text.size());
-      const std::size_t last = text.rfind(':');
-      if (text.substr(0, colon) != "gpu" || text.find(":no_consume") != std::string_view::npos) {
+      const std::size_t colon = std::min(gres.find(':'), gres.size());
+      if (gres.substr(0, colon) != "gpu" || gres.find(":no_consume") != std::string::npos) {
         leave_out(place, fmt::format("Gres {}", text::quoted(gres)));
         continue;
       }
+      const std::string_view text = std::string_view(gres).substr(0, gres.find('('));
+      const std::size_t last = text.rfind(':');
       const std::string_view end = last == std::string_view::npos ? "" : text.substr(last + 1);
-      const bool has_number = !end.empty() && end.find_first_not_of("0123456789") == std::string_view::npos;
-      const auto number = has_number ? read_number(end) : std::optional(1UL);
+      // No type begins with a digit: slurmctld refuses it as a wrong count.
+      const bool has_number = !end.empty() && end.front() >= '0' && end.front() <= '9';
+      const auto number = has_number ? read_gpu_count(end) : std::optional(1UL);
       if (!number || nodes.gpus + *number > max_count)
-        fail_at(place, fmt::format("Gres {}: more than {} gpus", text::quoted(gres), max_count));
+        fail_at(place, fmt::format("Gres {}: expected at most {} gpus, as in gpu:2 or gpu:TYPE:2",
+                                   text::quoted(gres), max_count));
       nodes.gpus += *number;
+      if (text.size() < gres.size())
+        leave_out(place, fmt::format("Gres {}: the sockets of the gpus", text::quoted(gres)));
       if (colon < (has_number ? last : text.size()))
         leave_out(place, fmt::format("Gres {}: the type of the gpus", text::quoted(gres)));
     }
@@ -213,6 +235,8 @@ class NodeReader {
     } else if (!state.empty() && state != "unknown" && state != "idle") {
       leave_out(place, fmt::format("State={}", text::quoted(text)));
     }
+    for (const std::string& feature : split_list(value_of(settings, "features")))
+      hosts_of_features_[feature].append(nodes.hosts);
     inventory_.nodes.push_back(std::move(nodes));
   }
 
@@ -248,10 +272,8 @@ class NodeReader {
   void add_hosts(const std::string& place, const std::string& text, Hostlist& to, bool may_be_set = true) {
     const auto set = node_sets_.find(text);
     if (may_be_set && set != node_sets_.end()) {
-      const std::string feature = value_of(set->second, "features");
-      for (const Nodes& nodes : inventory_.nodes) {
-        if (std::ranges::find(nodes.features, feature) != nodes.features.end()) to.append(nodes.hosts);
-      }
+      const auto hosts = hosts_of_features_.find(value_of(set->second, "features"));
+      if (hosts != hosts_of_features_.end()) to.append(hosts->second);
       for (const std::string& part : split_list(value_of(set->second, "nodes")))
         add_hosts(place, part, to, false);
       return;
@@ -295,6 +317,8 @@ class NodeReader {
   std::unordered_set<std::string> hosts_;
   std::unordered_set<std::string> future_hosts_;
   std::map<std::string, Settings> node_sets_;
+  /// The nodes of the inventory by their features, also those that cannot be properties.
+  std::map<std::string, Hostlist> hosts_of_features_;
   /// Partitions with their places; their nodes may be named by lines behind them.
   std::vector<std::pair<std::string, Settings>> partitions_;
   std::set<std::string> left_out_;

@@ -8,7 +8,7 @@ namespace resourced::text {
 
 std::string shell_word(std::string_view text) {
   const auto is_plain = [](char c) {
-    constexpr std::string_view marks = "_.,:/@%+=-[]";
+    constexpr std::string_view marks = "_.,:/@%+-";
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            marks.find(c) != std::string_view::npos;
   };

@@ -45,7 +45,7 @@ TEST_SUITE("slurm") {
                   "n[1-2]|drained|root|2026-11-30T03:21:44|it's $(off)\nn3|down|slurm|Unknown|none\n");
     CHECK(outcome.status == 0);
     CHECK(outcome.out ==
-          "resourcectl drain --update n[1-2] -- 'it'\\''s $(off)'\nresourcectl drain --update n3\n");
+          "resourcectl drain --update 'n[1-2]' -- 'it'\\''s $(off)'\nresourcectl drain --update n3\n");
     CHECK(outcome.err ==
           "resourcectl: not carried over: n[1-2] drained in Slurm, by root at 2026-11-30T03:21:44\n"
           "resourcectl: not carried over: n3 down in Slurm, by slurm at Unknown\n");

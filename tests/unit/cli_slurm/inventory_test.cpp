@@ -100,6 +100,14 @@ TEST_CASE("gpus of all types are counted, and other generic resources are named"
                                                                 {"gpu:a:1,gpu:b:2", 3},
                                                                 {"nic:4", 0},
                                                                 {"gpu:no_consume:2", 0},
+                                                                {"gpu:2K", 2048},
+                                                                {"gpu:a:1k", 1024},
+                                                                {"gpu:2KiB", 2048},
+                                                                {"gpu:2kb", 2000},
+                                                                {"gpu:0M", 0},
+                                                                {"gpu:K", 1},
+                                                                {"gpu:2(S:0)", 2},
+                                                                {"gpu:a:2(S:0-1),gpu:b:1(S:1)", 3},
                                                                 {"gpu:0", 0}};
   for (const auto& [text, gpus] : rows) {
     CAPTURE(text);
@@ -107,6 +115,8 @@ TEST_CASE("gpus of all types are counted, and other generic resources are named"
   }
   CHECK(read_nodes("NodeName=n Gres=gpu:a100:2,nic:4").left_out ==
         Texts{"f:1: Gres \"gpu:a100:2\": the type of the gpus", "f:1: Gres \"nic:4\""});
+  CHECK(read_nodes("NodeName=n Gres=gpu:2(S:0)").left_out ==
+        Texts{"f:1: Gres \"gpu:2(S:0)\": the sockets of the gpus"});
 }
 
 TEST_CASE("partitions have the nodes of hosts, sets of nodes and ALL, without nodes of the future") {
@@ -131,6 +141,20 @@ TEST_CASE("partitions have the nodes of hosts, sets of nodes and ALL, without no
   CHECK(inventory.left_out == Texts{"f:4: State=FUTURE of f1, which are not in the inventory",
                                     "f:10: partition \"empty\", which has no nodes",
                                     "f:12: PartitionName State=\"DOWN\""});
+}
+
+TEST_CASE("a set of nodes has all nodes with its feature, also if that cannot be a property") {
+  const auto inventory = read_nodes(
+      "NodeName=n[1-2] Features=ok,no!\nNodeName=m[1-2] Features=a(b),plain\nNodeName=k1 Features=plain\n"
+      "NodeName=f1 Features=no! State=FUTURE\n"
+      "NodeSet=odd Feature=no!\nNodeSet=round Feature=a(b)\nNodeSet=mixed Feature=no! Nodes=k1\n"
+      "NodeSet=two Feature=no!,plain\n"
+      "PartitionName=odd Nodes=odd\nPartitionName=round Nodes=round\nPartitionName=mixed Nodes=mixed\n"
+      "PartitionName=two Nodes=two,k1\n");
+  CHECK(hosts_of(inventory, "odd") == "n[1-2]");
+  CHECK(hosts_of(inventory, "round") == "m[1-2]");
+  CHECK(hosts_of(inventory, "mixed") == "k1,n[1-2]");
+  CHECK(hosts_of(inventory, "two") == "k1");
 }
 
 TEST_CASE("each key that is not carried over is named once, with its first place") {
@@ -167,8 +191,12 @@ TEST_CASE("wrong values are refused with file and line") {
         "f:1: Sockets: expected a number of at most 65535, found \"65536\"");
   CHECK(refusal_of("NodeName=n Boards=65535 SocketsPerBoard=65535 CoresPerSocket=65535") ==
         "f:1: 281462092005375 cores are more than 65535");
-  CHECK(refusal_of("NodeName=n Gres=gpu:99999999999999999999") ==
-        "f:1: Gres \"gpu:99999999999999999999\": more than 65535 gpus");
+  for (const std::string gres : {"gpu:99999999999999999999", "gpu:64K", "gpu:a:1P", "gpu:40000,gpu:40000",
+                                 "gpu:2x", "gpu:2Ki", "gpu:2KK", "gpu:0Z", "gpu:2.5"}) {
+    CHECK(refusal_of("NodeName=n Gres=" + gres) ==
+          "f:1: Gres \"" + gres.substr(gres.rfind("gpu")) +
+              "\": expected at most 65535 gpus, as in gpu:2 or gpu:TYPE:2");
+  }
   CHECK(refusal_of("NodeName=a[1-2]\nNodeName=a2") == "f:2: node \"a2\" is named before");
   CHECK(refusal_of("NodeName=n\nPartitionName=p Nodes=n\nPartitionName=p Nodes=n") ==
         "f:3: partition \"p\" is in f:2, too");

@@ -56,8 +56,12 @@ TEST_CASE("a node's name is no option and has nothing that a shell replaces") {
 }
 
 TEST_CASE("a word for copying is the same word in a shell") {
-  CHECK(shell_word("node[1-3,7]") == "node[1-3,7]");
-  CHECK(shell_word("+batch") == "+batch");
+  for (const char* plain : {"node1", "node1,node3", "+batch", "host:5", "a_b.c-d", "/x/y@z%+"})
+    CHECK(shell_word(plain) == plain);
+  CHECK(shell_word("node[1-3,7]") == "'node[1-3,7]'");
+  CHECK(shell_word("=ls") == "'=ls'");
+  CHECK(shell_word("~root") == "'~root'");
+  CHECK(shell_word("n?{a,b}*") == "'n?{a,b}*'");
   CHECK(shell_word("a b") == "'a b'");
   CHECK(shell_word("x;reboot") == "'x;reboot'");
   CHECK(shell_word("$(reboot)") == "'$(reboot)'");
