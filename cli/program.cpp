@@ -56,7 +56,7 @@ void build(usage::Command& app, commands::Context& context) {
   app.add_option("--key", context.key_file,
                  "The file with the keys for a tcp: bus, made by keygen; default: $RESOURCED_KEY")
       ->type_name("FILE");
-  app.add_option("--color", context.color,
+  app.add_option("-L,--color", context.color,
                  "Colours: auto (on a terminal, unless $NO_COLOR is set or $TERM is dumb), always or never")
       ->type_name("WHEN")
       ->one_of({"auto", "always", "never"});

@@ -70,7 +70,7 @@ void add_expiration_command(usage::Command& group, Context& context) {
 
 struct ShrinkOptions {
   std::string targets;
-  std::string queue;
+  QueueNames queues;
   bool yes = false;
   bool dry_run = false;
   ReportOptions report;
@@ -132,9 +132,9 @@ void add_shrink_command(usage::Command& app, Context& context) {
   shrink->add_flag("--dry-run", options->dry_run,
                    "Change nothing: show what would be removed, and its allocations");
   add_report_options(*shrink, options->report);
-  add_queue_option(*shrink, options->queue);
+  add_queue_option(*shrink, options->queues);
   shrink->callback([options, &context] {
-    options->targets = within_queue(context, options->queue, options->targets);
+    options->targets = within_queues(context, options->queues, options->targets);
     // Resolve before the question: the request then names the same targets, even if ranks change in the
     // meantime.
     Snapshot snapshot(context);

@@ -408,7 +408,7 @@ void register_drain(usage::Command& app, Context& context) {
       list_drains(context, *options);
       return;
     }
-    options->targets = within_queue(context, options->include.queue, options->targets, Excluded::left_out);
+    options->targets = within_queues(context, options->include.queues, options->targets, Excluded::left_out);
     if (options->scheduled) throw UsageError("drain: --scheduled lists, and takes no TARGETS: see -i");
     options->report.json = options->output.json;
     run_drain_change<module::DrainCommand>(context, drain_change, *options, Excluded::left_out,
@@ -423,7 +423,7 @@ void register_drain(usage::Command& app, Context& context) {
       undrain->add_flag("-f,--force", undrain_options->force, "Skip targets that are not drained");
   undrain->add_flag("-u,--update", undrain_options->update, "The same as --force")->excludes(undrain_force);
   add_report_options(*undrain, undrain_options->report);
-  add_queue_option(*undrain, undrain_options->include.queue);
+  add_queue_option(*undrain, undrain_options->include.queues);
   add_undrain_choice(*undrain, undrain_options->choice);
   undrain
       ->add_option("--from", undrain_options->from,
@@ -435,7 +435,7 @@ void register_drain(usage::Command& app, Context& context) {
       ->excludes(undrain->get_option("--reason"));
   undrain->callback([undrain_options, &context] {
     undrain_options->targets =
-        within_queue(context, undrain_options->include.queue, undrain_options->targets);
+        within_queues(context, undrain_options->include.queues, undrain_options->targets);
     if (!undrain_options->from.empty()) return cancel_scheduled(context, *undrain_options);
     if (undrain_options->choice.is_made()) {
       undrain_chosen(context, *undrain_options);

@@ -69,11 +69,11 @@ void add_targets_option(usage::Command& command, NamedTargets& targets) {
           "Only these targets: ranks as an idset, or hosts, or selectors such as property:NAME, @GROUP or "
           "all,-node3")
       ->type_name("TARGETS");
-  add_queue_option(command, targets.queue);
+  add_queue_option(command, targets.queues);
 }
 
 std::string NamedTargets::text(Context& context) const {
-  if (!queue.empty() || !has_selector(include)) return listed_within_queue(context, queue, include);
+  if (!queues.empty() || !has_selector(include)) return listed_within_queues(context, queues, include);
   return select_targets(include, proto::topics::parse_status(context.call("resource.status"))).request;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/commands/queue_targets.hpp"
 #include "cli/screen/abilities.hpp"
 #include "cli/views/listing.hpp"
 #include "cli/views/views.hpp"
@@ -40,10 +41,10 @@ void fit_output(const Context& context, views::OutputOptions& options, std::stri
 /// The targets of a listing.
 struct NamedTargets {
   std::string include;
-  std::string queue;
+  QueueNames queues;
 
   /// Returns the targets in the form of a request; empty for all. Requests the queue and the targets of
-  /// selectors from the daemon, and throws as within_queue().
+  /// selectors from the daemon, and throws as within_queues().
   [[nodiscard]] std::string text(Context& context) const;
   /// Returns the targets as ranks, excluded ones too; nothing for all. Requests resource.status from the
   /// daemon, because resource.sched-status has no excluded targets.

@@ -68,7 +68,7 @@ void add_property_command(usage::Command& group, Context& context, PropertyComma
     std::string first;
     std::string second;
     std::string name;
-    std::string queue;
+    QueueNames queues;
     ReportOptions report;
   };
   auto options = std::make_shared<Options>();
@@ -79,13 +79,13 @@ void add_property_command(usage::Command& group, Context& context, PropertyComma
       ->type_name("NAME")
       ->excludes(second);
   add_report_options(*command, options->report);
-  add_queue_option(*command, options->queue);
+  add_queue_option(*command, options->queues);
   command->callback([options, op, texts, &context] {
     if (options->name.empty() && options->second.empty()) throw UsageError("TARGETS is required");
     Snapshot snapshot(context);
     PropertyWords words = options->name.empty() ? tell_apart(options->first, options->second, snapshot)
                                                 : PropertyWords{options->name, options->first};
-    words.targets = within_queue(context, options->queue, words.targets);
+    words.targets = within_queues(context, options->queues, words.targets);
     const auto targets = read_targets(words.targets, snapshot, Excluded::kept, !options->report.quiet);
     change_targets(context, "resource.property",
                    proto::topics::encode_property({op, words.name, targets.request}), words.targets,

@@ -1,7 +1,10 @@
 #include "cli/commands/queue_targets.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -37,6 +40,19 @@ const json& queue_of(const json& queues, const std::string& queue) {
                                                 : fmt::format("known are {}", fmt::join(known, ", "))));
 }
 
+/// Returns the names of queues one by one.
+std::set<std::string> split_names(const QueueNames& names) {
+  std::set<std::string> split;
+  for (const std::string_view value : names) {
+    for (std::size_t start = 0; start <= value.size();) {
+      const std::size_t comma = std::min(value.find(',', start), value.size());
+      split.emplace(value.substr(start, comma - start));
+      start = comma + 1;
+    }
+  }
+  return split;
+}
+
 }  // namespace
 
 IdSet targets_of_queue(const json& queues, const std::string& queue, const ResourceSet& inventory) {
@@ -55,52 +71,65 @@ IdSet targets_of_queue(const json& queues, const std::string& queue, const Resou
   return constraint::Constraint::from_json({{"properties", std::move(properties)}}).match(inventory);
 }
 
-views::QueueFacts queue_facts(Context& context, const std::string& queue, const ResourceSet& inventory) {
+views::QueueFacts queue_facts(Context& context, const QueueNames& names, const ResourceSet& inventory) {
   views::QueueFacts facts;
+  const std::set<std::string> named = split_names(names);
   const auto config = context.call_if_served("config.get", nullptr);
   const json queues = config ? config->value("queues", json::object()) : json::object();
   for (const auto& entry : queues.items()) {
     facts.names.insert(entry.key());
     const bool is_virtual = entry.value().is_object() && entry.value().contains("parent");
-    if (queue.empty() ? !is_virtual : entry.key() == queue)
+    if (named.empty() ? !is_virtual : named.contains(entry.key()))
       facts.shown.emplace_back(entry.key(), targets_of_queue(queues, entry.key(), inventory));
   }
   return facts;
 }
 
-void add_queue_option(usage::Command& command, std::string& queue) {
-  command.add_option("-q,--queue", queue, "Only targets of this queue of the configuration (RFC 33)")
-      ->type_name("QUEUE");
+void add_queue_option(usage::Command& command, QueueNames& names) {
+  command
+      .add_option("-q,--queue", names,
+                  "Only targets of these queues of the configuration (RFC 33), separated by commas")
+      ->type_name("QUEUES")
+      ->one_at_a_time();
+}
+
+std::string describe_queues(const QueueNames& names) {
+  const std::set<std::string> split = split_names(names);
+  return fmt::format("the queue{} {}", split.size() == 1 ? "" : "s", fmt::join(split, ","));
 }
 
 namespace {
 
-/// Does the same as within_queue(); selects all targets of the queue if `targets` is empty.
-Selection select_in_queue(Context& context, const std::string& queue,
-                          const std::optional<std::string>& targets, Excluded excluded) {
+/// Does the same as within_queues(); selects all targets of the queues without `targets`.
+Selection select_in_queues(Context& context, const QueueNames& names,
+                           const std::optional<std::string>& targets, Excluded excluded) {
   const auto status = proto::topics::parse_status(context.call("resource.status"));
-  const json config = context.call("config.get");
-  IdSet selected = targets_of_queue(config.value("queues", json::object()), queue, status.inventory);
-  if (selected.empty()) throw Error(EINVAL, fmt::format("the queue {} has no targets", queue));
+  const json queues = context.call("config.get").value("queues", json::object());
+  IdSet selected;
+  for (const std::string& queue : split_names(names))
+    selected |= targets_of_queue(queues, queue, status.inventory);
+  const bool is_one = split_names(names).size() == 1;
+  if (selected.empty())
+    throw Error(EINVAL, fmt::format("{} {} no targets", describe_queues(names), is_one ? "has" : "have"));
   if (targets) selected &= select_targets(*targets, status, excluded).ranks;
   if (selected.empty())
-    throw Error(EINVAL, fmt::format("no target of {} is in the queue {}", *targets, queue));
+    throw Error(EINVAL, fmt::format("no target of {} is in {}", *targets, describe_queues(names)));
   return select_ranks(std::move(selected), status.inventory);
 }
 
 }  // namespace
 
-std::string within_queue(Context& context, const std::string& queue, const std::string& targets,
-                         Excluded excluded) {
-  if (queue.empty()) return targets;
-  std::string request = select_in_queue(context, queue, targets, excluded).request;
+std::string within_queues(Context& context, const QueueNames& names, const std::string& targets,
+                          Excluded excluded) {
+  if (names.empty()) return targets;
+  std::string request = select_in_queues(context, names, targets, excluded).request;
   return reads_as_ranks(request) ? "rank:" + request : request;
 }
 
-std::string listed_within_queue(Context& context, const std::string& queue, const std::string& targets) {
-  if (queue.empty()) return targets;
+std::string listed_within_queues(Context& context, const QueueNames& names, const std::string& targets) {
+  if (names.empty()) return targets;
   const auto named = targets.empty() ? std::nullopt : std::optional(targets);
-  return select_in_queue(context, queue, named, Excluded::kept).request;
+  return select_in_queues(context, names, named, Excluded::kept).request;
 }
 
 }  // namespace resourced::cli::commands

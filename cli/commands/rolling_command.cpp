@@ -47,7 +47,7 @@ namespace {
 
 struct RollingOptions {
   std::string targets;
-  std::string queue;
+  QueueNames queues;
   std::string most;
   std::string state;
   bool json = false;
@@ -200,7 +200,7 @@ std::vector<Node> nodes_of(const IdSet& ranks, const proto::topics::Status& stat
 IdSet targets_of(Context& context, const RollingOptions& options, const proto::topics::Status& status,
                  const rolling::StateFile& state) {
   if (state.nodes().empty()) {
-    const std::string named = within_queue(context, options.queue, options.targets, Excluded::left_out);
+    const std::string named = within_queues(context, options.queues, options.targets, Excluded::left_out);
     return select_targets(named, status, Excluded::left_out).ranks;
   }
   Hostlist hosts;
@@ -246,7 +246,7 @@ void roll(Context& context, RollingOptions& options) {
   driver_options.now = context.now();
 
   const std::string named =
-      options.queue.empty() ? options.targets : options.targets + " of the queue " + options.queue;
+      options.queues.empty() ? options.targets : options.targets + " of " + describe_queues(options.queues);
   const rolling::Work work{context.connection().uri(), named, driver_options.command, rules.reboot};
   rolling::StateFile state(options.state.empty() ? rolling::default_state_path(work) : options.state, work,
                            driver_options.now);
@@ -294,7 +294,7 @@ void register_rolling(usage::Command& app, Context& context) {
       "Work on nodes, some at a time: drain, wait until idle, run a command, wait until the node is online "
       "and healthy, undrain. When run again, it continues where it stopped");
   command->add_option("TARGETS", options->targets, targets_help)->required();
-  add_queue_option(*command, options->queue);
+  add_queue_option(*command, options->queues);
   command
       ->add_option(
           "COMMAND", options->driver.command,

@@ -176,7 +176,7 @@ void register_inventory(usage::Command& app, Context& context) {
     views::QueueFacts queues;
     if (fields.contains("queue") || fields.contains("propertiesx"))
       queues =
-          queue_facts(context, list_options->targets.queue, proto::topics::parse_sched_status(status).all);
+          queue_facts(context, list_options->targets.queues, proto::topics::parse_sched_status(status).all);
     context.out() << views::render(views::sched_view(status, filter, fields, queues), list_options->output);
   });
 

@@ -38,6 +38,9 @@ std::vector<std::string> parse_states(const std::string& text, Names known,
       states.insert(states.end(), known.begin(), known.end());
       continue;
     }
+    if (state == "housekeeping")
+      throw UsageError(
+          "no state housekeeping: Flux's job manager knows it alone, see flux housekeeping list");
     if (!has(further, state) && !has(known, state)) {
       throw UsageError(fmt::format("unknown state \"{}\", known are: {}, all{}{}", state,
                                    fmt::join(known, ", "), further.empty() ? "" : ", ",

@@ -47,6 +47,17 @@ TEST_CASE("-q selects the targets of a queue in listings and changes") {
     CHECK(ctl({"list", "-n", "-q", queue, "-s", "up", "-o", "{nodelist}"}) == hosts + "\n");
     CHECK(ctl({"info", "--queue", queue}).starts_with(queue == "every" ? "8 Nodes" : "4 Nodes"));
   }
+  // Several queues are their union, with commas or as several options; a queue within another adds nothing.
+  for (const auto& words : std::vector<std::vector<std::string>>{{"-q", "batch,gpus"},
+                                                                 {"-q", "gpus", "-q", "batch"},
+                                                                 {"-q", "every,gpus"},
+                                                                 {"-q", "gpus,gpus,others"}}) {
+    CAPTURE(words);
+    std::vector<std::string> status{"status", "-n", "-o", "{nodelist}"};
+    status.insert(status.end(), words.begin(), words.end());
+    CHECK(ctl(status) == "n[0-7]\n");
+  }
+  CHECK(ctl({"list", "-n", "-q", "virtual,gpus", "-s", "up", "-o", "{nodelist}"}) == "n[0-3]\n");
   CHECK(ctl({"drain", "-q", "batch", "all", "power"}) == "drained 4 nodes: n[4-7] (power)\n");
   CHECK(ctl({"drain", "-n", "-q", "gpus", "-o", "{nodelist}"}).empty());
   CHECK(ctl({"drain", "-n", "-q", "batch", "-o", "{nodelist}"}) == "n[4-7]\n");
@@ -63,6 +74,12 @@ TEST_CASE("-q selects the targets of a queue in listings and changes") {
   CHECK(refusal({"drain", "-q", "batch", "", "x"}) == "resourcectl: idset is empty\n");
   CHECK(refusal({"shrink", "-y", "-q", "batch", ""}) == "resourcectl: idset is empty\n");
   CHECK(refusal({"undrain", "-q", "batch", "n1"}) == "resourcectl: no target of n1 is in the queue batch\n");
+  CHECK(refusal({"undrain", "-q", "others,batch", "n1"}) ==
+        "resourcectl: no target of n1 is in the queues batch,others\n");
+  CHECK(refusal({"list", "-q", "batch,"}) ==
+        "resourcectl: unknown queue \"\": known are batch, every, gpus, others, virtual\n");
+  CHECK(refusal({"drain", "-q", "nosuch,batch", "n1"}) ==
+        "resourcectl: unknown queue \"nosuch\": known are batch, every, gpus, others, virtual\n");
   CHECK(refusal({"drain", "-q", "nosuch", "n1"}) ==
         "resourcectl: unknown queue \"nosuch\": known are batch, every, gpus, others, virtual\n");
 }

@@ -138,6 +138,11 @@ TEST_SUITE("usage") {
     }
     CHECK(run({"--color", "maybe", "idset", "1"}).status == 2);
     CHECK(run({"idset", "1", "--color=never"}).out == "1\n");
+    CHECK(run({"idset", "1", "-L", "never"}).out == "1\n");
+    CHECK(run({"-Lnever", "idset", "1"}).out == "1\n");
+    CHECK(run({"idset", "1", "-L", "maybe"}).status == 2);
+    // As in flux-hostlist(1), the letter is another option there.
+    CHECK(run({"hostlist", "-L", "1", "a,b"}).out == "a\n");
   }
 
   TEST_CASE("characters beyond ASCII follow the locale") {
