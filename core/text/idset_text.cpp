@@ -57,6 +57,8 @@ IdSet IdSet::parse(std::string_view text) {
       if (last < first) fail(text, fmt::format("the range {}-{} runs backwards", first, last));
     }
     if (first < next) fail(text, fmt::format("{} comes after {}, ids must ascend", first, next - 1));
+    // Most sets in an R are one range, for which the builder would allocate memory.
+    if (next == 0 && rest.empty()) return range(first, last);
     ids.append(first, last);
     next = last + 1;
     if (rest.empty()) return ids.take();
