@@ -108,6 +108,14 @@ TEST_SUITE("usage") {
     CHECK(run({"satus\n\x1b[2J"}).err.find('\x1b') == std::string::npos);
   }
 
+  TEST_CASE("the state of Flux that the daemon does not hear of is refused with the command that shows it") {
+    const auto outcome = run({"status", "-s", "avail,housekeeping"});
+    CHECK(outcome.status == 2);
+    CHECK(outcome.err ==
+          "resourcectl: no state housekeeping: Flux's job manager knows it alone, see flux housekeeping "
+          "list\n");
+  }
+
   TEST_CASE("the abilities of the output follow --color and the environment") {
     using screen = cli::screen::ColourChoice;
     using cli::screen::abilities;
