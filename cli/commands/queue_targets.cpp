@@ -105,12 +105,13 @@ Selection select_in_queues(Context& context, const QueueNames& names,
                            const std::optional<std::string>& targets, Excluded excluded) {
   const auto status = proto::topics::parse_status(context.call("resource.status"));
   const json queues = context.call("config.get").value("queues", json::object());
+  const std::set<std::string> named = split_names(names);
   IdSet selected;
-  for (const std::string& queue : split_names(names))
-    selected |= targets_of_queue(queues, queue, status.inventory);
-  const bool is_one = split_names(names).size() == 1;
-  if (selected.empty())
-    throw Error(EINVAL, fmt::format("{} {} no targets", describe_queues(names), is_one ? "has" : "have"));
+  for (const std::string& queue : named) selected |= targets_of_queue(queues, queue, status.inventory);
+  if (selected.empty()) {
+    throw Error(EINVAL,
+                fmt::format("{} {} no targets", describe_queues(names), named.size() == 1 ? "has" : "have"));
+  }
   if (targets) selected &= select_targets(*targets, status, excluded).ranks;
   if (selected.empty())
     throw Error(EINVAL, fmt::format("no target of {} is in {}", *targets, describe_queues(names)));

@@ -55,8 +55,7 @@ void register_status(usage::Command& app, Context& context) {
           "Only these states, separated by commas: avail, draining (drained, with allocations), "
           "drained, drain (both), exclude, torpid, offline, online, allocated (these four: all that are "
           "silent, not online, online, or have allocations, whatever else they are), shrunk (removed from "
-          "the "
-          "inventory), all (but for online, allocated and shrunk)")
+          "the inventory), all (but for online, allocated and shrunk)")
       ->type_name("STATES");
   command->add_flag("--skip-empty", options->filter.skip_empty,
                     "Leave out rows without targets, which states named by --states have");
