@@ -1,7 +1,7 @@
 // How long requests hold the loop: each topic with its most expensive payloads, from each role except the
 // operators', on a cluster of 16,384 targets. The daemon measures how long the loop was held
 // (resource.stats-get). The shortest of several tries counts, as other programs also cause delays. The bounds
-// are for a usual machine, and are scaled for slower ones (yardstick.hpp).
+// are for a usual machine, and what a slower one takes is scaled to it (yardstick.hpp).
 #include "loop_fixture.hpp"
 
 namespace resourced::e2e::loop_tests {
@@ -27,7 +27,7 @@ TEST_CASE("quadratic growth is distinguished from a single step") {
 
 TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for long") {
   if (!can_be_other_users()) return;
-  const double bound = on_this_machine(1);
+  constexpr double bound = 1;
   // Times below this are not compared.
   const double noticeable = bound / 2;
   const std::vector<Ask> wholes = worst_payloads();
@@ -78,7 +78,7 @@ TEST_CASE("nothing that a user, a scheduler or an agent sends holds the loop for
 
 TEST_CASE("a journal of all hosts does not hold the loop, however a user names them") {
   if (!can_be_other_users()) return;
-  const double bound = on_this_machine(1);
+  constexpr double bound = 1;
   for (const Inventory& inventory : inventories()) {
     Loop loop("user", inventory.hosts);
     for (const auto& [what, text] : inventory.texts) {
@@ -96,7 +96,7 @@ TEST_CASE("a journal of all hosts does not hold the loop, however a user names t
 }
 
 TEST_CASE("targets that an operator names, and cannot have, hold the loop for no longer than an answer") {
-  const double bound = on_this_machine(5);
+  constexpr double bound = 5;
   for (const Inventory& inventory : inventories()) {
     Loop loop("user", inventory.hosts);
     for (const auto& [what, text] : inventory.texts) {
@@ -123,7 +123,7 @@ TEST_CASE("targets that an operator names, and cannot have, hold the loop for no
 
 TEST_CASE("hostile hostlists get an error of one line over each transport, and hold the loop for nobody") {
   if (!can_be_other_users()) return;
-  const double bound = on_this_machine(1);
+  constexpr double bound = 1;
   Loop loop("user");
   RawClient bus(loop.daemon.uri());
   const json before = loop.owner.call("resource.status").json();
@@ -165,7 +165,7 @@ TEST_CASE("no allocation holds the loop for long, however a scheduler names its 
   scheduler.receive(stream);
   for (const HostileAlloc& hostile : hostile_allocs()) {
     CAPTURE(hostile.what);
-    const double bound = on_this_machine(hostile.payload.size() > 64 * kibibyte ? 5 : 1);
+    const double bound = hostile.payload.size() > 64 * kibibyte ? 5 : 1;
     const auto ask = [&](const char* topic, const std::string& payload) {
       return scheduler.receive(scheduler.send_text(topic, payload + '\0')).errnum;
     };
@@ -180,7 +180,7 @@ TEST_CASE("no allocation holds the loop for long, however a scheduler names its 
     CHECK(hold["ms"].get<double>() < bound);
     if (hostile.errnum != 0) continue;
     // A request that frees and allocates has the work of both.
-    const double bound_of_both = on_this_machine(hostile.payload.size() > 64 * kibibyte ? 10 : 5);
+    const double bound_of_both = hostile.payload.size() > 64 * kibibyte ? 10 : 5;
     REQUIRE(ask("resource.alloc", hostile.payload) == 0);
     const json hold_of_both = loop.best(bound_of_both, [&] {
       const std::uint32_t errnum = ask("resource.alloc", payload_to_replace(hostile.payload));
@@ -211,7 +211,7 @@ TEST_CASE("a scheduler that sends megabytes waits until they are read, and other
 
 TEST_CASE("what very many allocations hold is told without holding the loop for long") {
   if (!can_be_other_users()) return;
-  const double bound = on_this_machine(5);
+  constexpr double bound = 5;
   constexpr std::size_t jobs = 12000;
   constexpr unsigned cores = 128;
   constexpr std::size_t most_bytes = 15 * kibibyte;

@@ -42,7 +42,7 @@ using Milliseconds = std::chrono::duration<double, std::milli>;
 double yardstick() {
   constexpr std::size_t cells = 21845;
   constexpr std::size_t in_each = 4;
-  constexpr int repetitions = 50;
+  constexpr int repetitions = 10;
   Milliseconds least = std::chrono::hours(1);
   for (int i = 0; i < repetitions; ++i) {
     const auto begun = Clock::now();
@@ -65,7 +65,7 @@ double yardstick() {
 
 double yardstick_of_new_memory() {
   constexpr std::size_t size = std::size_t{2} << 20;
-  constexpr int repetitions = 50;
+  constexpr int repetitions = 10;
   const std::vector<char> source(size, 'x');
   Milliseconds least = std::chrono::hours(1);
   for (int i = 0; i < repetitions; ++i) {
