@@ -92,6 +92,20 @@ TEST_CASE("subscribers: changes of a holder that does not read become one net ch
   CHECK(stand.told() == Texts{R"(1 {"down":"1,5"})"});
 }
 
+TEST_CASE("subscribers: a change without an event replaces a response that found no room") {
+  Streams stand;
+  const auto holder = stand.subscribe(1);
+  stand.transport.full.insert(scheduler);
+  stand.subscribers.update(10, holder, down(IdSet{1}));
+  CHECK(stand.subscribers.flush({}, {}).empty());
+  // Another scheduler returns a target, which is no event.
+  stand.subscribers.update(10, holder, up(IdSet{2}));
+  CHECK(stand.subscribers.flush({}, {}).empty());
+  stand.transport.full.clear();
+  CHECK(stand.subscribers.flush({}, {}).empty());
+  CHECK(stand.told() == Texts{R"(1 {"up":"2","down":"1"})"});
+}
+
 /// Merges news of an allocation, one after the other, and returns what is told of it.
 std::string told_of(const std::vector<module::AllocationNews>& news) {
   Streams stand;
