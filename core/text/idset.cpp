@@ -127,11 +127,26 @@ void IdSet::erase(Id id) { erase(id, id); }
 
 void IdSet::erase(Id first, Id last) {
   assert(first <= last);
-  if (first == last && change_in_block(SetOp::subtract, first)) return;
+  if (first == last && (erase_at_end(first) || change_in_block(SetOp::subtract, first))) return;
   change(SetOp::subtract, first, std::min(last, max_id));
 }
 
 void IdSet::clear() noexcept { parts_.clear(); }
+
+/// Erases an id that is the first or the last one of a solid part. Returns false, and changes nothing, for
+/// any other id.
+bool IdSet::erase_at_end(Id id) {
+  const auto part = part_at_or_after(id);
+  if (part == parts_.end() || part->block || (id != part->first && id != part->last)) return false;
+  if (part->first == part->last) {
+    parts_.erase(part);
+  } else if (id == part->first) {
+    ++part->first;
+  } else {
+    --part->last;
+  }
+  return true;
+}
 
 /// Inserts or erases an id in its block, at the cost of that block. Returns false, and changes nothing, if
 /// the result might no longer be a block.

@@ -134,6 +134,7 @@ class IdSet {
 
   [[nodiscard]] Parts::iterator part_at_or_after(Id id) noexcept;
   [[nodiscard]] Parts::const_iterator part_at_or_after(Id id) const noexcept;
+  bool erase_at_end(Id id);
   bool change_in_block(SetOp op, Id id);
   void change(SetOp op, Id first, Id last);
   IdSet& combine(SetOp op, const IdSet& other);

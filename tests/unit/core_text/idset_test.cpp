@@ -222,6 +222,26 @@ TEST_CASE("ranges that touch become one in any order") {
   } while (std::next_permutation(pieces.begin(), pieces.end(), by_first));
 }
 
+TEST_CASE("ids are erased from either end of a range, until none is left") {
+  // The first range spans blocks; the second one shares no block with it.
+  IdSet ids = IdSet::range(65535, 131073) | IdSet::range(200000, 200002);
+  ids.erase(65535);
+  CHECK(ids == (IdSet::range(65536, 131073) | IdSet::range(200000, 200002)));
+  ids.erase(131073);
+  ids.erase(131072);
+  CHECK(ids == (IdSet::range(65536, 131071) | IdSet::range(200000, 200002)));
+  ids.erase(200001);
+  CHECK(ids == (IdSet::range(65536, 131071) | IdSet{200000, 200002}));
+  for (const Id id : {200002U, 200000U}) ids.erase(id);
+  CHECK(ids == IdSet::range(65536, 131071));
+  IdSet one{7};
+  one.erase(6);
+  one.erase(8);
+  CHECK(one == IdSet{7});
+  one.erase(7);
+  CHECK(one.empty());
+}
+
 TEST_CASE("random operations agree with std::set") {
   struct Universe {
     const char* name;
