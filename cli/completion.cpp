@@ -48,6 +48,7 @@ enum class Kind {
   targets,
   properties,
   partitions,
+  queues,
   reasons,
   events,
   status_states,
@@ -72,6 +73,7 @@ constexpr auto kinds = std::to_array<KindOf>({
     {"", "REASON", Kind::reasons},
     {"rolling", "--reason", Kind::reasons},
     {"", "--partition", Kind::partitions},
+    {"", "--queue", Kind::queues},
     {"property add", "NAME", Kind::properties},
     {"property remove", "NAME", Kind::properties},
     {"feasibility", "--constraint", Kind::properties},
@@ -105,7 +107,8 @@ Kind kind_of(const usage::Place& place) {
 
 bool asks_daemon(Kind kind) {
   return kind == Kind::hosts || kind == Kind::absent_hosts || kind == Kind::targets ||
-         kind == Kind::properties || kind == Kind::partitions || kind == Kind::reasons;
+         kind == Kind::properties || kind == Kind::partitions || kind == Kind::queues ||
+         kind == Kind::reasons;
 }
 
 /// Returns the names of events that `eventlog` prints by default: events of the ledger need --allocations.
@@ -184,6 +187,13 @@ Names partitions_of(const Status& status) {
   return names;
 }
 
+Names queues_of(const nlohmann::json& config) {
+  Names names;
+  const auto queues = config.value("queues", nlohmann::json::object());
+  for (const auto& queue : queues.items()) names.push_back(queue.key());
+  return names;
+}
+
 Names reasons_of(const Status& status) {
   std::set<std::string> reasons;
   for (const auto* drains : {&status.drains, &status.scheduled}) {
@@ -256,17 +266,21 @@ class Deadline {
   struct sigaction former_ = {};
 };
 
-Status ask_daemon(const usage::Place& place) {
+nlohmann::json ask_daemon(const usage::Place& place, const std::string& topic) {
   client::ConnectionOptions options;
   options.key_file = place.value("key");
   options.connect_timeout = options.call_timeout = options.failover_timeout = completion_patience;
   options.linger = client::Milliseconds(0);
   client::Connection connection(place.value("uri"), options);
-  return proto::topics::parse_status(connection.call("resource.status"));
+  return connection.call(topic);
 }
 
 Names names_from_daemon(Kind kind, const usage::Place& place) {
-  const Status status = ask_daemon(place);
+  if (kind == Kind::queues) {
+    const ListWord list(place.word);
+    return prepend(list.before, with_prefix(queues_of(ask_daemon(place, "config.get")), list.last));
+  }
+  const Status status = proto::topics::parse_status(ask_daemon(place, "resource.status"));
   if (kind == Kind::absent_hosts) {
     const ListWord list(place.word);
     return prepend(list.before, hosts_for(list, status.absent.hosts()));
