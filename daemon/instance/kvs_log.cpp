@@ -172,13 +172,6 @@ void KvsLog::on_committed(Sequence last, const std::vector<std::pair<std::string
   callbacks_.committed(last);
 }
 
-void KvsLog::find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) {
-  callbacks_.post([targets = std::move(targets), answer = std::move(answer)] {
-    targets->find();
-    answer();
-  });
-}
-
 log::HistoryStart KvsLog::start_of(const log::EventFilter& filter, std::size_t most) const {
   log::HistoryStart start{first(), dropped_, std::nullopt};
   if (filter.targets && !filter.targets->strangers.empty()) {
@@ -221,11 +214,6 @@ log::HistoryStart KvsLog::start_of(const log::EventFilter& filter, std::size_t m
   return start;
 }
 
-void KvsLog::find_start(const log::EventFilter& filter, std::size_t most,
-                        std::function<void(log::HistoryStart)> answer) {
-  callbacks_.post([this, filter, most, answer = std::move(answer)] { answer(start_of(filter, most)); });
-}
-
 log::HistoryPage KvsLog::page_of(const log::EventFilter& filter, Sequence from, Sequence to,
                                  std::size_t limit) const {
   log::HistoryPage page;
@@ -245,21 +233,21 @@ log::HistoryPage KvsLog::page_of(const log::EventFilter& filter, Sequence from, 
   return page;
 }
 
-void KvsLog::read_page(const log::EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                       std::function<void(log::HistoryPage)> answer) {
-  callbacks_.post([this, filter, from, to, limit, answer = std::move(answer)] {
-    answer(page_of(filter, from, to, limit));
+void KvsLog::ask(log::Question question) {
+  callbacks_.post([this, question = std::move(question)] {
+    if (const auto* named = std::get_if<log::FindTargets>(&question)) {
+      named->targets->find();
+      named->answer();
+    } else if (const auto* start = std::get_if<log::FindStart>(&question)) {
+      start->answer(start_of(start->filter, start->most));
+    } else if (const auto* page = std::get_if<log::ReadPage>(&question)) {
+      page->answer(page_of(page->filter, page->from, page->to, page->limit));
+    } else {
+      const auto* past = std::get_if<log::ReadPast>(&question);
+      const auto& answer = past != nullptr ? past->answer : std::get<log::ReadUsage>(question).answer;
+      answer({{}, Error(ENOSYS, "a Flux instance keeps no states of the past")});
+    }
   });
-}
-
-void KvsLog::read_past(PastQuestion /*question*/, Render /*render*/, std::function<void(Past)> answer) {
-  callbacks_.post([answer = std::move(answer)] {
-    answer({{}, Error(ENOSYS, "a Flux instance keeps no states of the past")});
-  });
-}
-
-void KvsLog::read_usage(UsageQuestion /*question*/, std::function<void(Past)> answer) {
-  read_past({}, {}, std::move(answer));
 }
 
 }  // namespace resourced::daemon::instance

@@ -85,15 +85,9 @@ class KvsLog final : public log::EventLog {
   [[nodiscard]] bool is_numbered() const noexcept override { return false; }
   [[nodiscard]] WallTime last_timestamp() const noexcept override { return last_timestamp_; }
   void append(log::Record record) override;
-  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override;
-  void find_start(const log::EventFilter& filter, std::size_t most,
-                  std::function<void(log::HistoryStart)> answer) override;
-  /// Reads events from before begin(): streams::Journal has the others.
-  void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
-                 std::function<void(log::HistoryPage)> answer) override;
-  /// Refuses, because the KVS keeps events, and no states.
-  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
+  /// Reads events from before begin(): streams::Journal has the others. Refuses questions about the past,
+  /// because the KVS keeps events, and no states.
+  void ask(log::Question question) override;
   [[nodiscard]] Counters counters() const override { return counters_; }
 
  private:

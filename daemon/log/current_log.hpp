@@ -33,23 +33,7 @@ class CurrentLog final : public EventLog {
     for (const Record& record : records) copy_(record);
     log_->append_all(std::move(records));
   }
-  void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) override {
-    log_->find_targets(std::move(targets), std::move(answer));
-  }
-  void find_start(const EventFilter& filter, std::size_t most,
-                  std::function<void(HistoryStart)> answer) override {
-    log_->find_start(filter, most, std::move(answer));
-  }
-  void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                 std::function<void(HistoryPage)> answer) override {
-    log_->read_page(filter, from, to, limit, std::move(answer));
-  }
-  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
-    log_->read_past(std::move(question), std::move(render), std::move(answer));
-  }
-  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override {
-    log_->read_usage(std::move(question), std::move(answer));
-  }
+  void ask(Question question) override { log_->ask(std::move(question)); }
   [[nodiscard]] bool wants_snapshot() const noexcept override { return log_->wants_snapshot(); }
   [[nodiscard]] Counters counters() const override { return log_->counters(); }
 

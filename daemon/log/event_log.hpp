@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/error.hpp"
@@ -70,6 +71,58 @@ class NamedTargets {
   std::optional<Error> refusal_;
 };
 
+// Questions to the log. The loop calls `answer`, never from within EventLog::ask().
+
+struct FindTargets {
+  std::shared_ptr<NamedTargets> targets;
+  std::function<void()> answer;
+};
+
+/// The targets of a filter must have been looked up (FindTargets) before it is used.
+struct FindStart {
+  EventFilter filter;
+  std::size_t most = 0;
+  std::function<void(HistoryStart)> answer;
+};
+
+struct ReadPage {
+  EventFilter filter;
+  Sequence from = 0;
+  Sequence to = 0;
+  std::size_t limit = 0;
+  std::function<void(HistoryPage)> answer;
+};
+
+/// An answer about the past.
+struct Past {
+  std::string text;
+  /// Why there is no text. ENODATA: the log does not go back so far. ENOSYS: this log keeps no states.
+  std::optional<Error> failure;
+  /// The last event of the rendered state; 0 in a report.
+  Sequence sequence = 0;
+};
+
+/// Asks for the state after all events up to `at`. A time after the last event gives the state after that
+/// event.
+struct ReadPast {
+  WallTime at{};
+  /// Set once nobody waits for the answer any more: the question then ends with ECANCELED, without the work.
+  std::shared_ptr<const std::atomic<bool>> is_abandoned;
+  /// Renders the state. Called by the thread that found it, with the last event that the state has.
+  std::function<std::string(const module::State&, Sequence)> render;
+  std::function<void(Past)> answer;
+};
+
+/// Asks for a report of the times of targets by state up to `request.until`, which must be set.
+struct ReadUsage {
+  proto::topics::ReportRequest request;
+  /// Same as ReadPast::is_abandoned.
+  std::shared_ptr<const std::atomic<bool>> is_abandoned;
+  std::function<void(Past)> answer;
+};
+
+using Question = std::variant<FindTargets, FindStart, ReadPage, ReadPast, ReadUsage>;
+
 class EventLog {
  public:
   EventLog() = default;
@@ -96,40 +149,8 @@ class EventLog {
     for (Record& record : records) append(std::move(record));
   }
 
-  /// Questions to the log are answered in order. The loop calls `answer`, never from within these calls. The
-  /// targets of a filter must have been looked up (find_targets) before it is used.
-  virtual void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) = 0;
-  virtual void find_start(const EventFilter& filter, std::size_t most,
-                          std::function<void(HistoryStart)> answer) = 0;
-  virtual void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                         std::function<void(HistoryPage)> answer) = 0;
-
-  /// Renders the state at a time in the past. Called by the thread that found the state, with the last event
-  /// that the state has.
-  using Render = std::function<std::string(const module::State&, Sequence)>;
-  struct Past {
-    std::string text;
-    /// Why there is no text. ENODATA: the log does not go back so far. ENOSYS: this log keeps no states.
-    std::optional<Error> failure;
-    /// The last event of the rendered state; 0 in a report.
-    Sequence sequence = 0;
-  };
-  struct PastQuestion {
-    WallTime at{};
-    /// Set once nobody waits for the answer any more: the question then ends with ECANCELED, without the
-    /// work.
-    std::shared_ptr<const std::atomic<bool>> is_abandoned;
-  };
-  /// Reads the state after all events up to `question.at`. A time after the last event gives the state after
-  /// that event.
-  virtual void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) = 0;
-  /// Asks for a report of the times of targets by state up to `request.until`, which must be set.
-  struct UsageQuestion {
-    proto::topics::ReportRequest request;
-    /// Same as PastQuestion::is_abandoned.
-    std::shared_ptr<const std::atomic<bool>> is_abandoned;
-  };
-  virtual void read_usage(UsageQuestion question, std::function<void(Past)> answer) = 0;
+  /// Questions about events are answered in their order; those about the past may be answered later.
+  virtual void ask(Question question) = 0;
   /// Whether the next record must bring a snapshot, as the log leads to no present state without one.
   [[nodiscard]] virtual bool wants_snapshot() const noexcept { return false; }
 

@@ -106,43 +106,45 @@ void Store::append_all(std::vector<Record> records) {
 }
 
 void Store::ask(Question question) {
+  std::visit([this](auto& known) { take(std::move(known)); }, question);
+}
+
+void Store::read_later(std::function<void()> work) {
   const std::lock_guard lock(questions_mutex_);
-  questions_.push_back(std::move(question));
+  questions_.push_back(std::move(work));
   asked_.notify_one();
 }
 
-void Store::find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) {
-  ask([this, targets = std::move(targets), answer = std::move(answer)] {
-    targets->find();
-    callbacks_.post(answer);
+void Store::take(FindTargets&& question) {
+  read_later([this, question = std::move(question)] {
+    question.targets->find();
+    callbacks_.post(question.answer);
   });
 }
 
-void Store::find_start(const EventFilter& filter, std::size_t most,
-                       std::function<void(HistoryStart)> answer) {
+void Store::take(FindStart&& question) {
   const std::lock_guard lock(questions_mutex_);
-  questions_.push_back([this, filter, most, horizon = horizon_, answer = std::move(answer)] {
+  questions_.push_back([this, question = std::move(question), horizon = horizon_] {
     HistoryStart start;
     try {
-      start = reader_->start(filter, most, horizon);
+      start = reader_->start(question.filter, question.most, horizon);
     } catch (const Error& error) {
       start.failure = error;
     }
-    callbacks_.post([start = std::move(start), answer] { answer(start); });
+    callbacks_.post([start = std::move(start), answer = question.answer] { answer(start); });
   });
   asked_.notify_one();
 }
 
-void Store::read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                      std::function<void(HistoryPage)> answer) {
-  ask([this, filter, from, to, limit, answer = std::move(answer)] {
+void Store::take(ReadPage&& question) {
+  read_later([this, question = std::move(question)] {
     auto page = std::make_shared<HistoryPage>();
     try {
-      *page = reader_->page(filter, from, to, limit);
+      *page = reader_->page(question.filter, question.from, question.to, question.limit);
     } catch (const Error& error) {
       page->failure = error;
     }
-    callbacks_.post([page, answer] { answer(std::move(*page)); });
+    callbacks_.post([page, answer = question.answer] { answer(std::move(*page)); });
   });
 }
 
@@ -284,7 +286,7 @@ void Store::without_reader(const std::function<void()>& work) {
 
 void Store::read() {
   while (true) {
-    Question question;
+    std::function<void()> question;
     PastTask task;
     std::unique_lock reading(reading_, std::defer_lock);
     {

@@ -81,14 +81,7 @@ class Store final : public EventLog {
 
   void append(Record record) override;
   void append_all(std::vector<Record> records) override;
-  void find_targets(std::shared_ptr<NamedTargets> targets, std::function<void()> answer) override;
-  void find_start(const EventFilter& filter, std::size_t most,
-                  std::function<void(HistoryStart)> answer) override;
-  void read_page(const EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                 std::function<void(HistoryPage)> answer) override;
-
-  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
+  void ask(Question question) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return wants_snapshot_; }
 
   /// Hides events before this time from consumers that begin from now on, and drops, in steps, events before
@@ -107,7 +100,6 @@ class Store final : public EventLog {
   [[nodiscard]] Counters counters() const override;
 
  private:
-  using Question = std::function<void()>;
   // A trim, or a part of one: drops events that are older than `before`, up to `last`.
   struct Trim {
     WallTime before{};
@@ -158,7 +150,13 @@ class Store final : public EventLog {
   bool write_snapshots(const std::vector<PastRows>& rows);
   void read();
   void without_reader(const std::function<void()>& work);
-  void ask(Question question);
+  void take(FindTargets&& question);
+  void take(FindStart&& question);
+  void take(ReadPage&& question);
+  void take(ReadPast&& question);
+  void take(ReadUsage&& question);
+  /// Gives work to the reading thread.
+  void read_later(std::function<void()> work);
 
   std::unique_ptr<StoreWriter> writer_;
   std::unique_ptr<Database> reading_connection_;
@@ -193,7 +191,7 @@ class Store final : public EventLog {
 
   std::mutex questions_mutex_;
   std::condition_variable asked_;
-  std::deque<Question> questions_;
+  std::deque<std::function<void()>> questions_;
   std::deque<PastTask> past_tasks_;
   bool is_past_next_ = false;
   WallTime horizon_{};

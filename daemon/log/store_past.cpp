@@ -17,7 +17,7 @@ namespace resourced::daemon::log {
 
 namespace {
 
-void set_failure(EventLog::Past& result, const Error& error) { result.failure = error; }
+void set_failure(Past& result, const Error& error) { result.failure = error; }
 template <class Value>
 void set_failure(std::variant<Value, Error>& result, const Error& error) {
   result = error;
@@ -63,9 +63,10 @@ void Store::ask_past(PastTask task, bool first) {
   asked_.notify_one();
 }
 
-void Store::read_past(PastQuestion question, Render render, std::function<void(Past)> answer) {
-  const auto step = [this, question = std::move(question), render = std::move(render)](
-                        std::optional<PastReader::Search>& search, Past& past) {
+void Store::take(ReadPast&& question) {
+  auto answer = std::move(question.answer);
+  const auto step = [this, question = std::move(question)](std::optional<PastReader::Search>& search,
+                                                           Past& past) {
     check_wanted(*question.is_abandoned);
     if (!search) search = past_->begin(question.at);
     past_->advance(*search);
@@ -76,14 +77,15 @@ void Store::read_past(PastQuestion question, Render render, std::function<void(P
       throw Error(ENODATA,
                   "at that time the resources were those of a Flux instance, whose states are not kept here");
     }
-    past.text = render(states, search->at);
+    past.text = question.render(states, search->at);
     past.sequence = search->at;
     return true;
   };
   ask_past({steps_of<PastReader::Search, Past>(step, callbacks_.post, std::move(answer))}, false);
 }
 
-void Store::read_usage(UsageQuestion question, std::function<void(Past)> answer) {
+void Store::take(ReadUsage&& question) {
+  auto answer = std::move(question.answer);
   const auto step = [this, question = std::move(question)](std::optional<ReportSearch>& search, Past& past) {
     check_wanted(*question.is_abandoned);
     if (!search) search.emplace(sources(), question.request);

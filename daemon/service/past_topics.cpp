@@ -43,12 +43,11 @@ void PastTopics::status_at(const Call& call) {
   if (at > std::max(now(), executor_.engine().applied_at()) + skew)
     throw Error(EINVAL, "at is in the future, of which nothing is known");
   keep(call, false, [&](std::uint64_t number, IsAbandoned is_abandoned) {
-    log_.read_past(
-        {at, std::move(is_abandoned)},
-        [at](const module::State& snapshot, log::Sequence /*last*/) {
-          return proto::topics::encode_status_at(snapshot, at);
-        },
-        [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
+    log_.ask(log::ReadPast{at, std::move(is_abandoned),
+                           [at](const module::State& snapshot, log::Sequence /*last*/) {
+                             return proto::topics::encode_status_at(snapshot, at);
+                           },
+                           [this, number](log::Past past) { answer(number, std::move(past)); }});
   });
 }
 
@@ -57,8 +56,8 @@ void PastTopics::report(const Call& call) {
   request.until = std::min(request.until.value_or(now()), now());
   if (request.since >= *request.until) throw Error(EINVAL, "since must be before until, and before now");
   keep(call, true, [&](std::uint64_t number, IsAbandoned is_abandoned) {
-    log_.read_usage({request, std::move(is_abandoned)},
-                    [this, number](log::EventLog::Past past) { answer(number, std::move(past)); });
+    log_.ask(log::ReadUsage{request, std::move(is_abandoned),
+                            [this, number](log::Past past) { answer(number, std::move(past)); }});
   });
 }
 
@@ -67,7 +66,7 @@ void PastTopics::release(proto::RequestKey key) {
     if (question.key == key) *question.is_abandoned = true;
 }
 
-void PastTopics::answer(std::uint64_t number, log::EventLog::Past past) {
+void PastTopics::answer(std::uint64_t number, log::Past past) {
   const auto found = std::ranges::find(questions_, number, &Question::number);
   const Question question = std::move(*found);
   questions_.erase(found);

@@ -53,7 +53,7 @@ class PastTopics {
   template <class Ask>
   void keep(const Call& call, bool is_report, const Ask& ask);
   [[nodiscard]] WallTime now() const { return executor_.now().wall; }
-  void answer(std::uint64_t number, log::EventLog::Past past);
+  void answer(std::uint64_t number, log::Past past);
 
   const Executor& executor_;
   Requests& requests_;

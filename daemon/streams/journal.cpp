@@ -155,7 +155,7 @@ ConsumerId Journal::add(proto::RequestKey request, proto::topics::JournalRequest
 }
 
 void Journal::find_targets(ConsumerId id, const std::shared_ptr<log::NamedTargets>& named) {
-  log_.find_targets(named, [this, id, named] {
+  const auto take = [this, id, named] {
     Consumer* known = find(id);
     if (known == nullptr) return;
     if (named->refusal()) {
@@ -164,7 +164,8 @@ void Journal::find_targets(ConsumerId id, const std::shared_ptr<log::NamedTarget
     }
     known->filter.targets = std::shared_ptr<const log::EventTargets>(named, &named->targets());
     find_start(id, *known);
-  });
+  };
+  log_.ask(log::FindTargets{named, take});
 }
 
 void Journal::find_start(ConsumerId id, const Consumer& consumer) {
@@ -181,7 +182,7 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
     filter.resumes = position->last != WallTime{} || position->live;
     filter.known = position->at_last;
   }
-  log_.find_start(filter, most_, [this, id](const log::HistoryStart& start) {
+  const auto take = [this, id](const log::HistoryStart& start) {
     Consumer* known = find(id);
     if (known == nullptr) return;
     known->next = start.first;
@@ -197,7 +198,8 @@ void Journal::find_start(ConsumerId id, const Consumer& consumer) {
     } else {
       known->state = Ready{};
     }
-  });
+  };
+  log_.ask(log::FindStart{std::move(filter), most_, take});
 }
 
 void Journal::remove(ConsumerId consumer) {
@@ -374,8 +376,9 @@ void Journal::end(Consumer& consumer, Error error, Slice& slice) {
 
 void Journal::ask_store(ConsumerId id, Consumer& consumer, log::Sequence last) {
   consumer.state = Asking{};
-  log_.read_page(consumer.filter, consumer.next, last, batch,
-                 [this, id](const log::HistoryPage& page) { take_in(id, page, encode(events_of(page))); });
+  log_.ask(log::ReadPage{
+      consumer.filter, consumer.next, last, batch,
+      [this, id](const log::HistoryPage& page) { take_in(id, page, encode(events_of(page))); }});
 }
 
 // Asks the store once for all consumers at the same position.
@@ -388,12 +391,13 @@ void Journal::ask_store_for_all(ConsumerId id, Consumer& consumer, log::Sequence
   if (!is_first) return;
   log::EventFilter all;
   all.audiences = audiences;
-  log_.read_page(all, first, last, batch, [this, first, audiences](const log::HistoryPage& page) {
+  const auto take = [this, first, audiences](const log::HistoryPage& page) {
     const proto::Payload payload = encode(events_of(page));
     if (payload && !page.has_gap) remember({first, page.next, false, audiences, payload});
     const auto waiters = asked_.extract({first, audiences});
     for (const ConsumerId waiter : waiters.mapped()) take_in(waiter, page, payload);
-  });
+  };
+  log_.ask(log::ReadPage{std::move(all), first, last, batch, take});
 }
 
 void Journal::take_in(ConsumerId id, const log::HistoryPage& page, const proto::Payload& payload) {

@@ -79,67 +79,56 @@ void SimLog::sync(std::size_t count) {
   }
 }
 
-void SimLog::find_targets(std::shared_ptr<daemon::log::NamedTargets> targets, std::function<void()> answer) {
-  questions_.emplace_back([targets = std::move(targets), answer = std::move(answer)] {
-    targets->find();
-    answer();
-  });
+void SimLog::answer(const daemon::log::FindTargets& question) {
+  question.targets->find();
+  question.answer();
 }
 
-void SimLog::find_start(const daemon::log::EventFilter& filter, std::size_t most,
-                        std::function<void(daemon::log::HistoryStart)> answer) {
-  questions_.emplace_back([this, after = filter.after, most, answer = std::move(answer)] {
-    daemon::log::HistoryStart start;
-    if (after) {
-      start.first = *after + 1;
-      if (*after > disk_.last()) start.failure = Error(EINVAL, "after: there is no such event");
-      return answer(start);
-    }
-    start.first = disk_.last() >= most ? disk_.last() - most + 1 : 1;
-    if (start.first > 1) start.truncated = disk_.records[start.first - 2].timestamp;
-    answer(start);
-  });
+void SimLog::answer(const daemon::log::FindStart& question) {
+  daemon::log::HistoryStart start;
+  if (const auto& after = question.filter.after) {
+    start.first = *after + 1;
+    if (*after > disk_.last()) start.failure = Error(EINVAL, "after: there is no such event");
+    return question.answer(start);
+  }
+  start.first = disk_.last() >= question.most ? disk_.last() - question.most + 1 : 1;
+  if (start.first > 1) start.truncated = disk_.records[start.first - 2].timestamp;
+  question.answer(start);
 }
 
-void SimLog::read_page(const daemon::log::EventFilter& /*filter*/, daemon::log::Sequence from,
-                       daemon::log::Sequence to, std::size_t limit,
-                       std::function<void(daemon::log::HistoryPage)> answer) {
-  questions_.emplace_back([this, from, to, limit, answer = std::move(answer)] {
-    daemon::log::HistoryPage page;
-    daemon::log::PageLimit room(limit);
-    page.next = from;
-    for (; page.next <= std::min(to, disk_.last()); ++page.next) {
-      const daemon::log::Record& record = disk_.records[page.next - 1];
-      const bool defines = record.name == "resource-define";
-      if (!room.admit(record.text.size(), defines)) break;
-      page.events.push_back({record.sequence, record.timestamp, record.text, defines, record.resources});
-    }
-    answer(page);
-  });
+void SimLog::answer(const daemon::log::ReadPage& question) {
+  daemon::log::HistoryPage page;
+  daemon::log::PageLimit room(question.limit);
+  page.next = question.from;
+  for (; page.next <= std::min(question.to, disk_.last()); ++page.next) {
+    const daemon::log::Record& record = disk_.records[page.next - 1];
+    const bool defines = record.name == "resource-define";
+    if (!room.admit(record.text.size(), defines)) break;
+    page.events.push_back({record.sequence, record.timestamp, record.text, defines, record.resources});
+  }
+  question.answer(page);
 }
 
 // A leader asks for the end of the log while etcd confirms nothing.
-void SimLog::read_past(PastQuestion /*question*/, Render render, std::function<void(Past)> answer) {
-  questions_.emplace_back([this, render = std::move(render), answer = std::move(answer)] {
-    Past past;
-    if (!disk_.records.empty()) {
-      past.sequence = disk_.last();
-      past.text = render(disk_.state(), past.sequence);
-    } else {
-      past.failure = Error(ENODATA, "the log has no states");
-    }
-    answer(std::move(past));
-  });
+void SimLog::answer(const daemon::log::ReadPast& question) {
+  daemon::log::Past past;
+  if (!disk_.records.empty()) {
+    past.sequence = disk_.last();
+    past.text = question.render(disk_.state(), past.sequence);
+  } else {
+    past.failure = Error(ENODATA, "the log has no states");
+  }
+  question.answer(std::move(past));
 }
 
-void SimLog::read_usage(UsageQuestion /*question*/, std::function<void(Past)> /*answer*/) {
+void SimLog::answer(const daemon::log::ReadUsage& /*question*/) {
   throw std::logic_error("no simulated client asks for a report");
 }
 
 void SimLog::answer() {
-  const auto question = std::move(questions_.front());
+  const daemon::log::Question question = std::move(questions_.front());
   questions_.pop_front();
-  question();
+  std::visit([this](const auto& known) { answer(known); }, question);
 }
 
 }  // namespace resourced::sim

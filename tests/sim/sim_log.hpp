@@ -53,14 +53,7 @@ class SimLog final : public daemon::log::EventLog {
   }
   void append(daemon::log::Record record) override;
   void append_all(std::vector<daemon::log::Record> records) override;
-  void find_targets(std::shared_ptr<daemon::log::NamedTargets> targets,
-                    std::function<void()> answer) override;
-  void find_start(const daemon::log::EventFilter& filter, std::size_t most,
-                  std::function<void(daemon::log::HistoryStart)> answer) override;
-  void read_page(const daemon::log::EventFilter& filter, daemon::log::Sequence from, daemon::log::Sequence to,
-                 std::size_t limit, std::function<void(daemon::log::HistoryPage)> answer) override;
-  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
+  void ask(daemon::log::Question question) override { questions_.push_back(std::move(question)); }
   [[nodiscard]] Counters counters() const override { return {}; }
 
   /// A record that was appended, on disk or not.
@@ -84,7 +77,13 @@ class SimLog final : public daemon::log::EventLog {
   std::deque<daemon::log::Record> queue_;
   /// The last record of each append that is in the queue.
   std::deque<daemon::log::Sequence> ends_;
-  std::deque<std::function<void()>> questions_;
+  void answer(const daemon::log::FindTargets& question);
+  void answer(const daemon::log::FindStart& question);
+  void answer(const daemon::log::ReadPage& question);
+  void answer(const daemon::log::ReadPast& question);
+  void answer(const daemon::log::ReadUsage& question);
+
+  std::deque<daemon::log::Question> questions_;
   daemon::log::Sequence last_definition_ = 0;
 };
 

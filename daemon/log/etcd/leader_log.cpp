@@ -158,9 +158,9 @@ void LeaderLog::on_stored(Sequence last) {
     unstored_.pop_front();
   }
   while (!questions_.empty() && questions_.front().first <= stored_) {
-    const std::function<void()> question = std::move(questions_.front().second);
+    log::Question question = std::move(questions_.front().second);
     questions_.pop_front();
-    question();
+    store_.ask(std::move(question));
   }
 }
 
@@ -232,42 +232,20 @@ std::optional<std::string> LeaderLog::stalled() const {
 }
 
 // Asks a question once the store has all committed events, which it gets some milliseconds after etcd.
-void LeaderLog::ask(std::function<void()> question) {
-  if (stored_ >= committed_) return question();
+void LeaderLog::ask(log::Question question) {
+  if (auto* past = std::get_if<log::ReadPast>(&question))
+    past->answer = while_serving(std::move(past->answer));
+  if (auto* usage = std::get_if<log::ReadUsage>(&question))
+    usage->answer = while_serving(std::move(usage->answer));
+  if (stored_ >= committed_ || std::holds_alternative<log::FindTargets>(question))
+    return store_.ask(std::move(question));
   questions_.emplace_back(committed_, std::move(question));
-}
-
-void LeaderLog::find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) {
-  store_.find_targets(std::move(targets), std::move(answer));
-}
-
-void LeaderLog::find_start(const log::EventFilter& filter, std::size_t most,
-                           std::function<void(log::HistoryStart)> answer) {
-  ask([this, filter, most, answer = std::move(answer)] { store_.find_start(filter, most, answer); });
-}
-
-void LeaderLog::read_page(const log::EventFilter& filter, Sequence from, Sequence to, std::size_t limit,
-                          std::function<void(log::HistoryPage)> answer) {
-  ask([this, filter, from, to, limit, answer = std::move(answer)] {
-    store_.read_page(filter, from, to, limit, answer);
-  });
-}
-
-void LeaderLog::read_past(PastQuestion question, Render render, std::function<void(Past)> answer) {
-  ask([this, question = std::move(question), render = std::move(render),
-       answer = while_serving(std::move(answer))] { store_.read_past(question, render, answer); });
-}
-
-void LeaderLog::read_usage(UsageQuestion question, std::function<void(Past)> answer) {
-  ask([this, question = std::move(question), answer = while_serving(std::move(answer))] {
-    store_.read_usage(question, answer);
-  });
 }
 
 // Drops an answer once another member may lead: it could leave after answers of that leader, and tell of an
 // older state.
-std::function<void(log::EventLog::Past)> LeaderLog::while_serving(std::function<void(Past)> answer) const {
-  return [this, answer = std::move(answer)](Past past) {
+std::function<void(log::Past)> LeaderLog::while_serving(std::function<void(log::Past)> answer) const {
+  return [this, answer = std::move(answer)](log::Past past) {
     if (may_serve()) answer(std::move(past));
   };
 }

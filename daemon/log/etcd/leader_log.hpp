@@ -89,13 +89,7 @@ class LeaderLog final : public log::EventLog {
   void append(log::Record record) override;
   /// Appends records that go into one commit.
   void append_all(std::vector<log::Record> records) override;
-  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override;
-  void find_start(const log::EventFilter& filter, std::size_t most,
-                  std::function<void(log::HistoryStart)> answer) override;
-  void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
-                 std::function<void(log::HistoryPage)> answer) override;
-  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override;
-  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override;
+  void ask(log::Question question) override;
   [[nodiscard]] bool wants_snapshot() const noexcept override { return store_.wants_snapshot(); }
   [[nodiscard]] Counters counters() const override {
     Counters counters = counters_;
@@ -126,8 +120,7 @@ class LeaderLog final : public log::EventLog {
   void commit_soon();
   void commit();
   void on_committed(log::Sequence last);
-  void ask(std::function<void()> question);
-  [[nodiscard]] std::function<void(Past)> while_serving(std::function<void(Past)> answer) const;
+  [[nodiscard]] std::function<void(log::Past)> while_serving(std::function<void(log::Past)> answer) const;
   void make_snapshot();
   void on_snapshot(std::variant<log::CopiedStore, Error> made);
 
@@ -155,7 +148,7 @@ class LeaderLog final : public log::EventLog {
   /// Why this member lets another one lead; empty if it does not.
   std::string gives_up_;
   /// Questions, each with the event that the store must have before the question is asked.
-  std::deque<std::pair<log::Sequence, std::function<void()>>> questions_;
+  std::deque<std::pair<log::Sequence, log::Question>> questions_;
   Counters counters_;
   CopyStore copy_store_;
   /// Why the last snapshot was not made; empty if it was.

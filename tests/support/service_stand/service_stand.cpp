@@ -139,7 +139,7 @@ void Stand::settle() {
   // The store answers queries in order, and an answer may lead to further queries.
   for (std::uint64_t before = 0;;) {
     bool answered = false;
-    store->find_start({}, 1, [&answered](const log::HistoryStart&) { answered = true; });
+    store->ask(log::FindStart{{}, 1, [&answered](const log::HistoryStart&) { answered = true; }});
     std::uint64_t steps = 0;
     while (!answered) {
       step();
@@ -155,10 +155,11 @@ void Stand::trim(double before) {
   for (int call = 0; call < 2; ++call) store->trim(wall_time(before));
   for (bool is_gone = false; !is_gone;) {
     bool answered = false;
-    store->read_page({}, 1, 1, 1, [&](const log::HistoryPage& page) {
+    const auto take = [&](const log::HistoryPage& page) {
       answered = true;
       is_gone = page.has_gap;
-    });
+    };
+    store->ask(log::ReadPage{{}, 1, 1, 1, take});
     while (!answered) step();
   }
 }

@@ -183,8 +183,8 @@ TEST_CASE("a leader that was paused for too long does not tell what its store ha
   stand.until([&] { return stand.committed == 1; });
   int told = 0;
   const auto ask = [&] {
-    stand.log->read_past({wall_time(2), std::make_shared<std::atomic<bool>>(false)}, nullptr,
-                         [&](const log::EventLog::Past& /*past*/) { ++told; });
+    stand.log->ask(log::ReadPast{wall_time(2), std::make_shared<std::atomic<bool>>(false), nullptr,
+                                 [&](const log::Past& /*past*/) { ++told; }});
   };
   ask();
   stand.until([&] { return told == 1; });

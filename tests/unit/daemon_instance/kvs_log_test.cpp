@@ -63,16 +63,18 @@ struct Stand {
   }
   log::HistoryStart start(log::EventFilter filter = {}, std::size_t most = 100) {
     log::HistoryStart found;
-    log.find_start(filter, most, [&](log::HistoryStart answer) { found = std::move(answer); });
+    log.ask(log::FindStart{std::move(filter), most,
+                           [&](log::HistoryStart answer) { found = std::move(answer); }});
     run();
     return found;
   }
   std::string page(log::EventFilter filter, log::Sequence from, log::Sequence to, std::size_t limit = 100) {
     std::string text;
-    log.read_page(filter, from, to, limit, [&](const log::HistoryPage& answer) {
+    const auto take = [&](const log::HistoryPage& answer) {
       for (const auto& event : answer.events) text += event.text + ";";
       text += fmt::format("next {}{}", answer.next, answer.has_gap ? " gap" : "");
-    });
+    };
+    log.ask(log::ReadPage{std::move(filter), from, to, limit, take});
     run();
     return text;
   }

@@ -232,7 +232,7 @@ TEST_CASE("readers without end do not let the write-ahead log grow without end")
   std::function<void(const HistoryPage&)> again = [&](const HistoryPage& page) {
     if (is_over) return;
     const Sequence last = std::max<Sequence>(committed, 1);
-    store.read_page({}, page.next > last ? 1 : page.next, last, 1000, again);
+    store.ask(ReadPage{{}, page.next > last ? 1 : page.next, last, 1000, again});
   };
   Sequence sequence = 0;
   const auto append = [&](int count) {
@@ -245,7 +245,7 @@ TEST_CASE("readers without end do not let the write-ahead log grow without end")
   };
   append(1);
   // Three at a time, so that the readers never pause.
-  for (int i = 0; i < 3; ++i) store.read_page({}, 1, 1, 1000, again);
+  for (int i = 0; i < 3; ++i) store.ask(ReadPage{{}, 1, 1, 1000, again});
   std::uintmax_t largest = 0;
   for (int i = 0; i < 400; ++i) {
     append(50);

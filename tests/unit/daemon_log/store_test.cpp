@@ -72,12 +72,13 @@ TEST_CASE("records wait for no question") {
                },
                [](const Error& /*error*/) {}});
   // The answer blocks the reading thread until the record is on disk.
-  store.find_start({}, 1, [&](const HistoryStart& /*start*/) {
+  const auto hold = [&](const HistoryStart& /*start*/) {
     std::unique_lock lock(mutex);
     is_asked = true;
     changed.notify_all();
     changed.wait(lock, [&] { return is_committed; });
-  });
+  };
+  store.ask(FindStart{{}, 1, hold});
   {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return is_asked; });
@@ -124,10 +125,11 @@ TEST_CASE("whatever ends a thread of the store is a failure of the store") {
   SUBCASE("of that which writes") { store.append(drain_record(1, 0, "a", "x")); }
   SUBCASE("of that which reads") {
     std::promise<void> is_asked;
-    store.find_start({}, 1, [&](const HistoryStart& /*start*/) {
+    const auto fail = [&](const HistoryStart& /*start*/) {
       is_asked.set_value();
       throw std::bad_alloc();
-    });
+    };
+    store.ask(FindStart{{}, 1, fail});
     is_asked.get_future().wait();
   }
   store.stop();

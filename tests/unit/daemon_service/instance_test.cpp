@@ -34,26 +34,17 @@ class MemoryLog final : public log::EventLog {
     last_ = record.sequence;
     if (record.audience != log::Audience::nobody) records.push_back(std::move(record));
   }
-  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override {
-    questions.emplace_back([targets = std::move(targets), answer = std::move(answer)] {
-      targets->find();
-      answer();
+  void ask(log::Question question) override {
+    questions.emplace_back([question = std::move(question)] {
+      if (const auto* named = std::get_if<log::FindTargets>(&question)) {
+        named->targets->find();
+        return named->answer();
+      }
+      // All events are in the memory of the journal, and an instance has no past to ask for.
+      const auto* start = std::get_if<log::FindStart>(&question);
+      REQUIRE(start != nullptr);
+      start->answer({1, std::nullopt, std::nullopt});
     });
-  }
-  void find_start(const log::EventFilter& /*filter*/, std::size_t /*most*/,
-                  std::function<void(log::HistoryStart)> answer) override {
-    questions.emplace_back([answer = std::move(answer)] { answer({1, std::nullopt, std::nullopt}); });
-  }
-  void read_page(const log::EventFilter& /*filter*/, log::Sequence /*from*/, log::Sequence /*to*/,
-                 std::size_t /*limit*/, std::function<void(log::HistoryPage)> /*answer*/) override {
-    FAIL("all events are in the memory of the journal");
-  }
-  void read_past(PastQuestion /*question*/, Render /*render*/,
-                 std::function<void(Past)> /*answer*/) override {
-    FAIL("an instance asks for no past");
-  }
-  void read_usage(UsageQuestion /*question*/, std::function<void(Past)> /*answer*/) override {
-    FAIL("an instance asks for no report");
   }
   Counters counters() const override { return {}; }
 

@@ -37,23 +37,7 @@ class HeldLog final : public log::EventLog {
   void append(log::Record record) override {
     holds_ ? held_.push_back(std::move(record)) : store_.append(std::move(record));
   }
-  void find_targets(std::shared_ptr<log::NamedTargets> targets, std::function<void()> answer) override {
-    store_.find_targets(std::move(targets), std::move(answer));
-  }
-  void find_start(const log::EventFilter& filter, std::size_t most,
-                  std::function<void(log::HistoryStart)> answer) override {
-    store_.find_start(filter, most, std::move(answer));
-  }
-  void read_page(const log::EventFilter& filter, log::Sequence from, log::Sequence to, std::size_t limit,
-                 std::function<void(log::HistoryPage)> answer) override {
-    store_.read_page(filter, from, to, limit, std::move(answer));
-  }
-  void read_past(PastQuestion question, Render render, std::function<void(Past)> answer) override {
-    store_.read_past(std::move(question), std::move(render), std::move(answer));
-  }
-  void read_usage(UsageQuestion question, std::function<void(Past)> answer) override {
-    store_.read_usage(std::move(question), std::move(answer));
-  }
+  void ask(log::Question question) override { store_.ask(std::move(question)); }
   [[nodiscard]] Counters counters() const override { return store_.counters(); }
 
  private:
