@@ -124,7 +124,11 @@ std::vector<Event> Module::decide_on(const DrainCommand& command, WallTime now) 
   IdSet changing = targets;
   const Overwrite overwrite = overwrite_of(command.mode);
   if (overwrite == Overwrite::nothing && !records_unchanged()) {
-    changing -= command.reason ? state_.targets.drains.with_reason() : state_.targets.drains.ranks();
+    for (const auto& [ranks, entry] : state_.targets.drains.runs(targets & state_.targets.drains.ranks())) {
+      const bool has_terms = !command.reason && (!command.until || command.until == entry->until) &&
+                             (!command.ticket || command.ticket == entry->ticket);
+      if (entry->reason || has_terms) changing.erase(ranks.first, ranks.last);
+    }
   }
   DrainEvent drain{command.terms(), {}, {}, overwrite};
   std::vector<Event> events;

@@ -93,13 +93,11 @@ std::vector<DrainGroup> DrainTable::drain(const IdSet& ranks, const Drain& entry
     Drain key = entry;
     if (run.entry != nullptr) {
       const Drain& present = *run.entry;
+      if (overwrite == Overwrite::nothing && present.reason) continue;
       if (overwrite != Overwrite::reason_and_timestamp) key.timestamp = present.timestamp;
-      if (overwrite == Overwrite::nothing && present.reason) key.reason = present.reason;
       if (overwrite == Overwrite::nothing && !key.until) key.until = present.until;
       if (overwrite == Overwrite::nothing && !key.ticket) key.ticket = present.ticket;
-      const bool keeps_others =
-          overwrite == Overwrite::nothing || (key.until == present.until && key.ticket == present.ticket);
-      const bool stays = key.timestamp == present.timestamp && key.reason == present.reason && keeps_others;
+      const bool stays = key.timestamp == present.timestamp && key.terms() == present.terms();
       // An entry that stays remains the drain of its first operator. A drain of the daemon or of an agent,
       // which could end it, becomes the drain of the operator that overwrites it.
       const bool is_of_operator = present.by && !std::holds_alternative<ByHost>(*present.by);

@@ -51,10 +51,10 @@ class DrainTable {
   using Ends = std::set<std::pair<WallTime, const Drain*>>;
   [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
 
-  /// Drains targets by RFC 44's overwrite rules. An entry that is not overwritten keeps its other terms,
-  /// unless it gets a reason and these with it. An entry that stays as a whole keeps its actor, unless an
-  /// operator overwrites a drain of the daemon or of an agent. Returns the targets whose entry has changed,
-  /// with their new entries.
+  /// Drains targets by RFC 44's overwrite rules. An entry that is not overwritten stays as it is if it has a
+  /// reason, else it keeps the terms that are not given. An entry that stays as a whole keeps its actor,
+  /// unless an operator overwrites a drain of the daemon or of an agent. Returns the targets whose entry has
+  /// changed, with their new entries.
   std::vector<DrainGroup> drain(const text::IdSet& ranks, const Drain& entry, Overwrite overwrite);
   /// Ends the drains of targets. Returns those that were drained.
   text::IdSet undrain(const text::IdSet& ranks);

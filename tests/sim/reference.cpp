@@ -248,10 +248,8 @@ void Reference::drain(const nlohmann::json& context, double now) {
   const int overwrite = context.at("overwrite");
   for (const Name& name : names(context.at("idset"))) {
     if (context.value("scheduled", false)) begin_scheduled(name, context, now);
-    if (drained_.contains(name) && overwrite == 0) {
-      // A later drain may add a missing reason.
-      if (!drained_[name].empty() || reason.empty()) continue;
-    }
+    // A later drain may add a reason or an end to a drain that has no reason.
+    if (drained_.contains(name) && overwrite == 0 && !drained_[name].empty()) continue;
     drained_[name] = reason;
     if (overwrite != 0) ends_.erase(name);
     if (context.contains("until")) ends_[name] = context.at("until");

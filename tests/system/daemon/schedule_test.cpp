@@ -124,6 +124,22 @@ TEST_CASE("a drain that is replaced has the ticket of the new one alone, and a r
   CHECK(ticket_of() == "none");
 }
 
+TEST_CASE("a target that is drained without a reason takes an end and a ticket") {
+  Cluster cluster;
+  cluster.ctl.done({"drain", "test1"});
+  cluster.ctl.done({"drain", "--ticket", "HW-1", "test1"});
+  cluster.ctl.done({"drain", "-u", "--until", "4000000000", "test[1-2]"});
+  json drains = cluster.status()["drain"];
+  CHECK(drains["1"]["ticket"] == "HW-1");
+  CHECK(drains["1"]["until"] == 4000000000);
+  CHECK(drains["2"]["until"] == 4000000000);
+  // Where nothing changes there is no event.
+  const std::string events = cluster.ctl.output({"eventlog"});
+  cluster.ctl.done({"drain", "--ticket", "HW-1", "test1"});
+  CHECK(cluster.ctl.output({"eventlog"}) == events);
+  CHECK(cluster.status()["drain"] == drains);
+}
+
 TEST_CASE("a ticket is one line, and for a drain that is made") {
   Cluster cluster;
   for (const std::string& ticket : {std::string(257, 'x'), std::string("a\nb"), std::string("a\x7f")}) {
