@@ -146,9 +146,13 @@ std::optional<Acquisition::Held> Acquisition::held_by(HolderId holder) const {
   return Held{found->second.partition, found->second.kept};
 }
 
-bool Acquisition::tells(HolderId holder, bool Extensions::*extension) const {
+bool Acquisition::has_extension(HolderId holder, bool Extensions::*extension) const {
   const auto found = holders_.find(holder);
-  return found != holders_.end() && !found->second.muted && found->second.extensions.*extension;
+  return found != holders_.end() && found->second.extensions.*extension;
+}
+
+bool Acquisition::tells(HolderId holder, bool Extensions::*extension) const {
+  return has_extension(holder, extension) && !holders_.at(holder).muted;
 }
 
 bool Acquisition::anyone_has(bool Extensions::*extension) const {

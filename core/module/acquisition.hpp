@@ -88,6 +88,7 @@ class Acquisition {
     const text::IdSet& kept;
   };
   [[nodiscard]] std::optional<Held> held_by(HolderId holder) const;
+  [[nodiscard]] bool has_extension(HolderId holder, bool Extensions::*extension) const;
   /// Returns whether a holder has this extension and gets changes.
   [[nodiscard]] bool tells(HolderId holder, bool Extensions::*extension) const;
   /// Returns the resources of a holder.

@@ -38,7 +38,7 @@ std::vector<engine::HolderId> AllocationTopics::holders_of(proto::ClientId clien
 
 bool AllocationTopics::has_ledger(proto::ClientId client) const {
   return std::ranges::any_of(holders_of(client), [this](engine::HolderId holder) {
-    return executor_.engine().acquisition().tells(holder, &module::Extensions::ledger);
+    return executor_.engine().acquisition().has_extension(holder, &module::Extensions::ledger);
   });
 }
 

@@ -66,6 +66,8 @@ TEST_CASE_FIXTURE(AcquireStand, "a scheduler with a ledger learns what others do
   request(client, "resource.alloc-update", {{"id", "j2"}, {"note", "x"}});
   settle();
   CHECK(receive_json(client) == json{{"sequence", service->engine().applied()}});
+  // A scheduler that gets no changes any more still learns when its own are true.
+  CHECK(call(admin, "resource.acquire-mute").errnum() == 0);
   request(client, "resource.free", {{"id", "j2"}});
   settle();
   CHECK(receive_json(client) == json{{"sequence", service->engine().applied()}});
