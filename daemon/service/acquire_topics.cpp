@@ -202,11 +202,21 @@ void AcquireTopics::watch(proto::RequestKey key, const Lease& lease, SteadyTime 
       if (!is_there(key, lease.number)) return;
       const SteadyTime renewed = requests_.heard(key.client) + lease.time;
       if (renewed > now) return watch(key, lease, renewed);
-      requests_.end(key,
-                    Error(ETIMEDOUT, fmt::format("the lease is over: nothing came from this scheduler for {}",
-                                                 text::format_duration(lease.time))));
+      end_lease(key, lease.time);
     });
   });
+}
+
+void AcquireTopics::end_lease(proto::RequestKey key, Seconds time) {
+  const std::string length = text::format_duration(time);
+  // Only a scheduler that holds targets has an origin.
+  std::erase_if(origins_, [&](const auto& entry) {
+    if (entry.second.request != key) return false;
+    tell(entry.second.by,
+         fmt::format("has sent nothing for {}: its lease is over, and its nodes are free", length));
+    return true;
+  });
+  requests_.end(key, Error(ETIMEDOUT, "the lease is over: nothing came from this scheduler for " + length));
 }
 
 void AcquireTopics::hold(proto::RequestKey key, streams::EarlyScheduler wanted) {
@@ -302,7 +312,9 @@ std::optional<engine::HolderId> AcquireTopics::resumed_by(const streams::EarlySc
 void AcquireTopics::take_over(const streams::EarlyScheduler& wanted) {
   const auto holder = resumed_by(wanted);
   if (!holder) return;
-  const Origin origin = origins_.at(*holder);
+  // The line of the acquire that follows is enough: release() has nothing to say of a holder without an
+  // origin.
+  const Origin origin = origins_.extract(*holder).mapped();
   if (origin.kept_until) {
     free(*holder);
   } else {

@@ -105,6 +105,7 @@ class AcquireTopics {
   /// is the time at which the lease is over if no request renews it; `again` says that this time has come,
   /// and the sockets are read once more.
   void watch(proto::RequestKey key, const Lease& lease, SteadyTime end, bool again = false);
+  void end_lease(proto::RequestKey key, Seconds time);
   /// Returns whether this acquire is still there. Matchtags are used again.
   [[nodiscard]] bool is_there(proto::RequestKey key, std::uint64_t number) const;
   /// Returns the holder whose acquisition a request resumes, if there is one.
