@@ -44,6 +44,9 @@ void Ledger::change(LedgerChange wanted, Handler handler) {
   }
   for (Allocation& allocation : wanted.allocations) {
     allocation.partition = partition_;
+    // The daemon takes these for none, and so does the list.
+    if (allocation.expiration == WallTime{}) allocation.expiration.reset();
+    if (allocation.note == "") allocation.note.reset();
     names.emplace(partition_, allocation.id);
   }
   add({std::move(wanted), std::move(handler), std::move(names)});

@@ -100,7 +100,11 @@ class Ledger:
         read; and the error with which the acquisition has ended: then the change may have been made."""
         gone = [one if isinstance(one, Freed) else Freed(one) for one in frees]
         gone = [one if one.partition is not None else replace(one, partition=self._partition) for one in gone]
-        made = [replace(one, partition=self._partition) for one in allocations]
+        # The daemon takes 0 and "" for none, and so does the list.
+        made = [
+            replace(one, partition=self._partition, expiration=one.expiration or None, note=one.note or None)
+            for one in allocations
+        ]
         payload: dict[str, Any] = {"free": [one.payload() for one in gone]}
         if made:
             # Without the partition the daemon would take that of the acquisition that has the targets.
