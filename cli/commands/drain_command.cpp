@@ -132,16 +132,16 @@ void set_terms(module::UndrainCommand& /*command*/, const DrainOptions& /*option
 IdSet unchanged_by_drain(const DrainOptions& options, const proto::topics::Status& status) {
   IdSet unchanged;
   if (!options.update) return unchanged;
+  const bool has_terms = !options.reason.empty() || !options.until.empty() || !options.ticket.empty();
   for (const auto& drain : status.drains) {
-    if (options.reason.empty() || drain.reason) unchanged |= views::kept_by_update(drain, status.inventory);
+    if (!has_terms || drain.reason) unchanged |= views::kept_by_update(drain, status.inventory);
   }
   return unchanged;
 }
 
 IdSet unchanged_by_undrain(const DrainOptions& options, const proto::topics::Status& status) {
-  IdSet unchanged;
-  if (!options.update && options.force == 0) return unchanged;
-  unchanged = status.inventory.ranks();
+  if (!options.update && options.force == 0) return {};
+  IdSet unchanged = status.inventory.ranks();
   for (const auto& drain : status.drains) unchanged -= drain.ranks;
   for (const auto& drain : status.scheduled) unchanged -= drain.ranks;
   return unchanged;
@@ -251,13 +251,13 @@ views::PlannedDrain planned(const DrainOptions& options, IdSet targets) {
 
 template <class Change, class Encode>
 void run_drain_change(Context& context, const DrainChange& change, const DrainOptions& options,
-                      Excluded excluded, const char* topic, Encode encode) {
+                      const char* topic, Encode encode) {
   const TimeLimit limit(options.wait.timeout);
   Snapshot snapshot(context);
   check_reason(context, options, snapshot);
   std::optional<Selection> selection;
   if (options.wait.wait || options.wait.dry_run)
-    selection = select_targets(options.targets, snapshot.status(), excluded);
+    selection = select_targets(options.targets, snapshot.status(), Excluded::left_out);
   // Assume idleness here, because a target can be drained even if no scheduler reports its allocations.
   if (options.wait.wait) require_reports(context, *selection, true, limit);
   if (options.wait.dry_run) {
@@ -265,8 +265,9 @@ void run_drain_change(Context& context, const DrainChange& change, const DrainOp
                       snapshot);
   }
   // A group may have other hosts when it is read again: wait for those that are drained.
-  auto targets = selection ? Targets{selection->request, selection->ranks}
-                           : read_targets(options.targets, snapshot, excluded, !options.report.quiet);
+  auto targets = selection
+                     ? Targets{selection->request, selection->ranks}
+                     : read_targets(options.targets, snapshot, Excluded::left_out, !options.report.quiet);
   auto command = make_change<Change>(options, targets.request);
   const DrainTimes times = read_times(context, options);
   set_terms(command, options, times);
@@ -321,7 +322,7 @@ void undrain_chosen(Context& context, const DrainOptions& options) {
 void cancel_scheduled(Context& context, const DrainOptions& options) {
   if (!options.reason.empty()) throw UsageError("undrain: --from takes no REASON");
   Snapshot snapshot(context);
-  const auto targets = read_targets(options.targets, snapshot, Excluded::kept, !options.report.quiet);
+  const auto targets = read_targets(options.targets, snapshot, Excluded::left_out, !options.report.quiet);
   const DrainTimes times = read_times(context, options);
   change_targets(context, "resource.drain-cancel",
                  proto::topics::encode_drain_cancel({targets.request, times.from}), options.targets,
@@ -363,7 +364,7 @@ void drain_targets(Context& context, const std::string& targets, const std::stri
   options.has_sure_reason = true;
   options.update = former == FormerDrain::kept;
   options.force = former == FormerDrain::replaced ? 2 : 0;
-  run_drain_change<module::DrainCommand>(context, drain_change, options, Excluded::left_out, "resource.drain",
+  run_drain_change<module::DrainCommand>(context, drain_change, options, "resource.drain",
                                          proto::topics::encode_drain);
 }
 
@@ -371,8 +372,8 @@ void undrain_targets(Context& context, const std::string& targets) {
   DrainOptions options;
   options.targets = targets;
   options.update = true;
-  run_drain_change<module::UndrainCommand>(context, undrain_change, options, Excluded::kept,
-                                           "resource.undrain", proto::topics::encode_undrain);
+  run_drain_change<module::UndrainCommand>(context, undrain_change, options, "resource.undrain",
+                                           proto::topics::encode_undrain);
 }
 
 void register_drain(usage::Command& app, Context& context) {
@@ -411,8 +412,8 @@ void register_drain(usage::Command& app, Context& context) {
     options->targets = within_queues(context, options->include.queues, options->targets, Excluded::left_out);
     if (options->scheduled) throw UsageError("drain: --scheduled lists, and takes no TARGETS: see -i");
     options->report.json = options->output.json;
-    run_drain_change<module::DrainCommand>(context, drain_change, *options, Excluded::left_out,
-                                           "resource.drain", proto::topics::encode_drain);
+    run_drain_change<module::DrainCommand>(context, drain_change, *options, "resource.drain",
+                                           proto::topics::encode_drain);
   });
 
   auto undrain_options = std::make_shared<DrainOptions>();
@@ -435,14 +436,14 @@ void register_drain(usage::Command& app, Context& context) {
       ->excludes(undrain->get_option("--reason"));
   undrain->callback([undrain_options, &context] {
     undrain_options->targets =
-        within_queues(context, undrain_options->include.queues, undrain_options->targets);
+        within_queues(context, undrain_options->include.queues, undrain_options->targets, Excluded::left_out);
     if (!undrain_options->from.empty()) return cancel_scheduled(context, *undrain_options);
     if (undrain_options->choice.is_made()) {
       undrain_chosen(context, *undrain_options);
       return;
     }
-    run_drain_change<module::UndrainCommand>(context, undrain_change, *undrain_options, Excluded::kept,
-                                             "resource.undrain", proto::topics::encode_undrain);
+    run_drain_change<module::UndrainCommand>(context, undrain_change, *undrain_options, "resource.undrain",
+                                             proto::topics::encode_undrain);
   });
 }
 

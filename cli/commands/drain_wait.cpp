@@ -22,6 +22,7 @@
 #include "client/connection.hpp"
 #include "client/target_wait.hpp"
 #include "core/error.hpp"
+#include "core/rset/targets.hpp"
 #include "core/text/duration.hpp"
 #include "os/loop.hpp"
 #include "proto/topics/allocations.hpp"
@@ -81,6 +82,18 @@ Error not_idle(Context& context, int errnum, const std::string& when, const Sele
   if (!holders.empty()) return {errnum, fmt::format("still allocated {}: {}", when, holders)};
   return {errnum, fmt::format("not known to be idle {}: no report has come of what runs on {}", when,
                               snapshot.status().inventory.hosts(targets.ranks).encode())};
+}
+
+/// Throws Error unless those of the targets that are still in the inventory are drained: one that was
+/// undrained meanwhile may get new work at any time.
+void require_drained(Context& context, const Selection& targets, Snapshot& snapshot) {
+  const auto status = proto::topics::parse_status(context.call("resource.status"));
+  IdSet undrained =
+      rset::known_ranks_of_hosts(snapshot.status().inventory.hosts(targets.ranks), status.inventory);
+  for (const module::DrainGroup& drain : status.drains) undrained -= drain.ranks;
+  if (undrained.empty()) return;
+  throw Error(ECANCELED, fmt::format("idle, but undrained by others meanwhile: {}",
+                                     status.inventory.hosts(undrained).encode()));
 }
 
 /// Reports each allocation on the targets once when it has expired, as long as this object lives: a person
@@ -256,6 +269,7 @@ void wait_until_idle(Context& context, const TimeLimit& limit, bool assume_idle,
   }
   if (timed_out) throw_late();
   if (failure) throw Error(*failure);
+  require_drained(context, targets, snapshot);
   nlohmann::ordered_json object{{"wait", "idle"}};
   add_targets(object, {targets.request, targets.ranks}, snapshot);
   print_change(context, report, fmt::format("idle: {}", count_nodes(targets.ranks, snapshot)), object);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,12 @@ void import_drains(Context& context, const std::string& file, bool dry_run) {
   for (const auto& drain : drains) {
     if (dry_run) break;
     try {
-      (void)select_targets(slurm::host_targets(drain.hosts), snapshot.status());
+      const auto named = select_targets(slurm::host_targets(drain.hosts), snapshot.status());
+      const proto::topics::Status& status = snapshot.status();
+      if (const auto excluded = named.ranks & status.exclude; !excluded.empty()) {
+        throw Error(EINVAL, fmt::format("excluded here, and cannot be drained: {}; leave it out",
+                                        status.inventory.hosts(excluded).encode()));
+      }
     } catch (const Error& error) {
       throw Error(error.errnum(), fmt::format("{}: {}", drain.place, error.what()));
     }
@@ -66,6 +72,7 @@ void update(Context& context, const std::vector<std::string>& words) {
   std::optional<std::string> nodes;
   std::optional<std::string> state;
   std::string reason;
+  std::set<std::string> seen;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     const std::string key = slurm::lower_case(word.substr(0, equals));
@@ -74,6 +81,7 @@ void update(Context& context, const std::vector<std::string>& words) {
           fmt::format("slurm update: expected nodename=, state= or reason=, found {}", text::quoted(word)));
     }
     const std::string value = word.substr(equals + 1);
+    if (!seen.insert(key).second) throw UsageError(fmt::format("slurm update: {}= is there twice", key));
     if (key == "nodename") nodes = value;
     if (key == "state") state = slurm::lower_case(value);
     if (key == "reason") reason = value;

@@ -20,10 +20,10 @@ namespace resourced::cli::slurm {
 
 namespace {
 
-/// Whether sinfo -R lists nodes in this state. A node that reboots while it is drained has that state
-/// instead.
+/// Whether sinfo -R lists nodes in this state. A drained node that reboots, or whose registration does not
+/// match its configuration, has that state instead.
 bool is_out_of_service(std::string_view state) {
-  constexpr std::array<std::string_view, 5> states{"down", "drain", "fail", "error", "reboot"};
+  constexpr std::array<std::string_view, 6> states{"down", "drain", "fail", "error", "reboot", "inval"};
   return std::ranges::any_of(states, [state](std::string_view begin) { return state.starts_with(begin); });
 }
 

@@ -179,6 +179,7 @@ TEST_CASE("targets by property and by partition, and all of them") {
   // 6 and 7 are excluded, so they cannot be drained.
   CHECK(ctl({"drain", "-u", "all", "power"}) ==
         "drained 5 nodes: test[0,2-5] (power); test1 drained already\n");
+  CHECK(ctl({"undrain", "all"}) == "undrained 6 nodes: test[0-5]\n");
   CHECK(ctl({"property", "add", "here", "all"}) == "added property here to 8 nodes: test[0-7]\n");
   const auto refusal = [&](const std::string& targets) {
     const Outcome outcome = cluster.ctl.run({"undrain", targets});
@@ -186,6 +187,15 @@ TEST_CASE("targets by property and by partition, and all of them") {
     return outcome.err;
   };
   CHECK(refusal("property:fat") == "resourcectl: unknown property \"fat\": known are fast, here\n");
+  // An import drains all nodes or none.
+  const TempDir dir;
+  const std::string drains =
+      dir.write("drains", "test2|drained|root|now|disk\ntest[5-6]|down|root|now|fan\n");
+  const Outcome import = cluster.ctl.run({"slurm", "import-drains", drains});
+  CHECK(import.status == 1);
+  CHECK(import.err ==
+        "resourcectl: " + drains + ":2: excluded here, and cannot be drained: test6; leave it out\n");
+  CHECK(drained_ranks(cluster.status()).empty());
   CHECK(refusal("partition:fat") == "resourcectl: unknown partition \"fat\": known are batch, debug\n");
 }
 

@@ -75,6 +75,20 @@ TEST_CASE("drain --wait ends when the last allocation on its targets is freed") 
   CHECK(cluster.ctl.output({"drain", "--wait", "--quiet", "7"}).empty());
 }
 
+TEST_CASE("drain --wait fails if a target was undrained meanwhile, as that may get new work") {
+  Cluster cluster;
+  LedgerScheduler scheduler(cluster.daemon.uri());
+  scheduler.alloc("j1", "1");
+  const auto drain = cluster.ctl.start({"drain", "--wait", "test[1-2]", "fan"});
+  CHECK(drain->expect_line() == "drained 2 nodes: test[1-2] (fan)");
+  for (const Deadline deadline; answered(cluster, "resource.allocations") == 0;) REQUIRE(!deadline.passed());
+  cluster.undrain("1");
+  scheduler.free("j1");
+  const Outcome outcome = drain->finish();
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err == "resourcectl: idle, but undrained by others meanwhile: test1\n");
+}
+
 TEST_CASE(
     "drain --wait says once of each allocation that it has expired, also if that comes while it waits") {
   Cluster cluster;

@@ -66,6 +66,12 @@ TEST_SUITE("slurm") {
     }
   }
 
+  TEST_CASE("an update takes each key once") {
+    const auto outcome = test::run({"slurm", "update", "nodename=n0", "NodeName=n1", "state=resume"});
+    CHECK(outcome.status == 2);
+    CHECK(outcome.err.starts_with("resourcectl: slurm update: nodename= is there twice"));
+  }
+
   TEST_CASE_FIXTURE(ProgramFixture, "an update sends the request of drain or undrain") {
     CHECK(change_output(
               {"slurm", "update", "NodeName=node[1-2]", "state=Drain", "reason=node3 is meant"},

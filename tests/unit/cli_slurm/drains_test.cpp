@@ -54,7 +54,8 @@ TEST_CASE("nodes in service are refused: without -R sinfo prints all nodes") {
                              .c_str(),
                          Error);
   }
-  for (const std::string state : {"down", "down*", "drained*", "draining@", "fail", "failing", "reboot^"}) {
+  for (const std::string state :
+       {"down", "down*", "drained*", "draining@", "fail", "failing", "reboot^", "inval"}) {
     CAPTURE(state);
     CHECK(read_drains("n1|" + state + "|root|now|none", "f").size() == 1);
   }
