@@ -22,6 +22,7 @@
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/host_brackets.hpp"
 #include "core/text/hostlist.hpp"
 #include "proto/topics/allocations.hpp"
 #include "proto/topics/operate.hpp"
@@ -188,7 +189,7 @@ void add_forget_command(usage::Command& app, Context& context) {
   forget->add_option("HOSTS", options->hosts, "Hosts as list --absent lists them")->required();
   add_report_options(*forget, options->report);
   forget->callback([options, &context] {
-    auto hosts = text::Hostlist::parse(without_kind(options->hosts));
+    auto hosts = text::parse_brackets_list(without_kind(options->hosts));
     hosts.unique();
     const std::string names = hosts.encode();
     context.call("resource.forget", proto::topics::encode_forget({names}));

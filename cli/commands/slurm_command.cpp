@@ -20,6 +20,7 @@
 #include "cli/slurm/inventory.hpp"
 #include "cli/usage/command.hpp"
 #include "core/error.hpp"
+#include "core/text/host_brackets.hpp"
 #include "core/text/quote.hpp"
 #include "core/text/shell_word.hpp"
 #include "os/file.hpp"
@@ -88,7 +89,7 @@ void update(Context& context, const std::vector<std::string>& words) {
   }
   if (!nodes || !state) throw UsageError("slurm update: nodename= and state= are required");
   const std::string targets =
-      slurm::lower_case(*nodes) == "all" ? "all" : slurm::host_targets(text::Hostlist::parse(*nodes));
+      slurm::lower_case(*nodes) == "all" ? "all" : slurm::host_targets(text::parse_brackets_list(*nodes));
   if (*state == "drain") {
     if (reason.empty()) throw UsageError("slurm update: state=drain needs reason=TEXT");
     drain_targets(context, targets, reason, FormerDrain::replaced);

@@ -45,7 +45,7 @@ Drain read_line(std::string_view line, std::string place) {
   // Slurm prints `none` for a node without a reason.
   if (!line.empty() && line != "none") drain.reason = line;
   try {
-    drain.hosts = text::Hostlist::parse(fields[0]);
+    drain.hosts = text::parse_brackets_list(fields[0]);
     (void)host_targets(drain.hosts);
   } catch (const Error& error) {
     fail_at(drain.place, error.what());

@@ -1,5 +1,6 @@
 #include "core/text/host_brackets.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -64,6 +65,19 @@ Hostlist parse_brackets(std::string_view name) {
   Hostlist all;
   for (std::string& one : names) all.append(Hostlist::parse(one.append(before_last).append(last)));
   return all;
+}
+
+Hostlist parse_brackets_list(std::string_view list) {
+  const auto parts = split_outside_brackets(list);
+  const auto is_of_rfc = [](std::string_view part) { return std::ranges::count(part, '[') < 2; };
+  if (std::ranges::all_of(parts, is_of_rfc)) return Hostlist::parse(list);
+  Hostlist hosts;
+  for (const std::string_view part : parts) {
+    hosts.append(parse_brackets(part));
+    if (hosts.size() > Hostlist::max_expansion)
+      throw Error(ERANGE, fmt::format("{} has more than {} hosts", quoted(list), Hostlist::max_expansion));
+  }
+  return hosts;
 }
 
 }  // namespace resourced::text

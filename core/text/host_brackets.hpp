@@ -16,5 +16,7 @@ namespace resourced::text {
 /// Hostlist::parse() does, and ERANGE before it is expanded if all pairs together stand for more than
 /// Hostlist::max_expansion hosts.
 [[nodiscard]] Hostlist parse_brackets(std::string_view name);
+/// Reads a list of such names, with the same errors. All together stand for no more hosts than one may.
+[[nodiscard]] Hostlist parse_brackets_list(std::string_view list);
 
 }  // namespace resourced::text

@@ -23,6 +23,13 @@ TEST_CASE("brackets that are wrong, or stand for too many hosts, are refused") {
                        "\"a[0-9999]b[0-9999]\" has more than 1048576 hosts", Error);
 }
 
+TEST_CASE("a list has names with any number of brackets") {
+  CHECK(parse_brackets_list("r[1-2]n[3-4],a[1,3],b") == Hostlist::parse("r1n[3-4],r2n[3-4],a[1,3],b"));
+  CHECK(parse_brackets_list("a[1,3],b") == Hostlist::parse("a[1,3],b"));
+  CHECK_THROWS_WITH_AS((void)parse_brackets_list("a[0-999]b[0-999],c[0-999]d[0-999]"),
+                       "\"a[0-999]b[0-999],c[0-999]d[0-999]\" has more than 1048576 hosts", Error);
+}
+
 TEST_CASE("commas within brackets divide no list") {
   using Parts = std::vector<std::string_view>;
   CHECK(split_outside_brackets("a[1,3]b[2,4],c") == Parts{"a[1,3]b[2,4]", "c"});
