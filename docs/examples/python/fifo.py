@@ -39,6 +39,8 @@ async def schedule(acquisition, news):
                 id, made = next(iter(jobs), None), []
                 if id and not (ended and id == refused):  # either part may have been refused: free alone then
                     nodes, end = jobs[id][0], time.time() + jobs[id][1] if jobs[id][1] else None
+                    if nodes > len(acquisition.resources.ranks):
+                        raise resourced.ResourcedError(EMSGSIZE, "it wants more nodes than there are")
                     staying = (ranks for name, ranks in held.items() if name[0] or name[1] not in ended)
                     soon = (drain.ranks for drain in drains if not end or drain.begin < end)
                     if len(free := acquisition.up.difference(*staying, *soon)) >= nodes:
@@ -47,9 +49,8 @@ async def schedule(acquisition, news):
                     break
                 await ledger.change(made, frees=ended)  # in one transaction
                 print(*(f"end {gone} {held['', gone]}\n" for gone in sorted(ended)), sep="", end="", flush=True)
-                for job in made:
-                    print("run", id, job.resources.nodelist, flush=True)  # here the job would start
-                    del jobs[id]
+                if made and jobs.pop(id):
+                    print("run", id, made[0].resources.nodelist, flush=True)  # here the job would start
                 ended.clear()
         except resourced.ResourcedError as error:
             if error.local or error.errno not in REFUSALS:
@@ -64,9 +65,8 @@ async def schedule(acquisition, news):
 
 async def main():
     news, loop = asyncio.Queue(), asyncio.get_running_loop()
-    lines = open(0, errors="replace", closefd=False)  # a thread reads: no loop can wait for a file
-    put = lambda line: loop.call_soon_threadsafe(news.put_nowait, line.split())
-    threading.Thread(target=lambda: [put(line) for line in lines], daemon=True).start()
+    put = lambda line: loop.call_soon_threadsafe(news.put_nowait, line.split())  # a thread reads: no loop can wait for a file
+    threading.Thread(target=lambda: [put(line) for line in open(0, errors="replace", closefd=False)], daemon=True).start()
     options = {"ledger": True, "scheduled": True, "cause": True, "wait": "--wait" in sys.argv}
     async with resourced.connect() as link, link.acquire(**options) as acquisition, asyncio.TaskGroup() as group:
         group.create_task(schedule(acquisition, news))
