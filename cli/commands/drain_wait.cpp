@@ -84,16 +84,16 @@ Error not_idle(Context& context, int errnum, const std::string& when, const Sele
                               snapshot.status().inventory.hosts(targets.ranks).encode())};
 }
 
-/// Throws Error unless those of the targets that are still in the inventory are drained: one that was
-/// undrained meanwhile may get new work at any time.
+/// Throws Error unless those of the targets that are still in the inventory are drained: one that is not
+/// may get new work at any time.
 void require_drained(Context& context, const Selection& targets, Snapshot& snapshot) {
   const auto status = proto::topics::parse_status(context.call("resource.status"));
   IdSet undrained =
       rset::known_ranks_of_hosts(snapshot.status().inventory.hosts(targets.ranks), status.inventory);
   for (const module::DrainGroup& drain : status.drains) undrained -= drain.ranks;
   if (undrained.empty()) return;
-  throw Error(ECANCELED, fmt::format("idle, but undrained by others meanwhile: {}",
-                                     status.inventory.hosts(undrained).encode()));
+  throw Error(ECANCELED,
+              fmt::format("idle, but not drained any more: {}", status.inventory.hosts(undrained).encode()));
 }
 
 /// Reports each allocation on the targets once when it has expired, as long as this object lives: a person

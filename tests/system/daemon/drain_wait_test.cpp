@@ -86,7 +86,7 @@ TEST_CASE("drain --wait fails if a target was undrained meanwhile, as that may g
   scheduler.free("j1");
   const Outcome outcome = drain->finish();
   CHECK(outcome.status == 1);
-  CHECK(outcome.err == "resourcectl: idle, but undrained by others meanwhile: test1\n");
+  CHECK(outcome.err == "resourcectl: idle, but not drained any more: test1\n");
 }
 
 TEST_CASE(
