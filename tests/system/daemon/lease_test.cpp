@@ -71,6 +71,11 @@ TEST_CASE("a stopped scheduler loses its part to the next one, is told when it g
     CAPTURE(part.name);
     CHECK(next.receive(part.next, bound).json()["up"] == part.targets);
   }
+  // The log does not say that the schedulers are gone.
+  const auto is_logged = [&](const char* text) { return daemon.log().find(text) != std::string::npos; };
+  for (const Deadline deadline; !is_logged("has sent nothing for 5s: its lease is over");)
+    REQUIRE_FALSE(deadline.passed());
+  CHECK_FALSE(is_logged("is gone, and its nodes are free"));
 
   for (const LeasedPart& part : parts) part.holder->signal(SIGCONT);
   for (const LeasedPart& part : parts) {
