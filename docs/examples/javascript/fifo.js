@@ -2,6 +2,7 @@
 // A scheduler of whole nodes, first come, first served, without a library: it speaks docs/protocol.md itself.
 // It reads `run ID NODES [PROPERTY]` and `end ID`. usage: fifo.js ipc://PATH|tcp://HOST:PORT
 const net = require("net");
+const readline = require("readline");
 const [MORE, LONG, COMMAND, TOPIC, PAYLOAD, ROUTE, STREAMING] = [1, 2, 4, 1, 2, 8, 64]; // of ZMTP; of PROTO
 const [EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ESTALE, ECANCELED] = [11, 16, 22, 112, 113, 116, 125];
 const UNDECIDED = [EAGAIN, EHOSTUNREACH, ECANCELED]; // the daemon ends, starts, or cannot commit
@@ -136,6 +137,7 @@ function schedule() {
 
 // The job waits, and all behind it, while its targets are not up and free.
 function allocate(job) {
+  if (job.nodes > state.targets.size) return finish(job, `aside ${job.id} wants more nodes than there are`);
   const busy = new Set([...state.running.values()].flatMap((ranks) => [...ranks]));
   const fits = (rank) => !busy.has(rank) && state.targets.get(rank).properties.has(job.property);
   const ranks = [...state.up].filter(fits).sort((a, b) => a - b).slice(0, job.nodes);
@@ -144,6 +146,12 @@ function allocate(job) {
   const nodelist = ranks.map((rank) => state.targets.get(rank).host);
   const R = { version: 1, execution: { R_lite, nodelist, nslots: job.nodes } };
   ask({ topic: "resource.alloc", payload: { id: job.id, R }, job, ranks, news: `run ${job.id} ${nodelist}` });
+}
+
+function finish(job, line) {
+  state.jobs = state.jobs.filter((other) => other !== job);
+  console.log(line);
+  schedule();
 }
 
 // Asks for a change after which the job has these ranks. A real scheduler starts the job where this prints.
@@ -159,9 +167,7 @@ function ask(request) {
     const isLatest = !error && !(sequence < request.sequence); // nobody has changed it since
     if (isLatest && ranks) state.running.set(nameOf(job), new Set(ranks));
     if (isLatest && !ranks) state.running.delete(nameOf(job));
-    state.jobs = state.jobs.filter((other) => other !== job);
-    console.log(error ? `aside ${job.id} ${error.message}` : news);
-    schedule();
+    finish(job, error ? `aside ${job.id} ${error.message}` : news);
   });
   payload.repeat = true; // if it is sent again, the daemon may have carried it out
 }
@@ -175,13 +181,7 @@ function command(line) {
 }
 
 async function main(uri) {
-  let rest = ""; // of the input, behind its last line
-  const input = process.stdin.setEncoding("utf8").on("end", () => command(rest));
-  input.on("data", (text) => {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop();
-    lines.forEach(command);
-  });
+  readline.createInterface({ input: process.stdin }).on("line", command);
   for (;;) {
     state.connection = new Connection(uri);
     const acquire = state.connection.stream("resource.acquire", { extensions: ["ledger"] }, STREAMING, heard);
