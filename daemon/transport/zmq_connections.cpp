@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -54,12 +55,14 @@ static_assert(sizeof(tcp_info) == 104);
 
 }  // namespace
 
-std::optional<std::uint64_t> bytes_received(int descriptor) {
+std::optional<TcpState> tcp_state(int descriptor) {
   TcpInfo info{};
   socklen_t size = sizeof info;
   if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < sizeof info)
     return std::nullopt;
-  return info.bytes_received;
+  const bool sends_again = info.begin.tcpi_unacked > 0 && info.begin.tcpi_retransmits > 0;
+  const std::chrono::milliseconds last_heard(info.begin.tcpi_last_ack_recv);
+  return TcpState{info.bytes_received, sends_again ? last_heard : std::chrono::milliseconds(0)};
 }
 
 ZmqConnections::Admission ZmqConnections::accepted(int descriptor) {
@@ -108,17 +111,19 @@ void ZmqConnections::measure(int descriptor) {
   const auto found = open_.find(descriptor);
   if (found == open_.end()) return;
   Connection& connection = found->second;
-  const auto bytes = bytes_received(descriptor);
-  if (!bytes) return;
-  connection.settled = std::min(connection.settled, *bytes);
-  const std::uint64_t unsettled = *bytes - connection.settled;
+  const auto state = tcp_state(descriptor);
+  if (!state) return;
+  if (state->unanswered > longest_unanswered_) return end(descriptor);
+  const std::uint64_t bytes = state->bytes_received;
+  connection.settled = std::min(connection.settled, bytes);
+  const std::uint64_t unsettled = bytes - connection.settled;
   connection.pending = unsettled;
   if (!std::exchange(connection.has_message, false)) return;
   // Bytes beyond the messages that were read may belong to messages that wait in libzmq, or to one that does
   // not end: the next measurement tells. A handshake and heartbeats add few bytes, which are settled at once.
   constexpr std::uint64_t most_overhead = 65536;
   connection.pending = 0;
-  if (unsettled <= most_overhead) connection.settled = *bytes;
+  if (unsettled <= most_overhead) connection.settled = bytes;
 }
 
 std::string ZmqConnections::end_as_overlong(int descriptor) {
@@ -128,7 +133,7 @@ std::string ZmqConnections::end_as_overlong(int descriptor) {
                      std::exchange(connection.pending, 0));
 }
 
-std::vector<std::string> ZmqConnections::end_overlong(std::uint64_t most, std::uint64_t most_in_all) {
+std::vector<std::string> ZmqConnections::check(std::uint64_t most, std::uint64_t most_in_all) {
   // A measurement takes about a microsecond: ten thousand connections are measured within a second, at a
   // hundredth of the loop's time.
   constexpr std::size_t share = 512;

@@ -3,6 +3,7 @@
 // of each peer, and shuts down refused ones, which ZeroMQ then sees end.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,12 +17,21 @@
 
 namespace resourced::daemon::transport {
 
-/// Returns the bytes that a TCP connection has received so far, or nothing if the descriptor is not one.
-[[nodiscard]] std::optional<std::uint64_t> bytes_received(int descriptor);
+/// A TCP connection as the kernel sees it.
+struct TcpState {
+  std::uint64_t bytes_received = 0;
+  /// How long the peer has acknowledged nothing while the kernel sends it the same data again and again; 0
+  /// while it does not. A peer that is there and does not read acknowledges.
+  std::chrono::milliseconds unanswered{0};
+};
+/// Returns the state of a TCP connection, or nothing if the descriptor is not one.
+[[nodiscard]] std::optional<TcpState> tcp_state(int descriptor);
 
 class ZmqConnections {
  public:
-  explicit ZmqConnections(std::shared_ptr<ConnectionCount> count) : count_(std::move(count)) {}
+  /// TCP connections are lost whose peers acknowledge nothing for longer than `longest_unanswered`.
+  ZmqConnections(std::shared_ptr<ConnectionCount> count, std::chrono::milliseconds longest_unanswered)
+      : count_(std::move(count)), longest_unanswered_(longest_unanswered) {}
 
   struct Admission {
     /// False if messages of the connection are discarded. end_refused() then ends it.
@@ -42,11 +52,11 @@ class ZmqConnections {
 
   /// Counts a message of this many bytes (Multipart::bytes) from the connection on this descriptor.
   void heard(int descriptor, std::uint64_t bytes);
-  /// Measures some of the TCP connections, and all of them in several calls. Shuts down each one that has
-  /// received more than `most` bytes of an unfinished message, and while all together have more than
-  /// `most_in_all`, the one with the most: libzmq keeps the parts of an unfinished message without a bound.
-  /// Returns lines for the log.
-  [[nodiscard]] std::vector<std::string> end_overlong(std::uint64_t most, std::uint64_t most_in_all);
+  /// Measures some of the TCP connections, and all of them in several calls. Shuts down each one that is
+  /// lost, or has received more than `most` bytes of an unfinished message, and while all together have more
+  /// than `most_in_all`, the one with the most: libzmq keeps the parts of an unfinished message without a
+  /// bound. Returns lines for the log about those with such messages.
+  [[nodiscard]] std::vector<std::string> check(std::uint64_t most, std::uint64_t most_in_all);
 
   /// The descriptors of the connections that have not ended.
   [[nodiscard]] std::vector<int> open() const;
@@ -70,9 +80,10 @@ class ZmqConnections {
   [[nodiscard]] std::string end_as_overlong(int descriptor);
 
   std::shared_ptr<ConnectionCount> count_;
+  std::chrono::milliseconds longest_unanswered_;
   std::unordered_map<int, Connection> open_;
   std::vector<int> refused_;
-  // Connections that end_overlong() has not measured yet in this round.
+  // Connections that check() has not measured yet in this round.
   std::vector<int> unmeasured_;
 };
 

@@ -65,7 +65,8 @@ class ZmqTransport final : public Transport {
         router_watch_(loop, router_.get(zmq::sockopt::fd), [this] { work(); }),
         monitor_watch_(loop, monitor_.get(zmq::sockopt::fd), [this] { work(); }),
         connections_(options.connections ? options.connections
-                                         : std::make_shared<ConnectionCount>(ConnectionCount::Limits{})),
+                                         : std::make_shared<ConnectionCount>(ConnectionCount::Limits{}),
+                     options.heartbeat_timeout),
         try_timer_(loop),
         watch_timer_(loop),
         holds_(options.holds),
@@ -92,7 +93,7 @@ class ZmqTransport final : public Transport {
     // libzmq leaves the file of the socket behind, so this object removes it.
     if (is_ipc_) file_.emplace(endpoint_.substr(std::string_view("ipc://").size()));
     router_watch_.look_again();
-    if (!is_ipc_) watch_lengths();
+    if (!is_ipc_) check_connections();
   }
 
   ~ZmqTransport() override { *alive_ = false; }
@@ -169,7 +170,9 @@ class ZmqTransport final : public Transport {
 
   // Detects peers that are gone. The heartbeats of a peer state how long it may be silent
   // (ZMQ_HEARTBEAT_TTL), and libzmq enforces that. For peers that send none, TCP keepalive finds machines
-  // that are gone; TCP_USER_TIMEOUT would also end the connections of peers that are there and do not read.
+  // that are gone, and check_connections() those that were gone before they had acknowledged everything: the
+  // kernel sends them no keepalives. TCP_USER_TIMEOUT would also end the connections of peers that are there
+  // and do not read.
   // Heartbeats from this side would only add their cost: libzmq has a timer for each peer that must answer,
   // and searches those of all peers to cancel one, which takes a whole core with ten thousand peers.
   void watch_peers(const ZmqOptions& options) {
@@ -203,17 +206,17 @@ class ZmqTransport final : public Transport {
     }
   }
 
-  // Ends connections whose message is too long: libzmq bounds each part of a message, but not the number of
-  // parts. On ipc the owner and its group are trusted with that.
-  void watch_lengths() {
+  // Ends connections that are lost, and those whose message is too long: libzmq bounds each part of a
+  // message, but not the number of parts. On ipc the owner and its group are trusted with that.
+  void check_connections() {
     constexpr std::chrono::milliseconds between{50};
     const std::uint64_t most = 2 * max_message_size_;
     const std::uint64_t most_in_all = 8 * max_message_size_;
-    for (const std::string& line : connections_.end_overlong(most, most_in_all))
+    for (const std::string& line : connections_.check(most, most_in_all))
       listener_.on_malformed(ClientId{}, line);
     watch_timer_.expires_after(between);
     watch_timer_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
-      if (!error && *alive) watch_lengths();
+      if (!error && *alive) check_connections();
     });
   }
 

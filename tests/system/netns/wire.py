@@ -76,16 +76,12 @@ class Namespace:
         return fd
 
 
-def tcp_numbers(packet):
-    """The ports of an IPv4 packet of TCP, the number behind its last byte, and the number that it acknowledges; None
-    for any other packet."""
+def has_data(packet):
+    """Whether this is an IPv4 packet of TCP with data."""
+    headers = (packet[0] & 15) * 4
     if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
-        return None
-    begin = (packet[0] & 15) * 4
-    source, destination, first, acknowledged, data, flags = struct.unpack_from("!HHIIBB", packet, begin)
-    counted = (flags & 1) + (flags >> 1 & 1)  # FIN and SYN count as bytes
-    size = len(packet) - begin - (data >> 4) * 4 + counted
-    return source, destination, (first + size) % 2**32, acknowledged
+        return False
+    return len(packet) > headers + (packet[headers + 12] >> 4) * 4
 
 
 class Faults:
@@ -111,7 +107,7 @@ class Relay:
         """The device to which a packet from `device` goes, and the faults on its way; None for nowhere."""
         raise NotImplementedError
 
-    def arrived(self, device, packet):
+    def arrived(self, device):
         """Called when a packet has arrived at this device."""
 
     def carry(self, devices, control=None, obey=None):
@@ -147,7 +143,7 @@ class Relay:
             faults.lost += 1
             return
         faults.carried += 1
-        self.arrived(to, packet)
+        self.arrived(to)
         try:
             os.write(to, packet)
         except OSError:
@@ -163,37 +159,31 @@ class Wire(Relay, Faults):
         self.hub_address, self.node_address = f"10.77.{number}.1", f"10.77.{number}.2"
         """The time at which a packet of the node first arrived at the hub after this was set to None."""
         self.heard_at = None
-        self._sent, self._acknowledged, self._change = {}, {}, threading.Condition()
+        self._cuts_at_data, self._data_lost = False, threading.Event()
         self._hub = hub.tun(f"node{number}", self.hub_address, "peer", self.node_address)
         self._node = node.tun("uplink", self.node_address, "peer", self.hub_address)
         threading.Thread(target=self.carry, args=([self._hub, self._node],), daemon=True).start()
 
     def cut_off(self):
-        """Cuts the wire once the node has acknowledged all that the hub has sent: a hub that still waits for that sends
-        its data again for minutes, and no keepalives meanwhile."""
-        with self._change:
-            done = self._change.wait_for(lambda: self._sent.items() <= self._acknowledged.items(), PATIENCE)
-            self.cut = True
-        if not done:
-            raise OSError(errno.ETIMEDOUT, "a packet was not acknowledged")
+        self.cut = True
+
+    def cut_off_at_data(self):
+        """Cuts the wire at the next data that the hub sends. As they are not acknowledged, the hub sends them again for
+        minutes, and no keepalives meanwhile."""
+        self._cuts_at_data = True
+        if not self._data_lost.wait(PATIENCE):
+            raise OSError(errno.ETIMEDOUT, "the hub has sent nothing")
 
     def mend(self):
         self.heard_at = None
         self.cut = False
 
     def route(self, device, packet):
-        if device == self._hub and (numbers := tcp_numbers(packet)):
-            with self._change:
-                # A keepalive, or what is sent again, has an earlier number.
-                known = self._sent.setdefault(numbers[:2], numbers[2])
-                if (numbers[2] - known) % 2**32 < 2**31:
-                    self._sent[numbers[:2]] = numbers[2]
+        if self._cuts_at_data and device == self._hub and has_data(packet):
+            self.cut, self._cuts_at_data = True, False
+            self._data_lost.set()
         return self._node if device == self._hub else self._hub, self
 
-    def arrived(self, device, packet):
-        if device == self._hub:
-            self.heard_at = self.heard_at or time.monotonic()
-            if numbers := tcp_numbers(packet):
-                with self._change:
-                    self._acknowledged[numbers[1::-1]] = numbers[3]
-                    self._change.notify_all()
+    def arrived(self, device):
+        if device == self._hub and self.heard_at is None:
+            self.heard_at = time.monotonic()

@@ -83,10 +83,11 @@ class TcpConnection {
 };
 
 struct WatchedEndpoint {
-  ZmqConnections connections{std::make_shared<ConnectionCount>(ConnectionCount::Limits{})};
+  ZmqConnections connections{std::make_shared<ConnectionCount>(ConnectionCount::Limits{}),
+                             std::chrono::seconds(15)};
 
   /// Checks every connection, and returns the number of ended ones.
-  std::size_t look() { return connections.end_overlong(most, most_in_all).size(); }
+  std::size_t look() { return connections.check(most, most_in_all).size(); }
 };
 
 /// A watched connection; the first check only registers it.
@@ -206,7 +207,7 @@ TEST_CASE("the bytes of a message are those that its TCP connection has carried,
     send(1, false);
     (void)wait_for_bytes(receiver, message);
     const int descriptor = zmq_msg_get(message.parts[0].handle(), ZMQ_SRCFD);
-    const auto before = bytes_received(descriptor);
+    const auto before = tcp_state(descriptor);
     REQUIRE(before);
     std::uint64_t counted = 0;
     for (const std::size_t size : {0U, 1U, 222U, 223U, 255U, 256U, 70000U}) {
@@ -214,7 +215,7 @@ TEST_CASE("the bytes of a message are those that its TCP connection has carried,
       send(size, false);
       counted += wait_for_bytes(receiver, message);
     }
-    CHECK(*bytes_received(descriptor) - *before == counted);
+    CHECK(tcp_state(descriptor)->bytes_received - before->bytes_received == counted);
   }
 }
 
