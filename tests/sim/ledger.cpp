@@ -85,19 +85,35 @@ json Simulation::any_free(double exists) {
   return free;
 }
 
-json Simulation::whole_and_part() {
-  const module::Ledger::Allocations& all = service_->engine().module().ledger().all();
-  for (const auto& [whole, unused] : all) {
-    for (const auto& [part, allocation] : all) {
-      const text::IdSet& ranks = allocation->resources.ranks();
-      if (part.id == whole.id || part.partition != whole.partition || may_grow(part.id) || ranks.count() < 2)
-        continue;
-      return {
-          {{"id", whole.id}, {"partition", whole.partition}},
-          {{"id", part.id}, {"partition", part.partition}, {"ranks", text::IdSet{ranks.first()}.encode()}}};
+json Simulation::alloc_again(const Scheduler& scheduler, const module::Allocation& allocation) {
+  json again{{"id", allocation.name.id}, {"R", any_resources(any_held(scheduler))}, {"repeat", true}};
+  if (allocation.note) again["note"] = *allocation.note;
+  if (allocation.expiration) again["expiration"] = to_number(*allocation.expiration);
+  return again;
+}
+
+json Simulation::free_whole_and_part(const Allocations& own) {
+  for (const module::SharedAllocation& whole : own) {
+    for (const module::SharedAllocation& part : own) {
+      const text::IdSet& ranks = part->resources.ranks();
+      if (part == whole || may_grow(part->name.id) || ranks.count() < 2) continue;
+      const std::string first = text::IdSet{ranks.first()}.encode();
+      return {{"free", {{{"id", whole->name.id}}, {{"id", part->name.id}, {"ranks", first}}}}};
     }
   }
-  return json::array();
+  return {};
+}
+
+void Simulation::change_own(ClientId client, const Scheduler& scheduler) {
+  Allocations own;
+  for (const auto& [name, allocation] : service_->engine().module().ledger().all())
+    if (name.partition == scheduler.partition) own.push_back(allocation);
+  if (own.empty()) return;
+  const bool allocs = chance(0.5);
+  const module::Allocation& one = *own[below(static_cast<std::uint32_t>(own.size()))];
+  const json payload = allocs ? alloc_again(scheduler, one) : free_whole_and_part(own);
+  if (!payload.empty()) ask_change(client, allocs ? "resource.alloc" : "resource.free", payload, false);
+  deliver();
 }
 
 double Simulation::any_expiration() {
@@ -110,6 +126,7 @@ void Simulation::change_ledger() {
   if (schedulers_.empty()) return;
   const auto sender = random_peer(schedulers_);
   if (sender->second.hangs) return;
+  if (chance(0.1)) return change_own(sender->first, sender->second);
   const bool allocs = chance(0.6);
   const bool updates = !allocs && chance(0.3);
   json payload = any_free(0.15);
@@ -126,7 +143,6 @@ void Simulation::change_ledger() {
   } else if (chance(0.3)) {
     json& frees = payload["free"] = json::array();
     for (std::uint32_t i = 1 + below(2); i > 0; --i) frees.push_back(any_free(0.6));
-    if (json both = whole_and_part(); !both.empty() && chance(0.3)) frees = std::move(both);
     // Some replace an allocation by another one with its id.
     if (allocs && chance(0.3)) frees = json::array({{{"id", payload.value("id", any_id())}}});
   }

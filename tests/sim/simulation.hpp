@@ -180,9 +180,13 @@ class Simulation final : public daemon::service::Program {
   [[nodiscard]] nlohmann::json any_allocation(const Scheduler& scheduler);
   /// An allocation that exists with this probability, or any id.
   [[nodiscard]] nlohmann::json any_free(double exists);
-  /// Frees of an allocation, and then of a part of another one in its partition; none if there are no such
-  /// two.
-  [[nodiscard]] nlohmann::json whole_and_part();
+  using Allocations = std::vector<module::SharedAllocation>;
+  /// A scheduler changes allocations of its partition in ways that are rare otherwise.
+  void change_own(ClientId client, const Scheduler& scheduler);
+  /// A repeated alloc with the terms of this allocation, which may be of other resources.
+  [[nodiscard]] nlohmann::json alloc_again(const Scheduler& scheduler, const module::Allocation& allocation);
+  /// Frees one of these allocations, and then a part of another one; nothing if there are no such two.
+  [[nodiscard]] nlohmann::json free_whole_and_part(const Allocations& own);
   [[nodiscard]] double any_expiration();
 
   // Requests that a thread reads, and their turns (turns.cpp).
