@@ -35,7 +35,7 @@ std::vector<Row> all_rows(const Bench& bench) {
   for (auto& rows : {idset_rows(), hostlist_rows(), resource_set_rows(), request_rows(), start_rows(bench),
                      acquire_rows(bench), drain_rows(bench), ledger_rows(bench), status_rows(bench),
                      journal_rows(bench), past_rows(bench), memory_rows(bench), fan_out_rows(bench),
-                     agent_rows(bench), partition_rows(bench), replica_rows(bench), representation_rows()}) {
+                     agent_rows(bench), partition_rows(bench), replica_rows(bench)}) {
     all.insert(all.end(), rows.begin(), rows.end());
   }
   return all;

@@ -25,7 +25,5 @@ namespace resourced::bench {
 [[nodiscard]] std::vector<Row> partition_rows(const Bench& bench);
 /// Rows of clusters with etcd; none if it is not installed.
 [[nodiscard]] std::vector<Row> replica_rows(const Bench& bench);
-/// Rows of representations of a set side by side, without bars.
-[[nodiscard]] std::vector<Row> representation_rows();
 
 }  // namespace resourced::bench
