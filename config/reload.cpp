@@ -24,34 +24,15 @@ namespace {
   throw next.fault(key, fmt::format("{}cannot change without a restart", what));
 }
 
-struct Run {
-  IdSet::Range ranks;
-  const rset::ResourceGroup* group;
-};
-
-std::vector<Run> runs_of(const ResourceSet& set) {
-  std::vector<Run> runs;
-  for (const rset::ResourceGroup& group : set.groups())
-    group.ranks.for_each_range([&](IdSet::Range range) { runs.push_back({range, &group}); });
-  std::sort(runs.begin(), runs.end(),
-            [](const Run& a, const Run& b) { return a.ranks.first < b.ranks.first; });
-  return runs;
-}
-
 /// Returns the first rank with other cores or gpus than before, in two sets of the same ranks.
 std::optional<IdSet::Id> first_changed_rank(const ResourceSet& now, const ResourceSet& next) {
-  const std::vector<Run> before = runs_of(now);
-  const std::vector<Run> after = runs_of(next);
-  auto a = before.begin();
-  auto b = after.begin();
-  while (a != before.end() && b != after.end()) {
-    if (a->group->cores != b->group->cores || a->group->gpus != b->group->gpus)
-      return std::max(a->ranks.first, b->ranks.first);
-    const IdSet::Id end = std::min(a->ranks.last, b->ranks.last);
-    if (a->ranks.last == end) ++a;
-    if (b->ranks.last == end) ++b;
-  }
-  return std::nullopt;
+  std::optional<IdSet::Id> first;
+  rset::for_each_pair(now, next,
+                      [&](const IdSet& ranks, const rset::ResourceGroup* a, const rset::ResourceGroup* b) {
+                        if (a->cores != b->cores || a->gpus != b->gpus)
+                          first = std::min(first.value_or(IdSet::max_id), ranks.first());
+                      });
+  return first;
 }
 
 void check_resources(const ResourceSet& now, const Config& next_config, const ResourceSet& next) {

@@ -1,9 +1,7 @@
 #include "core/nodes/parent.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 
@@ -26,22 +24,9 @@ constexpr IdSet::Id no_rank = IdSet::max_id + 1;
 
 // Finds the ranks of targets in the handed-down R. Ranks that share a host have the same order on both sides.
 std::vector<IdSet::Id> find_handed_ranks(const ResourceSet& handed_down, const ResourceSet& inventory) {
-  std::unordered_map<std::string, std::vector<IdSet::Id>> of_host;
-  if (handed_down.hosts_repeat()) {
-    std::size_t position = handed_down.nodelist().size();
-    std::vector<IdSet::Id> ranks;
-    handed_down.ranks().for_each([&](IdSet::Id rank) { ranks.push_back(rank); });
-    while (position-- > 0) of_host[handed_down.nodelist().at(position)].push_back(ranks[position]);
-  }
   std::vector<IdSet::Id> handed;
-  inventory.nodelist().for_each([&](std::string_view host) {
-    const auto several = of_host.find(std::string(host));
-    if (several != of_host.end() && !several->second.empty()) {
-      handed.push_back(several->second.back());
-      several->second.pop_back();
-    } else {
-      handed.push_back(handed_down.rank_of(host).value_or(no_rank));
-    }
+  inventory.ranks().for_each([&](IdSet::Id rank) {
+    handed.push_back(handed_down.rank_of(inventory.host(rank), inventory.ordinal_of(rank)).value_or(no_rank));
   });
   return handed;
 }
@@ -229,11 +214,6 @@ EventBody ParentMirror::translate(const module::ExpirationEvent& event, WallTime
   return event;
 }
 
-// The inventory of the child has properties of its own.
-EventBody ParentMirror::translate(const module::PropertyEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::PropertyEvent{};
-}
-
 EventBody ParentMirror::translate(const module::ShrinkEvent& event, WallTime timestamp) {
   module::ShrinkEvent own;
   // Ignore earlier removals: a target that left before the R was handed down, and is in it, had been loaded
@@ -246,18 +226,8 @@ EventBody ParentMirror::translate(const module::ShrinkEvent& event, WallTime tim
   return own;
 }
 
-// The journal of a parent does not show losses.
-EventBody ParentMirror::translate(const module::LossEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::LossEvent{};
-}
-
 EventBody ParentMirror::translate(const module::DrainEvent& event, WallTime /*timestamp*/) {
   return module::DrainEvent{event.terms(), targets_of(event.ranks, event.nodelist), {}, event.overwrite};
-}
-
-// An unshrink changes nothing yet: later events show that a target has returned.
-EventBody ParentMirror::translate(const module::UnshrinkEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::UnshrinkEvent{};
 }
 
 // The parent drops the drains of hosts that it lacks, so they are not drained when they return. A host may
@@ -267,39 +237,22 @@ EventBody ParentMirror::translate(const module::ForgetEvent& event, WallTime /*t
   return module::UndrainEvent{forgotten & states_.drains.ranks(), {}, std::nullopt};
 }
 
-// Schedules change nothing yet: a drain that begins has its own event.
-EventBody ParentMirror::translate(const module::ScheduleEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::ScheduleEvent{};
-}
-
-EventBody ParentMirror::translate(const module::CancelEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::CancelEvent{};
-}
-
-EventBody ParentMirror::translate(const module::EvictEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::EvictEvent{};
-}
-
-EventBody ParentMirror::translate(const module::AllocEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::AllocEvent{};
-}
-
-EventBody ParentMirror::translate(const module::AllocUpdateEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::AllocUpdateEvent{};
-}
-
-EventBody ParentMirror::translate(const module::FreeEvent& /*event*/, WallTime /*timestamp*/) {
-  return module::FreeEvent{};
-}
-
 EventBody ParentMirror::translate(const module::UndrainEvent& event, WallTime /*timestamp*/) {
   return module::UndrainEvent{targets_of(event.ranks, event.nodelist), {}, event.reason, event.overwrite};
 }
 
-template <class OfRanks>
-EventBody ParentMirror::translate(const OfRanks& event, WallTime /*timestamp*/) {
-  OfRanks own{targets_of(event.ranks)};
-  if (!std::is_same_v<OfRanks, module::LivelyEvent>) held_ -= own.ranks;
+// Other events than those of the liveness change nothing here: the inventory of the child has properties and
+// allocations of its own, the journal of a parent does not show losses, later events show that a target has
+// returned, and a scheduled drain that begins has its own event.
+template <class Other>
+EventBody ParentMirror::translate(const Other& event, WallTime /*timestamp*/) {
+  constexpr bool is_lively = std::is_same_v<Other, module::LivelyEvent>;
+  constexpr bool is_liveness = is_lively || std::is_same_v<Other, module::OnlineEvent> ||
+                               std::is_same_v<Other, module::OfflineEvent> ||
+                               std::is_same_v<Other, module::TorpidEvent>;
+  Other own;
+  if constexpr (is_liveness) own.ranks = targets_of(event.ranks);
+  if constexpr (is_liveness && !is_lively) held_ -= own.ranks;
   return own;
 }
 

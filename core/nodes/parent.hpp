@@ -86,22 +86,12 @@ class ParentMirror {
   module::EventBody translate(const module::RestartEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DefineEvent& event, WallTime timestamp);
   module::EventBody translate(const module::ExpirationEvent& event, WallTime timestamp);
-  module::EventBody translate(const module::PropertyEvent& event, WallTime timestamp);
   module::EventBody translate(const module::ShrinkEvent& event, WallTime timestamp);
-  module::EventBody translate(const module::LossEvent& event, WallTime timestamp);
-  module::EventBody translate(const module::UnshrinkEvent& event, WallTime timestamp);
   module::EventBody translate(const module::ForgetEvent& event, WallTime timestamp);
-  module::EventBody translate(const module::ScheduleEvent& event, WallTime timestamp);
-  module::EventBody translate(const module::CancelEvent& event, WallTime timestamp);
-  static module::EventBody translate(const module::EvictEvent& event, WallTime timestamp);
   module::EventBody translate(const module::DrainEvent& event, WallTime timestamp);
   module::EventBody translate(const module::UndrainEvent& event, WallTime timestamp);
-  // Ledger events of the enclosing instance change no state of targets.
-  static module::EventBody translate(const module::AllocEvent& event, WallTime timestamp);
-  static module::EventBody translate(const module::AllocUpdateEvent& event, WallTime timestamp);
-  static module::EventBody translate(const module::FreeEvent& event, WallTime timestamp);
-  template <class OfRanks>
-  module::EventBody translate(const OfRanks& event, WallTime timestamp);
+  template <class Other>
+  module::EventBody translate(const Other& event, WallTime timestamp);
 
   /// Returns the targets that are offline or torpid in the parent, or missing there.
   [[nodiscard]] text::IdSet unreachable() const;

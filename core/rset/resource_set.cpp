@@ -172,13 +172,6 @@ ResourceSet ResourceSet::without_local_properties() const {
   return copy;
 }
 
-ResourceSet ResourceSet::for_allocation(const IdSet& ranks, std::uint64_t nslots) const {
-  check_ranks("allocation", ranks);
-  ResourceSet allocation = copy_ranks(ranks).without_local_properties();
-  allocation.set_nslots(nslots);
-  return allocation;
-}
-
 void ResourceSet::check_ranks(std::string_view name, const IdSet& ranks) const {
   if (this->ranks().includes(ranks)) return;
   throw Error(EINVAL,

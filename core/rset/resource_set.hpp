@@ -137,9 +137,7 @@ class ResourceSet {
   /// if every rank is.
   [[nodiscard]] ResourceSet copy_ranks(const text::IdSet& ranks) const;
   void remove_ranks(const text::IdSet& ranks);
-  /// Returns an allocation of whole targets: copy_ranks, without instance-local properties (`+name`), with
-  /// nslots. Throws Error EINVAL for a rank that the set lacks or nslots of 0.
-  [[nodiscard]] ResourceSet for_allocation(const text::IdSet& ranks, std::uint64_t nslots) const;
+  /// Returns a copy without instance-local properties (`+name`).
   [[nodiscard]] ResourceSet without_local_properties() const;
 
   /// Adds a property to ranks. Throws Error EINVAL for a name that RFC 20 does not allow or a rank that the

@@ -161,17 +161,6 @@ Statement& Statement::bind(int parameter, const std::optional<std::string>& valu
   return *this;
 }
 
-Statement& Statement::bind(int parameter, const std::optional<WallTime>& value) {
-  if (value) return bind(parameter, *value);
-  sqlite3_bind_null(statement_.get(), parameter);
-  return *this;
-}
-
-Statement& Statement::bind_column(int parameter, const Statement& row, int column) {
-  sqlite3_bind_value(statement_.get(), parameter, sqlite3_column_value(row.statement_.get(), column));
-  return *this;
-}
-
 bool Statement::step() {
   const int result = sqlite3_step(statement_.get());
   if (result == SQLITE_ROW) return true;

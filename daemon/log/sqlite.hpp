@@ -103,12 +103,9 @@ class Statement {
   Statement& bind(int parameter, std::int64_t value);
   Statement& bind(int parameter, double value);
   Statement& bind(int parameter, WallTime value) { return bind(parameter, to_number(value)); }
-  Statement& bind(int parameter, const std::optional<WallTime>& value);
   /// The text must stay valid until the statement has run.
   Statement& bind(int parameter, std::string_view value);
   Statement& bind(int parameter, const std::optional<std::string>& value);
-  /// Binds a value of another statement's row.
-  Statement& bind_column(int parameter, const Statement& row, int column);
 
   /// Moves to the next row. Returns false after the last one; the statement is then ready to be bound again.
   bool step();

@@ -70,7 +70,6 @@ class ReportSearch {
 
  private:
   void begin();
-  void walk_from(Sequence after);
   [[nodiscard]] std::optional<RolledUp> end_of_roll_ups();
   void add_month();
   [[nodiscard]] bool walk();

@@ -403,10 +403,6 @@ std::string encode_hostlist(const State& state) {
   return out;
 }
 
-Hostlist parse_hostlist(const nlohmann::json& payload) {
-  return Hostlist::parse(required_string(payload, "value"));
-}
-
 std::string encode_inventory(const State& state, std::optional<std::uint64_t> sequence) {
   std::string out = begun(sequence);
   append_key(out, "R");

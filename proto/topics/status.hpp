@@ -186,8 +186,5 @@ struct SchedStatus {
 /// their positions, and ranks that no R has are named `unknown-RANK`. Throws Error ERANGE if the highest rank
 /// is not below Hostlist::max_expansion.
 [[nodiscard]] std::string encode_hostlist(const module::State& state);
-/// Reads the hosts by rank. Throws Error EPROTO for a value that is missing or not a string, EINVAL for one
-/// that is not a hostlist.
-[[nodiscard]] text::Hostlist parse_hostlist(const nlohmann::json& payload);
 
 }  // namespace resourced::proto::topics

@@ -85,17 +85,9 @@ TEST_CASE("entries are ordered by first rank again when their first ranks are go
   CHECK(set.groups()[1].ranks == IdSet{9});
 }
 
-TEST_CASE("an allocation has its slots and no instance-local properties") {
-  const ResourceSet set = sample();
-  const ResourceSet allocation = set.for_allocation(IdSet::parse("8,10"), 3);
-  CHECK(allocation.nslots() == 3);
-  CHECK(allocation.properties() == ResourceSet::Properties{{"fat", IdSet{10}}});
-  CHECK(*allocation.scheduling() == *set.scheduling());
-  CHECK(set.without_local_properties().properties() ==
+TEST_CASE("a copy without instance-local properties has the others") {
+  CHECK(sample().without_local_properties().properties() ==
         ResourceSet::Properties{{"fat", IdSet::parse("0-1,10")}});
-  CHECK_THROWS_AS(static_cast<void>(set.for_allocation(IdSet{8}, 0)), Error);
-  CHECK_THROWS_WITH_AS(static_cast<void>(set.for_allocation(IdSet::parse("8-9"), 1)),
-                       "allocation: rank 9 is not in the resource set", Error);
 }
 
 TEST_CASE("properties come and go") {
