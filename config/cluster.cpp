@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::config {
 namespace {
@@ -16,14 +16,6 @@ constexpr std::uint16_t default_etcd_port = 2379;
 
 [[noreturn]] void refuse_endpoint(std::string_view text, std::string_view why) {
   throw Error(EINVAL, fmt::format("{} {}", text::quoted(text), why));
-}
-
-std::uint16_t etcd_port(std::string_view text, std::string_view port) {
-  std::uint16_t number = 0;
-  const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (port.empty() || error != std::errc() || stop != port.data() + port.size() || number == 0)
-    refuse_endpoint(text, "has no port from 1 to 65535 after its host");
-  return number;
 }
 
 }  // namespace
@@ -58,7 +50,8 @@ EtcdEndpoint parse_etcd_endpoint(std::string_view text) {
   if (after.empty()) {
     endpoint.port = default_etcd_port;
   } else if (after.starts_with(':')) {
-    endpoint.port = etcd_port(text, after.substr(1));
+    endpoint.port = text::whole_number<std::uint16_t>(after.substr(1)).value_or(0);
+    if (endpoint.port == 0) refuse_endpoint(text, "has no port from 1 to 65535 after its host");
   } else {
     refuse_endpoint(text, "has something other than a port after its host");
   }

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::config {
 namespace {
@@ -19,14 +19,6 @@ constexpr std::string_view unix_scheme = "unix://";
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw Error(EINVAL, fmt::format("{} {}", text::quoted(text), why));
-}
-
-std::uint16_t parse_port(std::string_view text, std::string_view port) {
-  std::uint16_t number = 0;
-  const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (port.empty() || error != std::errc() || stop != port.data() + port.size())
-    refuse(text, "has no port from 0 to 65535 after its address");
-  return number;
 }
 
 HttpAddress parse_unix(std::string_view text) {
@@ -65,7 +57,9 @@ HttpAddress parse_http_address(std::string_view text) {
   if (has_brackets) host = host.substr(1, host.size() - 2);
   HttpAddress address;
   address.address = host == "localhost" ? "127.0.0.1" : host;
-  address.port = parse_port(text, text.substr(colon + 1));
+  const auto port = text::whole_number<std::uint16_t>(text.substr(colon + 1));
+  if (!port) refuse(text, "has no port from 0 to 65535 after its address");
+  address.port = *port;
   const bool is_six = address.address.find(':') != std::string::npos;
   if (is_six != has_brackets || !parse_ip(address))
     refuse(text,

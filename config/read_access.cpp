@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 #include "core/text/z85.hpp"
 
 namespace resourced::config {
@@ -152,13 +152,9 @@ constexpr std::size_t first_buffer = 4096;
 constexpr std::size_t largest_buffer = std::size_t{16} << 20;
 
 std::optional<std::uint32_t> number(const std::string& text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const auto value = text::whole_number<std::uint32_t>(text);
   // The largest number stands for "none" in system calls.
-  if (error != std::errc() || stop != end || value == std::numeric_limits<std::uint32_t>::max())
-    return std::nullopt;
-  return value;
+  return value != std::numeric_limits<std::uint32_t>::max() ? value : std::nullopt;
 }
 
 // Calls a re-entrant function of the C library, with a buffer that grows until the entry fits.

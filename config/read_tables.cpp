@@ -1,7 +1,6 @@
 // Reads values of [bus], [http], [cluster] and [acquire] that need more than their type.
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::config {
 
@@ -111,12 +111,10 @@ std::string read_prefix(const TableReader& cluster, const Setting& setting) {
 
 std::uint32_t read_socket_mode(const TableReader& bus, const Setting& setting) {
   const std::string text = bus.filled_string(setting.key);
-  std::uint32_t mode = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
-  if (error != std::errc() || stop != end || mode > 0777)
+  const auto mode = text::whole_number<std::uint32_t>(text, 8);
+  if (!mode || *mode > 0777)
     bus.fail(setting.key, fmt::format("{} is not a mode such as \"0660\"", text::quoted(text)));
-  return mode;
+  return *mode;
 }
 
 nlohmann::json tell_socket_mode(const std::uint32_t& mode) { return fmt::format("{:04o}", mode); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -25,6 +24,7 @@
 #include "core/module/command.hpp"
 #include "core/module/module.hpp"
 #include "core/text/duration.hpp"
+#include "core/text/whole_number.hpp"
 #include "daemon/commands.hpp"
 #include "daemon/instance/parent_link.hpp"
 #include "daemon/inventory.hpp"
@@ -152,10 +152,7 @@ void check(const Options& options) {
 void recover(const Options& options) {
   const config::Config config = load_configuration(options);
   const std::string directory = state_directory(options, config);
-  log::Sequence last = 0;
-  const char* const end = options.recover_to.data() + options.recover_to.size();
-  const auto [stop, error] = std::from_chars(options.recover_to.data(), end, last);
-  const bool is_event = error == std::errc() && stop == end;
+  const auto last = text::whole_number<log::Sequence>(options.recover_to);
   if (config.cluster.is_set()) {
     throw Error(
         EINVAL,
@@ -163,7 +160,7 @@ void recover(const Options& options) {
         "from the others");
   }
   const log::Recovered recovered =
-      is_event ? log::recover_store(directory, last) : log::restore_store(directory, options.recover_to);
+      last ? log::recover_store(directory, *last) : log::restore_store(directory, options.recover_to);
   for (const std::string& line : recovered.lost) fmt::print("given up: {}\n", line);
   fmt::print("the store ends with event {}", recovered.last);
   if (!recovered.kept.empty()) fmt::print("; {} is the file as it was", recovered.kept);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::proto {
 namespace {
@@ -138,11 +138,9 @@ std::string parse_host(const Subject& subject, std::string_view text, EndpointUs
 std::uint16_t parse_port(const Subject& subject, std::string_view text, EndpointUse use) {
   std::uint16_t port = 0;
   if (text != "*") {
-    const auto* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, port);
-    if (error != std::errc() || stop != end) {
-      subject.reject("the port is not a number up to 65535");
-    }
+    const auto number = text::whole_number<std::uint16_t>(text);
+    if (!number) subject.reject("the port is not a number up to 65535");
+    port = *number;
   }
   if (port == 0 && use == EndpointUse::connect) {
     subject.reject("a port to connect to is needed");

@@ -1,7 +1,6 @@
 // Shared options, see options.hpp.
 #include "cli/commands/options.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <system_error>
@@ -17,6 +16,7 @@
 #include "cli/views/format.hpp"
 #include "core/error.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/whole_number.hpp"
 #include "os/user_name.hpp"
 #include "proto/topics/status.hpp"
 
@@ -91,10 +91,7 @@ void add_report_options(usage::Command& command, ReportOptions& options) {
 
 void require_count(usage::Option& option) {
   const auto check = [](const std::string& text) -> std::string {
-    std::uint64_t count = 0;
-    const auto* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, count);
-    if (error == std::errc() && stop == end && count > 0) return {};
+    if (text::whole_number<std::uint64_t>(text).value_or(0) > 0) return {};
     return fmt::format("expected a whole number from 1 on, found \"{}\"", text);
   };
   option.check(check, "POSITIVE");

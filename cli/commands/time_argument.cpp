@@ -14,6 +14,7 @@
 #include "cli/views/listing.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::cli::commands {
 
@@ -26,14 +27,6 @@ namespace {
       "bad time \"{}\": expected seconds since the epoch, a date such as 2026-11-22T18:30, a time "
       "such as 18:30, or a duration such as 2h, +1h30m or now+2h",
       text));
-}
-
-std::optional<double> read_number(std::string_view text) {
-  double number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || !std::isfinite(number)) return std::nullopt;
-  return number;
 }
 
 /// Reads numbers with a fixed number of digits from the front of a text.
@@ -60,7 +53,7 @@ class Digits {
   double fraction() {
     if (text_.empty() || text_.front() != '.') return 0;
     const std::size_t end = text_.find_first_not_of("0123456789", 1);
-    const auto number = read_number(text_.substr(0, end));
+    const auto number = text::whole_number<double>(text_.substr(0, end));
     text_.remove_prefix(end == std::string_view::npos ? text_.size() : end);
     return number.value_or(NAN);
   }
@@ -183,7 +176,7 @@ std::optional<double> read_units(std::string_view text) {
   do {
     const std::size_t letters = std::min(text.find_first_not_of("0123456789."), text.size());
     const std::size_t next = std::min(text.find_first_of("0123456789", letters), text.size());
-    const auto number = read_number(text.substr(0, letters));
+    const auto number = text::whole_number<double>(text.substr(0, letters));
     const auto seconds = seconds_of(text.substr(letters, next - letters));
     if (!number || !seconds) return std::nullopt;
     sum += *number * *seconds;
@@ -262,7 +255,7 @@ WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
   const bool is_hexadecimal = text.starts_with("0x") || text.starts_with("0X");
   // Without a sign 18:30:05 is a time of day, and a duration only with one.
   const bool is_clock = text.find(':') < text.find('-');
-  if (!is_signed) time = read_number(text);
+  if (!is_signed) time = text::whole_number<double>(text);
   if (!time && (is_signed || !(is_hexadecimal || is_clock))) {
     const auto duration = read_duration(is_signed ? text.substr(1) : text);
     if (duration) time = from + (is_back ? -*duration : *duration);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/rset/targets.hpp"
 #include "core/text/hostlist.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::cli::rolling {
 
@@ -55,11 +55,9 @@ Budget parse_budget(std::string_view text) {
   std::string_view digits = text;
   budget.is_percent = digits.ends_with('%');
   if (budget.is_percent) digits.remove_suffix(1);
-  const auto* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, budget.number);
+  budget.number = text::whole_number<std::size_t>(digits).value_or(0);
   constexpr std::size_t whole = 100;
-  if (error != std::errc() || stop != end || budget.number == 0 ||
-      (budget.is_percent && budget.number > whole)) {
+  if (budget.number == 0 || (budget.is_percent && budget.number > whole)) {
     throw Error(EINVAL, fmt::format("bad number of nodes \"{}\": expected N, or P% up to 100%", text));
   }
   return budget;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "core/text/host_brackets.hpp"
 #include "core/text/node_name.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::cli::slurm {
 
@@ -46,11 +46,8 @@ std::string value_of(const Settings& settings, const std::string& key) {
 }
 
 std::optional<unsigned long> read_number(std::string_view text) {
-  unsigned long number = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number > max_count) return std::nullopt;
-  return number;
+  const auto number = text::whole_number<unsigned long>(text);
+  return number && *number <= max_count ? number : std::nullopt;
 }
 
 /// Reads a count of gpus as slurmctld does: digits, and K, KiB or KB behind them for 1024 or 1000, or the

@@ -2,7 +2,6 @@
 #include "cli/views/listing.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
@@ -18,6 +17,7 @@
 #include "cli/views/text_width.hpp"
 #include "cli/views/views.hpp"
 #include "core/json/utf8.hpp"
+#include "core/text/whole_number.hpp"
 #include "core/time.hpp"
 
 namespace resourced::cli::views {
@@ -101,10 +101,7 @@ SortValue sort_value(const Cell& cell) {
   if (value.is_number()) return {number, value.get<double>(), ""};
   if (value.is_boolean()) return {number, value.get<bool>() ? 1 : 0, ""};
   const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-  double parsed = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  const bool is_number = error == std::errc() && stop == text.data() + text.size() && std::isfinite(parsed);
-  if (is_number) return {number, parsed, ""};
+  if (const auto parsed = text::whole_number<double>(text)) return {number, *parsed, ""};
   return {words, 0, text};
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json/reader.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::cluster {
 
@@ -90,20 +91,16 @@ std::string text_of(const std::string& key, const json& object, const char* name
 }
 
 Sequence sequence_of(const KeyValue& head) {
-  Sequence sequence = 0;
-  const char* const end = head.value.data() + head.value.size();
-  const auto [at, error] = std::from_chars(head.value.data(), end, sequence);
-  if (error != std::errc() || at != end || head.value.empty()) throw Garbled(head.key);
-  return sequence;
+  const auto sequence = text::whole_number<Sequence>(head.value);
+  if (!sequence) throw Garbled(head.key);
+  return *sequence;
 }
 
 Sequence last_in_entry(const std::string& log_key) {
-  Sequence sequence = 0;
-  const char* const end = log_key.data() + log_key.size();
-  const char* const begin = log_key.data() + std::min(log_key.size(), log_folder.size() + 1);
-  const auto [at, error] = std::from_chars(begin, end, sequence);
-  if (error != std::errc() || at != end) throw Garbled(log_key);
-  return sequence;
+  const std::size_t begin = std::min(log_key.size(), log_folder.size() + 1);
+  const auto sequence = text::whole_number<Sequence>(std::string_view(log_key).substr(begin));
+  if (!sequence) throw Garbled(log_key);
+  return *sequence;
 }
 
 EntryHeader entry_header(const KeyValue& entry) {

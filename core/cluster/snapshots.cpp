@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <system_error>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/invariant.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::cluster {
 
@@ -24,11 +24,9 @@ std::string chunk_folder(const SnapshotHeader& header) {
 
 std::uint64_t sum_of(const std::string& key, const std::string& text) {
   constexpr int base = 16;
-  std::uint64_t sum = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, sum, base);
-  if (error != std::errc() || at != end) throw Garbled(key);
-  return sum;
+  const auto sum = text::whole_number<std::uint64_t>(text, base);
+  if (!sum) throw Garbled(key);
+  return *sum;
 }
 
 }  // namespace

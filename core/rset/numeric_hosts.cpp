@@ -1,7 +1,6 @@
 #include "core/rset/numeric_hosts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <system_error>
 
@@ -9,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/text/hostlist.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::rset {
 
@@ -18,11 +18,8 @@ using text::IdSet;
 std::map<IdSet::Id, std::string> hosts_by_number(const ResourceSet& set) {
   std::map<IdSet::Id, std::string> hosts;
   set.nodelist().for_each([&](std::string_view name) {
-    IdSet::Id number = 0;
-    const auto* const end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data(), end, number);
-    if (error != std::errc() || stop != end) return;
-    if (set.rank_of(name) != number) hosts.emplace(number, name);
+    const auto number = text::whole_number<IdSet::Id>(name);
+    if (number && set.rank_of(name) != *number) hosts.emplace(*number, name);
   });
   return hosts;
 }

@@ -1,6 +1,5 @@
 #include "core/text/job_id.hpp"
 
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::text {
 namespace {
@@ -27,13 +27,6 @@ std::optional<std::uint64_t> read_base58(std::string_view digits) {
   return value;
 }
 
-std::optional<std::uint64_t> read_number(std::string_view digits, int base) {
-  std::uint64_t value = 0;
-  const auto [end, errnum] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
-  if (errnum != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::uint64_t> read_dotted(std::string_view groups) {
   constexpr std::size_t digits = 4;
   constexpr std::size_t length = 4 * digits + 3;
@@ -43,7 +36,7 @@ std::optional<std::uint64_t> read_dotted(std::string_view groups) {
     if (at > 0 && groups[at - 1] != '.') return std::nullopt;
     joined += groups.substr(at, digits);
   }
-  return read_number(joined, 16);
+  return whole_number<std::uint64_t>(joined, 16);
 }
 
 std::optional<std::uint64_t> read(std::string_view text) {
@@ -53,9 +46,9 @@ std::optional<std::uint64_t> read(std::string_view text) {
   if (text.starts_with(mark)) return read_base58(text.substr(mark.size()));
   if (text.starts_with('f')) return read_base58(text.substr(1));
   if (text.starts_with(key)) return read_dotted(text.substr(key.size()));
-  if (text.starts_with(hexadecimal)) return read_number(text.substr(hexadecimal.size()), 16);
+  if (text.starts_with(hexadecimal)) return whole_number<std::uint64_t>(text.substr(hexadecimal.size()), 16);
   if (text.find('.') != std::string_view::npos) return read_dotted(text);
-  return read_number(text, 10);
+  return whole_number<std::uint64_t>(text, 10);
 }
 
 }  // namespace

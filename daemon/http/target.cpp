@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 #include "daemon/http/status.hpp"
 
 namespace resourced::daemon::http {
@@ -89,12 +89,9 @@ std::string decode(std::string_view text, bool plus_is_blank) {
 
 template <class Number>
 Number number_of(std::string_view name, std::string_view value) {
-  Number number{};
-  const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  bool is_number = error == std::errc() && stop == value.data() + value.size() && !value.empty();
-  if constexpr (std::is_floating_point_v<Number>) is_number = is_number && std::isfinite(number);
-  if (!is_number) refuse(fmt::format("{} is not a number: {}", name, text::quoted(value)));
-  return number;
+  const auto number = text::whole_number<Number>(value);
+  if (!number) refuse(fmt::format("{} is not a number: {}", name, text::quoted(value)));
+  return *number;
 }
 
 nlohmann::json typed(const Key& key, const std::string& value) {

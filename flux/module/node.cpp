@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -15,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
 #include "core/rset/short_form.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::flux::module {
 
@@ -67,11 +67,8 @@ ResourceSet read_topologies(const std::string& directory) {
   for (fs::directory_iterator entry(directory, failure); !failure && entry != fs::directory_iterator();
        entry.increment(failure)) {
     const fs::path& path = entry->path();
-    const std::string name = path.stem();
-    IdSet::Id rank = 0;
-    const auto [end, errnum] = std::from_chars(name.data(), name.data() + name.size(), rank);
-    if (path.extension() == ".xml" && errnum == std::errc() && end == name.data() + name.size())
-      files.emplace(rank, path);
+    const auto rank = text::whole_number<IdSet::Id>(path.stem().native());
+    if (path.extension() == ".xml" && rank) files.emplace(*rank, path);
   }
   if (failure) throw Error(failure.value(), fmt::format("{}: {}", directory, failure.message()));
   if (files.empty())

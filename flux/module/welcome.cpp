@@ -14,6 +14,7 @@
 
 #include "core/error.hpp"
 #include "core/json/reader.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::flux::module {
 namespace {
@@ -40,13 +41,10 @@ std::string read_file(int descriptor) {
 
 std::uint32_t number(const Welcome& welcome, const char* name) {
   const auto found = welcome.attributes.find(name);
-  std::uint32_t value = 0;
-  const std::string text = found == welcome.attributes.end() ? "" : found->second;
-  const auto [end, errnum] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (errnum != std::errc() || end != text.data() + text.size()) {
-    throw Error(EPROTO, fmt::format("welcome: the attribute {} is not a number", name));
-  }
-  return value;
+  const auto value =
+      text::whole_number<std::uint32_t>(found == welcome.attributes.end() ? "" : found->second);
+  if (!value) throw Error(EPROTO, fmt::format("welcome: the attribute {} is not a number", name));
+  return *value;
 }
 
 int descriptor(const char* name) {

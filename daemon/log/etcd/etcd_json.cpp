@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -17,6 +16,7 @@
 #include "core/json/reader.hpp"
 #include "core/json/utf8.hpp"
 #include "core/text/base64.hpp"
+#include "core/text/whole_number.hpp"
 
 namespace resourced::daemon::log::etcd {
 namespace {
@@ -125,12 +125,9 @@ std::int64_t integer(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return 0;
   if (!found->is_string()) garbled(key);
-  const auto& text = found->get_ref<const std::string&>();
-  std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || at != end) garbled(key);
-  return value;
+  const auto value = text::whole_number<std::int64_t>(found->get_ref<const std::string&>());
+  if (!value) garbled(key);
+  return *value;
 }
 
 const std::string& text_in(const json& object, const char* key) {
