@@ -226,6 +226,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
 
   /// Returns the present allocations.
   std::vector<Allocation> begin() {
+    const rset::ResourceSet former = std::move(picture_.resources);
     picture_ = *std::exchange(partial_, std::nullopt);
     scheduled_ = public_forms(picture_.scheduled.value_or(module::ScheduledDrains()));
     state_ = State::held;
@@ -233,7 +234,7 @@ class Acquisition::Impl : public std::enable_shared_from_this<Acquisition::Impl>
     busy_until_.reset();
     pause_.reset();
     std::vector<Allocation> allocations = public_forms(std::exchange(picture_.allocations, {}));
-    ledger_.begin(allocations, picture_.sequence);
+    ledger_.begin(allocations, picture_.sequence, former, picture_.resources);
     return allocations;
   }
 

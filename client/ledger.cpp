@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,8 @@
 #include "client/requests.hpp"
 #include "core/error.hpp"
 #include "core/rset/operations.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
 #include "proto/topics/acquire.hpp"
 
 namespace resourced::client {
@@ -26,6 +29,40 @@ struct ToRequest {
   LedgerRequest operator()(const LedgerChange& wanted) const { return request_of(wanted, partition); }
   LedgerRequest operator()(const AllocationUpdate& wanted) const { return request_of(wanted); }
 };
+
+const Allocation* find_allocation(const std::map<Ledger::Name, Ledger::Entry>& list,
+                                  const Ledger::Name& name) {
+  const auto found = list.find(name);
+  return found == list.end() ? nullptr : &found->second.allocation;
+}
+
+/// The cores and gpus of each target of a host, in the order of ranks.
+using Parts = std::vector<std::pair<IdSet, IdSet>>;
+
+std::map<std::string, Parts> parts_by_host(const rset::ResourceSet& resources) {
+  std::map<IdSet::Id, const rset::ResourceGroup*> by_rank;
+  for (const rset::ResourceGroup& group : resources.groups())
+    group.ranks.for_each([&](IdSet::Id rank) { by_rank.emplace(rank, &group); });
+  std::map<std::string, Parts> parts;
+  for (const auto& [rank, group] : by_rank)
+    parts[resources.host(rank)].emplace_back(group->cores, group->gpus);
+  return parts;
+}
+
+/// Whether two allocations have the same of each host, whatever its rank is. Nothing is known of what they
+/// have of an absent one.
+bool is_same(const Allocation* a, const Allocation* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  std::map<std::string, Parts> of_a = parts_by_host(a->resources);
+  std::map<std::string, Parts> of_b = parts_by_host(b->resources);
+  for (const std::string& absent : {a->absent, b->absent}) {
+    text::Hostlist::parse(absent).for_each([&](std::string_view host) {
+      of_a.erase(std::string(host));
+      of_b.erase(std::string(host));
+    });
+  }
+  return of_a == of_b;
+}
 
 }  // namespace
 
@@ -162,10 +199,63 @@ void Ledger::apply(const Wanted& wanted, std::uint64_t sequence, bool own) {
   found->second = {std::move(changed), sequence};
 }
 
-void Ledger::begin(const std::vector<Allocation>& present, std::uint64_t sequence) {
-  list_.clear();
+bool Ledger::is_moved(const Change& change, const rset::ResourceSet& former,
+                      const rset::ResourceSet& targets) const {
+  const auto has_moved = [&](const rset::ResourceSet& named) {
+    const IdSet present = named.ranks() & targets.ranks();
+    return !targets.has_hosts(present, named.hosts(present)) ||
+           rset::known_ranks_of_hosts(named.nodelist(), former) !=
+               rset::known_ranks_of_hosts(named.nodelist(), targets);
+  };
+  if (const auto* update = std::get_if<AllocationUpdate>(&change.wanted))
+    return update->add && has_moved(*update->add);
+  const auto& wanted = std::get<LedgerChange>(change.wanted);
+  const auto frees_moved = [&](const Freed& freed) {
+    const auto found = list_.find({*freed.partition, freed.id});
+    return freed.ranks && found != list_.end() &&
+           has_moved(found->second.allocation.resources.copy_ranks(*freed.ranks));
+  };
+  const auto is_on_moved = [&](const Allocation& allocation) { return has_moved(allocation.resources); };
+  return std::ranges::any_of(wanted.frees, frees_moved) ||
+         std::ranges::any_of(wanted.allocations, is_on_moved);
+}
+
+void Ledger::answer_from_list(std::uint64_t number, const std::map<Name, Entry>& expected) {
+  const Change change = std::move(changes_.extract(number).mapped());
+  const auto is_there = [&](const Name& name) {
+    return is_same(find_allocation(expected, name), find_allocation(list_, name));
+  };
+  bool is_made = false;
+  try {
+    is_made = std::ranges::all_of(change.names, is_there);
+  } catch (const Error&) {
+    // The daemon has sent a bad list of absent hosts, which proves nothing.
+  }
+  for (const Name& name : change.names) open_.erase(name);
+  const std::string topic(std::visit(ToRequest{partition_}, change.wanted).topic);
+  const Error moved(ESTALE,
+                    fmt::format("allocation {}: its targets have other ranks than when it was asked for",
+                                change.names.begin()->second));
+  const Response answer = is_made ? Response(topic, nullptr, true) : Response(topic, moved, false);
+  if (!change.handler) return;
+  answers_.push_back(
+      connection_.after(Milliseconds(0), [handler = change.handler, answer] { handler(answer); }));
+}
+
+void Ledger::begin(const std::vector<Allocation>& present, std::uint64_t sequence,
+                   const rset::ResourceSet& former, const rset::ResourceSet& targets) {
+  answers_.clear();
+  std::vector<std::uint64_t> moved;
+  if (!former.empty() && (former.ranks() != targets.ranks() || former.nodelist() != targets.nodelist())) {
+    for (const auto& [number, change] : changes_)
+      if (is_moved(change, former, targets)) moved.push_back(number);
+  }
+  constexpr std::uint64_t latest = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint64_t number : moved) apply(changes_.at(number).wanted, latest, true);
+  const std::map<Name, Entry> expected = std::exchange(list_, {});
   for (const Allocation& allocation : present)
     list_.emplace(Name(allocation.partition, allocation.id), Entry{allocation, sequence});
+  for (const std::uint64_t number : moved) answer_from_list(number, expected);
   for (auto& [name, newest] : open_) newest = sequence;
   is_held_ = true;
   resync();
@@ -223,6 +313,7 @@ void Ledger::close() {
   has_ended_ = true;
   ledgers_->erase(this);
   if (timer_) connection_.cancel_timer(*std::exchange(timer_, std::nullopt));
+  for (const Connection::TimerId timer : std::exchange(answers_, {})) connection_.cancel_timer(timer);
 }
 
 std::vector<Ledger::Name> Ledger::names(bool unknown) const {

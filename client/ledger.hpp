@@ -25,9 +25,11 @@ namespace resourced::client {
 ///
 /// A change gets one answer. If the connection is lost before, the change may have been made or not: it is
 /// sent again, with `repeat`, once the acquisition is held again, and then answered. A change that was
-/// requested while nothing was held is sent at that time, too. A change that the daemon cannot carry out now
-/// (EAGAIN, or EHOSTUNREACH of one that does not lead) is sent again after half a second. Once the
-/// acquisition has ended nothing is sent any more, and no handler is called.
+/// requested while nothing was held is sent at that time, too. If it names targets that have other ranks by
+/// then, as the daemon has started with another inventory, it is not sent: its answer is a success if the
+/// list shows what it does, else ESTALE, and then it may be requested again with the present ranks. A change
+/// that the daemon cannot carry out now (EAGAIN, or EHOSTUNREACH of one that does not lead) is sent again
+/// after half a second. Once the acquisition has ended nothing is sent any more, and no handler is called.
 class Ledger {
  public:
   using Handler = Connection::Handler;
@@ -91,9 +93,11 @@ class Ledger {
     std::uint64_t sequence = 0;
   };
 
-  // The acquisition calls begin() when it is held, with the present allocations; take() when others have
-  // changed some; leave() when it is lost; and close() when it has ended.
-  void begin(const std::vector<Allocation>& present, std::uint64_t sequence);
+  // The acquisition calls begin() when it is held, with the present allocations, and the targets when it was
+  // held before and now; take() when others have changed some; leave() when it is lost; and close() when it
+  // has ended.
+  void begin(const std::vector<Allocation>& present, std::uint64_t sequence, const rset::ResourceSet& former,
+             const rset::ResourceSet& targets);
   void take(const News& news);
   void leave();
   void close();
@@ -102,6 +106,12 @@ class Ledger {
   void refuse_partitions_of_others(const std::set<Name>& names) const;
   [[nodiscard]] Connection::RequestId send(std::uint64_t number, const Change& change);
   void receive(std::uint64_t number, const Response& response);
+  /// Whether a change names ranks that are those of other targets now.
+  [[nodiscard]] bool is_moved(const Change& change, const rset::ResourceSet& former,
+                              const rset::ResourceSet& targets) const;
+  /// Removes a change, and answers it from the loop: by whether the list has what `expected` has of its
+  /// allocations.
+  void answer_from_list(std::uint64_t number, const std::map<Name, Entry>& expected);
   /// Applies a change of this ledger or, if it is not `own`, of another one of the connection.
   void apply(const Wanted& wanted, std::uint64_t sequence, bool own);
   /// Whether nothing newer than an event is known about an allocation.
@@ -123,6 +133,8 @@ class Ledger {
   /// For each allocation in these changes, the number of the last event by somebody else that is known.
   std::map<Name, std::uint64_t> open_;
   std::optional<Connection::TimerId> timer_;
+  /// Timers of answers since the last begin().
+  std::vector<Connection::TimerId> answers_;
 };
 
 }  // namespace resourced::client

@@ -347,7 +347,7 @@ class Acquisition(Reader[AcquisitionEvent]):
             return
         self._partial = None
         if self._ledger:
-            self._ledger._begin(acquired.allocations, read_sequence(payload))
+            self._ledger._begin(acquired.allocations, acquired.resources, read_sequence(payload))
         self._put(acquired)
         self._held = self._acquired_before = True
         self._lost = False

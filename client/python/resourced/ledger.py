@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import errno
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from resourced._message import Response, encode_payload
 from resourced._requests import Request, awaited
 from resourced.allocations import Allocation, Freed
 from resourced.errors import ResourcedError
+from resourced.hostlist import Hostlist
 from resourced.idset import IDset
 from resourced.resource_set import ResourceSet, ResourcesLike
 from resourced.rpc import RpcConnection
@@ -22,6 +24,8 @@ from resourced.rpc import RpcConnection
 #: The partition in which an allocation was made, and its id.
 Name: TypeAlias = tuple[str, str]
 _Names: TypeAlias = list[Name]
+_Changes: TypeAlias = list["_Change"]
+_Targets: TypeAlias = tuple[IDset, Hostlist]
 #: How long to wait while the daemon cannot carry out changes.
 _PAUSE = 0.5
 
@@ -40,6 +44,9 @@ class _Change:
     names: _Names
     #: Applies the change to the list of a ledger, as of an event.
     apply: Callable[[Ledger, int], None]
+    #: The resources that it gives to allocations, and the parts that it frees.
+    given: list[ResourceSet] = field(default_factory=list)
+    parts: list[Freed] = field(default_factory=list)
     #: The request, from when it is sent until its loss.
     request: _Request | None = None
     is_unknown: bool = False
@@ -50,9 +57,11 @@ class _Change:
 class Ledger:
     """The ledger of an acquisition: `Acquisition.ledger`. A change gets one answer. If the connection is lost before, the
     change may have been made or not: it is sent again, with `repeat`, once the acquisition is held again. A change that is
-    requested while nothing is held is sent at that time, too. A change that the daemon cannot carry out now (EAGAIN, or
-    EHOSTUNREACH of one that does not lead) is sent again after half a second. Cancelling change() or update() does not
-    end the change."""
+    requested while nothing is held is sent at that time, too. If it names targets that have other ranks by then, as the
+    daemon has started with another inventory, it is not sent: it has succeeded if the list shows what it does, and else
+    it fails with ESTALE, and may be requested again with the present ranks. A change that the daemon cannot carry out now
+    (EAGAIN, or EHOSTUNREACH of one that does not lead) is sent again after half a second. Cancelling change() or update()
+    does not end the change."""
 
     def __init__(self, acquisition: object, connection: RpcConnection, partition: str) -> None:
         self._acquisition = weakref.ref(acquisition)
@@ -64,6 +73,8 @@ class Ledger:
         #: For each allocation in these changes, the number of the last event by somebody else that is known.
         self._open: dict[Name, int] = {}
         self._is_held = False
+        #: The targets of the acquisition when it was held last.
+        self._targets: _Targets | None = None
         self._pause: asyncio.TimerHandle | None = None
         self._end: ResourcedError | None = None
         connection._ledgers.add(self)
@@ -118,7 +129,10 @@ class Ledger:
 
         freed_names = ((one.partition or "", one.id) for one in gone)
         names = list(dict.fromkeys([*freed_names, *((one.partition, one.id) for one in made)]))
-        await self._carry_out(_Change("resource.alloc" if made else "resource.free", payload, names, apply))
+        change = _Change("resource.alloc" if made else "resource.free", payload, names, apply)
+        change.given = [one.resources for one in made]
+        change.parts = [one for one in gone if one.ranks is not None]
+        await self._carry_out(change)
 
     async def update(
         self,
@@ -147,7 +161,7 @@ class Ledger:
                     one = replace(one, note=note or None)
                 ledger._list[name] = Entry(one, sequence)
 
-        await self._carry_out(_Change("resource.alloc-update", payload, [name], apply))
+        await self._carry_out(_Change("resource.alloc-update", payload, [name], apply, [more] if more else []))
 
     async def _carry_out(self, change: _Change) -> None:
         if self._end:
@@ -211,11 +225,37 @@ class Ledger:
 
     # For the acquisition
 
-    def _begin(self, present: Iterable[Allocation], sequence: int) -> None:
+    def _begin(self, present: Iterable[Allocation], targets: ResourceSet, sequence: int) -> None:
+        now = targets.ranks, targets.nodelist
+        moved = self._moved(self._targets, now) if self._targets and self._targets != now else []
+        self._targets = now
+        for change in moved:
+            change.apply(self, sys.maxsize)
+        expected = self._list
         self._list = {(one.partition, one.id): Entry(one, sequence) for one in present}
+        for change in moved:
+            made = all(_is_same(expected.get(name), self._list.get(name)) for name in change.names)
+            text = f"allocation {change.names[0][1]}: its targets have other ranks than when it was asked for"
+            self._settle(change, None if made else ResourcedError(errno.ESTALE, text))
         self._open = dict.fromkeys(self._open, sequence)
         self._is_held = True
         self.resync()
+
+    def _moved(self, former: _Targets, now: _Targets) -> _Changes:
+        """The changes that name ranks which are those of other targets now."""
+        before, after, hosts = _ranks_by_host(*former), _ranks_by_host(*now), dict(zip(*now, strict=True))
+
+        def is_moved(named: ResourceSet) -> bool:
+            pairs = zip(named.ranks, named.nodelist, strict=True)
+            return any(hosts.get(rank, host) != host or before.get(host) != after.get(host) for rank, host in pairs)
+
+        def parts(change: _Change) -> Iterable[ResourceSet]:
+            for part in change.parts:
+                if entry := self._list.get((part.partition or "", part.id)):
+                    held = entry.allocation.resources
+                    yield held.copy_ranks(IDset(part.ranks or "") & held.ranks)
+
+        return [change for change in self._changes if any(map(is_moved, [*change.given, *parts(change)]))]
 
     def _take(self, freed: Iterable[Freed], changed: Iterable[Allocation], expired: Iterable[Name], sequence: int) -> None:
         """Applies the changes that others have made."""
@@ -280,6 +320,28 @@ class _Request(Request):
     def fail(self, error: ResourcedError) -> None:
         if ledger := self._receiver:
             ledger._fail(self._change, error)
+
+
+def _ranks_by_host(ranks: IDset, hosts: Hostlist) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for rank, host in zip(ranks, hosts, strict=True):
+        found.setdefault(host, []).append(rank)
+    return found
+
+
+def _is_same(a: Entry | None, b: Entry | None) -> bool:
+    """Whether two allocations have the same of each host, whatever its rank is. Nothing is known of what they have of an
+    absent one."""
+    if not a or not b:
+        return a is b
+    absent = {*Hostlist(a.allocation.absent), *Hostlist(b.allocation.absent)}
+
+    def parts(resources: ResourceSet) -> dict[str, list[tuple[IDset, IDset]]]:
+        of = lambda rank: (resources.cores(rank), resources.gpus(rank))
+        ranks = _ranks_by_host(resources.ranks, resources.nodelist)
+        return {host: [*map(of, ranks[host])] for host in ranks.keys() - absent}
+
+    return parts(a.allocation.resources) == parts(b.allocation.resources)
 
 
 def read_sequence(payload: Mapping[str, Any]) -> int:

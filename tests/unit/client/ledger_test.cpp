@@ -1,128 +1,22 @@
 // The ledger of an acquisition: its list follows the stream and the answers to its own changes, and changes
 // survive lost answers.
-#include "client/ledger.hpp"
-
 #include <cerrno>
-#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "client/acquisition.hpp"
+#include "client/allocations.hpp"
+#include "ledger_stand.hpp"
 #include "places.hpp"
-#include "temp_dir.hpp"
-#include "wire/fake_bus.hpp"
 
-using namespace resourced;
-using client::Acquisition;
-using client::AcquisitionOptions;
-using client::Allocation;
-using client::Connection;
-using client::Ledger;
-using client::Response;
-using nlohmann::json;
-using resourced::text::IdSet;
-using wire::FakeBus;
-using wire::Frames;
-
+namespace resourced::test::ledger {
 namespace {
 
-rset::ResourceSet nodes(const std::string& ranks, const std::string& cores = "0") {
-  const IdSet set = IdSet::parse(ranks);
-  return rset::ResourceSet({{set, IdSet::parse(cores), {}}}, text::Hostlist::parse("n[" + ranks + "]"));
-}
-
-json listed(const std::string& id, const std::string& ranks, const std::string& partition = "") {
-  return {{"id", id}, {"partition", partition}, {"R", nodes(ranks).to_json()}};
-}
-
-std::string first_response(const std::vector<json>& allocations, int sequence) {
-  return json{{"resources", nodes("0-3", "0-1").to_json()},
-              {"up", "0-3"},
-              {"allocations", allocations},
-              {"sequence", sequence}}
-      .dump();
-}
-
-AcquisitionOptions with_ledger() {
-  AcquisitionOptions options;
-  options.ledger = true;
-  options.lease = std::nullopt;
-  return options;
-}
-
-class Ends : public client::AcquisitionObserver {
- public:
-  std::optional<Error> end;
-  void on_error(const Error& why) override { end = why; }
-};
-
-using Texts = std::vector<std::string>;
-
-struct LedgerFixture {
-  test::TempDir directory;
-  FakeBus bus{"ipc://" + directory.file("bus")};
-  Connection connection{"ipc://" + directory.file("bus")};
-  Ends observer;
-  std::unique_ptr<Acquisition> acquisition =
-      std::make_unique<Acquisition>(connection, observer, with_ledger());
-  Ledger& ledger = acquisition->ledger();
-  Frames stream;
-  /// The answers to changes: the errno of each, 0 for success.
-  std::vector<int> answers;
-  Ledger::Handler handler = [this](const Response& response) {
-    answers.push_back(response.ok() ? 0 : response.error().errnum());
-  };
-
-  void hold(const std::vector<json>& allocations = {}, int sequence = 5) {
-    stream = bus.receive(connection);
-    CHECK(stream.topic() == "resource.acquire");
-    bus.respond(stream, first_response(allocations, sequence), true);
-    wire::pump(connection, [&] { return acquisition->state() == Acquisition::State::held; });
-  }
-  void tell(json news, int sequence) {
-    news["sequence"] = sequence;
-    bus.respond(stream, news.dump(), true);
-    // The news end with one that shows that all before it were handled.
-    const auto is_up = [&] { return acquisition->up().contains(3); };
-    const bool was_up = is_up();
-    bus.respond(stream, was_up ? R"({"down":"3"})" : R"({"up":"3"})", true);
-    wire::pump(connection, [&] { return is_up() != was_up; });
-  }
-  Frames request() { return bus.receive(connection); }
-  /// Answers a request as done up to an event.
-  void answer(const Frames& to, int sequence) {
-    const std::size_t before = answers.size();
-    bus.respond(to, json{{"sequence", sequence}}.dump());
-    wire::pump(connection, [&] { return answers.size() > before; });
-  }
-  void lose() {
-    bus.close();
-    wire::pump(connection, [&] { return acquisition->state() == Acquisition::State::lost; });
-    bus.open();
-  }
-  /// Each allocation as `PARTITION/ID RANKS sequence`.
-  Texts list() const {
-    Texts lines;
-    for (const auto& [name, entry] : ledger.list()) {
-      lines.push_back(fmt::format("{}/{} {} {}", name.first, name.second,
-                                  entry.allocation.resources.ranks().encode(), entry.sequence));
-    }
-    return lines;
-  }
-  static Texts ids(const std::vector<Ledger::Name>& names) {
-    Texts lines;
-    for (const auto& [partition, id] : names) lines.push_back(id);
-    return lines;
-  }
-};
-
-}  // namespace
+using client::Allocation;
 
 TEST_SUITE("ledger") {
   TEST_CASE_FIXTURE(LedgerFixture,
@@ -408,3 +302,6 @@ TEST_SUITE("ledger") {
                          "the acquisition has no ledger: set AcquisitionOptions::ledger", Error);
   }
 }
+
+}  // namespace
+}  // namespace resourced::test::ledger
