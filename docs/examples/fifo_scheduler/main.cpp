@@ -28,6 +28,9 @@ namespace {
 
 using namespace resourced;
 
+/// After how many milliseconds without an event a refused request is tried again.
+constexpr int retry_pause = 1000;
+
 struct Options {
   std::string uri;
   std::string file;
@@ -81,7 +84,9 @@ void run(const Options& options) {
     const bool waiting = acquisition.state() == client::Acquisition::State::waiting;
     std::array<pollfd, 3> ready = {pollfd{connection.fd(), POLLIN, 0}, pollfd{signals, POLLIN, 0},
                                    pollfd{waiting ? -1 : input.fd(), POLLIN, 0}};
-    if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) fail("poll");
+    const int events = poll(ready.data(), ready.size(), scheduler.is_refused() ? retry_pause : -1);
+    if (events < 0 && errno != EINTR) fail("poll");
+    if (events == 0) scheduler.retry();
     if (ready[1].revents != 0) break;
 
     connection.process();

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text/quote.hpp"
+#include "core/text/whole_number.hpp"
 #include "docs/examples/fifo_scheduler/scheduler.hpp"
 
 namespace resourced::fifo {
@@ -60,12 +61,9 @@ void Scheduler::submit(std::string_view line) {
 
 /// Releases a job, or removes a waiting request.
 void Scheduler::free(std::string_view argument) {
-  Pool::JobId id = 0;
-  const char* end = argument.data() + argument.size();
-  const auto [stopped, failure] = std::from_chars(argument.data(), end, id);
-  const bool is_id = failure == std::errc() && stopped == end;
+  const auto id = text::whole_number<Pool::JobId>(argument).value_or(first_foreign);
   const auto has_id = [&](const Job& job) { return job.id == id; };
-  if (is_id && id < first_foreign && pool_.holds(id)) {
+  if (id < first_foreign && pool_.holds(id)) {
     try {
       release(id);
     } catch (const Error& unanswered) {
@@ -73,7 +71,7 @@ void Scheduler::free(std::string_view argument) {
     }
     return schedule();
   }
-  if (!is_id || std::erase_if(queue_, has_id) == 0)
+  if (std::erase_if(queue_, has_id) == 0)
     return say({{"error", fmt::format("free: {} holds nothing and does not wait", text::quoted(argument))}});
   say({{"free", id}});
   try_head_ = true;
@@ -143,19 +141,21 @@ void Scheduler::on_resources(const rset::ResourceSet& resources, const IdSet& up
 
 void Scheduler::on_property_remove(std::string_view name, const IdSet& ranks) {
   pool_.remove_property(name, ranks);
-  try_head_ = judge_ = true;
+  judge_ = true;
+  change_view();
   say({{"property-remove", {{name, ranks.encode()}}}});
 }
 
 void Scheduler::on_property_add(std::string_view name, const IdSet& ranks) {
   pool_.add_property(name, ranks);
-  try_head_ = judge_ = true;
+  judge_ = true;
+  change_view();
   say({{"property-add", {{name, ranks.encode()}}}});
 }
 
 void Scheduler::on_expiration(WallTime time) {
   pool_.set_expiration(time);
-  try_head_ = true;
+  change_view();
   say({{"expiration", to_number(time)}});
 }
 

@@ -96,6 +96,7 @@ void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
     return release_alone(replaced->ended);
   }
   const Error& why = answer.error();
+  if (why.errnum() == EEXIST) compare();  // the ledger has the id, whoever has recorded it
   const bool was_old = is_of_targets(why.errnum()) || (why.errnum() == EBUSY && view != view_);
   // A refusal does not mean that the job can never be satisfied, so it is put aside instead of denied.
   if (!was_old || ++job.refusals == most_refusals) return say({{"id", id}, {"aside", why.what()}});
@@ -111,11 +112,9 @@ void Scheduler::requeue(Job job) {
 
 Pool::JobId Scheduler::id_of(const client::Ledger::Name& name) {
   const auto& [partition, id] = name;
-  Pool::JobId number = 0;
-  const char* const end = id.data() + id.size();
-  const auto [stopped, failure] = std::from_chars(id.data(), end, number);
-  if (partition == partition_ && failure == std::errc() && stopped == end && number < first_foreign)
-    return number;
+  Pool::JobId number = first_foreign;
+  std::from_chars(id.data(), id.data() + id.size(), number);
+  if (partition == partition_ && number < first_foreign && std::to_string(number) == id) return number;
   return foreign_.try_emplace(name, first_foreign + foreign_.size()).first->second;
 }
 

@@ -47,6 +47,13 @@ class Scheduler final : public client::AcquisitionObserver {
   /// Allocates to the requests at the head of the queue. Call after the callbacks: one response may cause
   /// several of them, and the state is complete only after the last.
   void schedule();
+  /// Whether the head of the queue waits for the change that explains why the ledger has refused it.
+  [[nodiscard]] bool is_refused() const { return !queue_.empty() && queue_.front().refused_view == view_; }
+  /// Tries the head again. Call when no such change has come for a while.
+  void retry() {
+    change_view();
+    schedule();
+  }
   /// Whether an answer of the ledger is due.
   [[nodiscard]] bool is_waiting_for_ledger() const {
     return ledger_ != nullptr && !(ledger_->pending().empty() && ledger_->unknown().empty());
@@ -109,7 +116,7 @@ class Scheduler final : public client::AcquisitionObserver {
   Pool::JobId id_of(const client::Ledger::Name& name);
   /// Puts a job back into the queue, which is in the order of ids.
   void requeue(Job job);
-  /// Call when targets have come up, gone down or left.
+  /// Call when something of the targets has changed.
   void change_view() {
     ++view_;
     try_head_ = true;
@@ -151,7 +158,7 @@ class Scheduler final : public client::AcquisitionObserver {
   /// judge_queue().
   bool try_head_ = false;
   bool judge_ = false;
-  /// Counts changes of the targets that are up.
+  /// Counts changes of the targets.
   std::uint64_t view_ = 0;
   /// Why targets went down, until the end of the response that tells it.
   client::DownCauses causes_;

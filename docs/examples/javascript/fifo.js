@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 // A scheduler of whole nodes, first come, first served, without a library: it speaks docs/protocol.md itself.
 // It reads `run ID NODES [PROPERTY]` and `end ID`. usage: fifo.js ipc://PATH|tcp://HOST:PORT
-const net = require("net");
-const readline = require("readline");
+const [net, readline] = [require("net"), require("readline")];
 const [MORE, LONG, COMMAND, TOPIC, PAYLOAD, ROUTE, STREAMING] = [1, 2, 4, 1, 2, 8, 64]; // of ZMTP; of PROTO
 const [EAGAIN, EBUSY, EINVAL, EHOSTDOWN, EHOSTUNREACH, ESTALE, ECANCELED] = [11, 16, 22, 112, 113, 116, 125];
 const UNDECIDED = [EAGAIN, EHOSTUNREACH, ECANCELED]; // the daemon ends, starts, or cannot commit
@@ -94,6 +93,7 @@ function heard(error, response) {
   for (const rank of parseIds(response.down)) state.up.delete(rank);
   mark("add", response["property-add"] ?? resources?.execution.properties);
   mark("delete", response["property-remove"]);
+  for (const rank of parseIds(response.shrink)) state.targets.delete(rank);
   for (const one of freed)
     if (one.ranks) parseIds(one.ranks).forEach((rank) => state.running.get(nameOf(one))?.delete(rank));
     else state.running.delete(nameOf(one));
@@ -126,11 +126,11 @@ function mark(change, properties = {}) {
 // One request at a time, ends before runs. A free has `repeat`, as an operator may have freed it already.
 function schedule() {
   if (!state.isHeld || state.isAsking) return;
-  if (state.asked) return ask(state.asked); // its answer was lost, or decided nothing
+  const { asked: one, running } = state; // its answer was lost, or decided nothing: the allocations tell
+  if (one) return !one.ranks === !running.has(nameOf(one.job)) ? finish(one.job, one.news) : ask(one);
   state.jobs = state.jobs.filter((job) => job.nodes || state.running.has(nameOf(job))); // others have ended
   const job = state.jobs.find(({ nodes }) => !nodes) ?? state.jobs[0];
-  if (!job) return;
-  if (job.nodes) return allocate(job);
+  if (!job || job.nodes) return job && allocate(job);
   const news = `end ${job.id} ${encodeIds(state.running.get(nameOf(job)))}`;
   ask({ topic: "resource.free", payload: { id: job.id, repeat: true }, job, news });
 }
@@ -149,7 +149,7 @@ function allocate(job) {
 }
 
 function finish(job, line) {
-  state.jobs = state.jobs.filter((other) => other !== job);
+  Object.assign(state, { asked: null, jobs: state.jobs.filter((other) => other !== job) });
   console.log(line);
   schedule();
 }

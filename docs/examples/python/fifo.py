@@ -15,12 +15,12 @@ async def schedule(acquisition, news):
     while True:
         try:
             match item := await news.get():
-                case ["run", id, nodes, *seconds] if "".join([nodes, *seconds]).isdecimal() and int(nodes):
+                case ["run", id, nodes, *seconds] if all(len(word) < 10 and word.isdecimal() for word in item[2:]) and int(nodes):
                     jobs[id] = [int(nodes), sum(map(int, seconds)), 0]  # the last one counts refusals
                 case ["end", id]:
                     jobs.pop(id, None)
                     ended.add(id)
-                case ["prolong", id, more] if more.isdecimal() and ("", id) in ledger.list():
+                case ["prolong", id, more] if more.isdecimal() and len(more) < 10 and ("", id) in ledger.list():
                     end = (job := ledger.list()["", id].allocation).expiration and job.expiration + int(more)
                     if not end or any(drain.begin < end and drain.ranks & job.resources.ranks for drain in drains):
                         raise resourced.ResourcedError(EHOSTDOWN, "it has no end, or a drain begins before the new one")

@@ -79,6 +79,8 @@ class LedgerStand {
     wire::pump(connection_, [this, before = said_.size()] { return said_.size() > before; });
   }
   void command(const char* line) { scheduler_.command(line); }
+  [[nodiscard]] bool is_refused() const { return scheduler_.is_refused(); }
+  void retry() { scheduler_.retry(); }
   /// The requests of the ledger that are not answered: the id and hosts of each alloc with what it frees, the
   /// id of each free, the id and the new end of each update.
   Lines asked(std::initializer_list<const char*> lines = {}) {
@@ -277,6 +279,15 @@ TEST_CASE("an allocation of another partition holds its resources, and is left a
   CHECK(stand.asked({"free 7", "slot=1/node"}) == Lines{"1 n2"});
 }
 
+TEST_CASE("only an id in its shortest form is that of a job") {
+  const auto on = [](const char* id, IdSet::Id rank) {
+    return client::Allocation{id, four_nodes().copy_ranks(IdSet{rank})};
+  };
+  LedgerStand stand({on("1", 0), on("01", 1), on("001", 2)});
+  CHECK(stand.first().size() == 2);
+  CHECK(stand.asked({"slot=1/node", "free 01"}) == Lines{"2 n3", "free 1"});
+}
+
 TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
   LedgerStand stand;
   CHECK(stand.asked({"slot=1/node", "slot=4/node"}) == Lines{"1 n0"});
@@ -294,6 +305,34 @@ TEST_CASE("a job whose target was drained meanwhile gets others, in its turn") {
     stand.tell({{"down", "0"}, {"shrink", "0"}});
   }
   CHECK(stand.asked() == Lines{"1 n1"});
+}
+
+TEST_CASE("a change of properties or of the expiration explains a refusal, too") {
+  LedgerStand stand;
+  CHECK(stand.asked({"slot=1/node"}) == Lines{"1 n0"});
+  SUBCASE("a property") {
+    CHECK(stand.refuse(ESTALE) == Lines{R"({"id":1,"wait":"so it is"})"});
+    stand.tell({{"property-add", {{"fast", "0"}}}});
+  }
+  SUBCASE("the expiration") {
+    CHECK(stand.refuse(EINVAL) == Lines{R"({"id":1,"wait":"so it is"})"});
+    stand.tell({{"expiration", 5e9}});
+  }
+  CHECK(stand.asked() == Lines{"1 n0"});
+}
+
+TEST_CASE("a refusal that no change explains is tried again, until the job is put aside") {
+  LedgerStand stand;
+  CHECK(stand.asked({"slot=4/node", "core=1"}) == Lines{"1 n[0-3]"});
+  for (int refusals = 1; refusals < 8; ++refusals) {
+    CHECK(stand.refuse(ESTALE) == Lines{R"({"id":1,"wait":"so it is"})"});
+    CHECK(stand.is_refused());
+    stand.retry();
+    CHECK(stand.asked() == Lines{"1 n[0-3]"});
+  }
+  CHECK(stand.refuse(ESTALE) == Lines{R"({"id":1,"aside":"so it is"})"});
+  CHECK_FALSE(stand.is_refused());
+  CHECK(stand.asked() == Lines{"2 n0"});
 }
 
 TEST_CASE("a job that the ledger refuses again and again is put aside in the end, and not denied") {
