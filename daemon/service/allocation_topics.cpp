@@ -53,8 +53,9 @@ void AllocationTopics::alloc(const Call& call) {
   change(call);
 }
 
-void AllocationTopics::change(const Call& call) {
-  module::LedgerCommand command = call.command();
+void AllocationTopics::change(const Call& call) { change_for_scheduler(call, call.command()); }
+
+void AllocationTopics::change_for_scheduler(const Call& call, module::LedgerCommand command) {
   // Once the connection has lost an acquisition, a request without a partition means another partition.
   if (!names_partitions(command)) requests_.check_not_superseded(call.client);
   try {
@@ -84,9 +85,16 @@ void AllocationTopics::force_free(const Call& call) {
 }
 
 void AllocationTopics::update(const Call& call) {
-  if (!call.sender.rights.has(peers::Right::operate) || !holders_of(call.client).empty()) return change(call);
+  module::LedgerCommand command = call.command();
+  const std::optional<std::string>& partition = command.update->partition;
+  const bool is_of_sender = std::ranges::any_of(holders_of(call.client), [&](engine::HolderId holder) {
+    const auto held = executor_.engine().acquisition().held_by(holder);
+    return !partition || (held && held->partition == *partition);
+  });
+  if (is_of_sender || !call.sender.rights.has(peers::Right::operate))
+    return change_for_scheduler(call, std::move(command));
   requests_.check_not_superseded(call.client);
-  executor_.step(module::Command{call.command()}, call.actor());
+  executor_.step(module::Command{std::move(command)}, call.actor());
   respond(call);
 }
 

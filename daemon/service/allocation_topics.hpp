@@ -30,11 +30,12 @@ class AllocationTopics {
   void change(const Call& call);
   /// Frees any allocation for an operator; for a key that is bound to hosts, only those on these hosts.
   void force_free(const Call& call);
-  /// Changes an allocation for the scheduler of its partition, or for an operator who has acquired nothing.
+  /// Changes an allocation for the scheduler of its partition, or for an operator.
   void update(const Call& call);
   void list(const Call& call);
 
  private:
+  void change_for_scheduler(const Call& call, module::LedgerCommand command);
   /// Returns the holders of a client's acquires.
   [[nodiscard]] std::vector<engine::HolderId> holders_of(proto::ClientId client) const;
   /// Returns whether a client has an acquire with the extension `ledger`.

@@ -1,7 +1,7 @@
 // resource.alloc-update: who may send it, and what it changes. An allocation keeps the text of `scheduling`.
 #include <doctest/doctest.h>
 
-#include "service_stand.hpp"
+#include "acquire_stand.hpp"
 
 namespace resourced::daemon::test {
 namespace {
@@ -32,6 +32,26 @@ TEST_CASE("an allocation is changed by its scheduler, or by an operator, who add
   const json listed = json::parse(stand.call(owner, "resource.allocations").text())["allocations"].at(0);
   CHECK(listed["note"] == "x");
   CHECK(listed["R"]["execution"]["nodelist"] == json{"n[2-3]"});
+}
+
+TEST_CASE_FIXTURE(AcquireStand,
+                  "an operator who holds a partition changes allocations of others by their partition") {
+  const proto::ClientId owner = connect();
+  acquire(owner, {{"partition", "batch"}});
+  CHECK(receive(owner).errnum() == 0);
+  alloc(owner, "j", "0");
+  const proto::ClientId admin = connect();
+  acquire(admin, {{"partition", "night"}});
+  CHECK(receive(admin).errnum() == 0);
+  const auto update = [&](const json& payload) {
+    request(admin, "resource.alloc-update", payload);
+    settle();
+    return receive(admin).errnum();
+  };
+  CHECK(update({{"id", "j"}, {"note", "x"}}) == ENOENT);
+  CHECK(update({{"id", "j"}, {"partition", "batch"}, {"note", "x"}}) == 0);
+  const json listed = json::parse(call(connect(), "resource.allocations").text())["allocations"].at(0);
+  CHECK(listed["note"] == "x");
 }
 
 TEST_CASE("scheduling is kept as the text in which it came, also by a restart and in a large request") {
