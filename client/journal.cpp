@@ -1,12 +1,18 @@
 #include "client/journal.hpp"
 
 #include <cerrno>
+#include <limits>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
 #include "client/backoff.hpp"
+#include "core/json/reader.hpp"
+#include "proto/allocation_json.hpp"
 #include "proto/event_json.hpp"
+#include "proto/message.hpp"
 #include "proto/topics/journal.hpp"
 #include "proto/topics/leader.hpp"
 
@@ -15,6 +21,15 @@ namespace resourced::client {
 namespace {
 
 constexpr BackoffLimits journal_pauses{Milliseconds(20), Milliseconds(1000)};
+
+// Reads a response. The `scheduling` of an R keeps its numbers and the order of its keys.
+nlohmann::json read_payload(std::string_view text) {
+  auto read = json_text::read_json(text, proto::max_json_depth, json_text::JsonManners::lenient,
+                                   std::numeric_limits<std::size_t>::max(), proto::resource_keys);
+  if (auto* payload = std::get_if<nlohmann::json>(&read); payload != nullptr && payload->is_object())
+    return std::move(*payload);
+  throw Error(EPROTO, "resource.journal: payload is not a JSON object");
+}
 
 }  // namespace
 
@@ -31,8 +46,8 @@ std::vector<JournalEvent> JournalBatch::events() const {
   std::vector<JournalEvent> events;
   for (const nlohmann::json& entry : json()) {
     const proto::EventEntry event = proto::read_event_entry(entry);
-    events.push_back(
-        {event.timestamp, std::string(event.name), event.context == nullptr ? "" : event.context->dump()});
+    events.push_back({event.timestamp, std::string(event.name),
+                      event.context == nullptr ? "" : json_text::text_of(*event.context)});
   }
   return events;
 }
@@ -42,8 +57,9 @@ std::optional<std::uint64_t> JournalBatch::last() const {
 }
 
 std::optional<rset::ResourceSet> JournalBatch::resources() const {
-  if (!payload_->contains("R")) return std::nullopt;
-  return rset::ResourceSet::from_json(payload_->at("R"));
+  const auto found = payload_->find("R");
+  if (found == payload_->end()) return std::nullopt;
+  return rset::ResourceSet::parse(json_text::text_of(*found));
 }
 
 // Shared with the handlers of its request and timer: a call of the observer may destroy the journal.
@@ -78,7 +94,7 @@ class Journal::Impl : public std::enable_shared_from_this<Journal::Impl> {
     if (!response.ok()) return fail(response);
     std::optional<JournalBatch> batch;
     try {
-      batch.emplace(std::make_shared<const nlohmann::json>(response.payload()));
+      batch.emplace(std::make_shared<const nlohmann::json>(read_payload(response.text())));
     } catch (const Error& error) {
       close();
       return observer_.on_error(error);

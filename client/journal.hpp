@@ -41,7 +41,7 @@ class JournalBatch {
   [[nodiscard]] bool empty() const;
   /// Throws Error EINVAL that names the key of an event that is missing or wrong.
   [[nodiscard]] std::vector<JournalEvent> events() const;
-  /// Returns the array of events as it was received.
+  /// Returns the array of events as it was received; an R in it is kept as its text (json_text::text_of).
   [[nodiscard, gnu::visibility("hidden")]] const nlohmann::json& json() const;
   /// Returns the number of the last event, which is the JournalOptions::after of a journal that continues
   /// after this batch; none in a Flux instance that is not attached to a daemon.

@@ -25,6 +25,7 @@
 #include "cli/views/event_text.hpp"
 #include "client/journal.hpp"
 #include "core/error.hpp"
+#include "core/json/reader.hpp"
 #include "core/rset/resource_set.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/nearest.hpp"
@@ -181,8 +182,7 @@ class Reader : public client::JournalObserver {
   void show(const Shown& shown) {
     // Throws if it is not an event.
     const auto line = formatter_.format(shown.event);
-    context_.print_line(options_.json ? shown.event.dump(-1, ' ', false, json::error_handler_t::replace)
-                                      : line);
+    context_.print_line(options_.json ? json_text::text_of(shown.event) : line);
     if (shown.is_last) done_ = true;
   }
 

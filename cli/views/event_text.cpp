@@ -106,8 +106,7 @@ std::string EventFormatter::format(const json& event) {
     // An expiration of 0 means none.
     const bool shows_time = is_iso && is_time(key) && value.is_number() && value.get<double>() > 0;
     line += fmt::format(" {}={}", key,
-                        shows_time ? format_time(wall_time(value.get<double>()))
-                                   : value.dump(-1, ' ', false, json::error_handler_t::replace));
+                        shows_time ? format_time(wall_time(value.get<double>())) : json_text::text_of(value));
   };
   if (entry.context != nullptr) {
     for (const auto& [key, value] : entry.context->items()) {

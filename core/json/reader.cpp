@@ -180,6 +180,21 @@ std::optional<std::string_view> opaque_text(const json& value) {
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+std::string text_of(const json& value) {
+  const auto dumped = [](const json& part) {
+    return part.dump(-1, ' ', false, json::error_handler_t::replace);
+  };
+  if (const auto text = opaque_text(value)) return without_blanks(*text);
+  if (!value.is_structured()) return dumped(value);
+  std::string out(1, value.is_object() ? '{' : '[');
+  for (const auto& [key, member] : value.items()) {
+    if (out.size() > 1) out += ',';
+    if (value.is_object()) out += dumped(key) + ':';
+    out += text_of(member);
+  }
+  return out + (value.is_object() ? '}' : ']');
+}
+
 json value_of(std::string_view checked) {
   return std::get<json>(read_json(checked, std::numeric_limits<std::size_t>::max(), JsonManners::lenient));
 }

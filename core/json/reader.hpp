@@ -57,6 +57,10 @@ struct JsonFault {
 /// Returns the text of a value that was kept as its text, a view into it; nothing for any other value.
 [[nodiscard]] std::optional<std::string_view> opaque_text(const nlohmann::json& value);
 
+/// Returns the text of a value, without white space between its tokens, in which values that were kept as
+/// their text stand as they are. Invalid UTF-8 is replaced.
+[[nodiscard]] std::string text_of(const nlohmann::json& value);
+
 /// Returns the value of a text that was checked before. If an object has a key twice, the later value counts.
 [[nodiscard]] nlohmann::json value_of(std::string_view checked);
 

@@ -1,6 +1,7 @@
 #include "daemon/log/import.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "daemon/log/records.hpp"
 #include "daemon/log/store.hpp"
 #include "daemon/log/store_writer.hpp"
+#include "proto/allocation_json.hpp"
 #include "proto/event_json.hpp"
 #include "proto/message.hpp"
 
@@ -65,7 +67,8 @@ class Lines {
 };
 
 nlohmann::json read_entry(std::string_view line) {
-  auto read = read_json(line, max_depth, json_text::JsonManners::lenient);
+  auto read = read_json(line, max_depth, json_text::JsonManners::lenient,
+                        std::numeric_limits<std::size_t>::max(), proto::resource_keys);
   if (auto* entry = std::get_if<nlohmann::json>(&read)) return std::move(*entry);
   if (std::get<json_text::JsonFault>(read).kind == json_text::JsonFault::Kind::depth)
     throw Error(EINVAL, fmt::format("nests deeper than {}", max_depth));
@@ -112,7 +115,7 @@ Record read_line(std::string_view line, Sequence sequence, WallTime last, WallTi
   record.timestamp = std::max(last, parts.timestamp);
   record.name = parts.name;
   record.audience = proto::audience_of(record.name);
-  record.text = entry.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  record.text = json_text::text_of(entry);
   if (event) {
     record.hosts = state.apply(*event);
   } else if (record.name == proto::define_name) {

@@ -202,6 +202,28 @@ TEST_CASE("a host that left, was loaded again and drained is drained after expor
   CHECK(status_there["drain"] == status["drain"]);
 }
 
+// No double holds these numbers, and JSON parsers order keys as they like.
+TEST_CASE("the scheduling of an allocation goes through export and import as the text it came in") {
+  const std::string scheduling =
+      R"("scheduling":{"b":1.0e5,"a":[12345678901234567890123,1E5,-0,0.10],"c":"x y"})";
+  Cluster cluster;
+  RawClient scheduler(cluster.daemon.uri());
+  REQUIRE(scheduler.receive(scheduler.acquire()).errnum == 0);
+  const std::string request =
+      R"({"id":"a","R":{"version":1,"execution":{"R_lite":[{"rank":"2","children":{"core":"0"}}],)"
+      R"("nodelist":["test2"]}, )" +
+      scheduling + "}}";
+  REQUIRE(scheduler.receive(scheduler.send_text("resource.alloc", request)).errnum == 0);
+  const std::string exported = cluster.ctl.output({"eventlog", "--export"});
+  CHECK(exported.find(scheduling) != std::string::npos);
+  CHECK(cluster.ctl.output({"eventlog", "--allocations"}).find(scheduling) != std::string::npos);
+
+  TempDir dir;
+  REQUIRE(import_log(dir, std::string(eight_nodes), dir.write("log", exported)).status == 0);
+  const Daemon second(dir, {});
+  CHECK(Ctl(second.uri()).output({"eventlog", "--export"}).find(scheduling) != std::string::npos);
+}
+
 TEST_CASE("a log that is not whole is refused with its line") {
   TempDir dir;
   const std::string config(eight_nodes);
