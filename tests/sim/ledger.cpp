@@ -108,6 +108,13 @@ void Simulation::change_own(ClientId client, const Scheduler& scheduler) {
   Allocations own;
   for (const auto& [name, allocation] : service_->engine().module().ledger().all())
     if (name.partition == scheduler.partition) own.push_back(allocation);
+  // Its end is told together with what was not read before.
+  if (transport_.stalled.contains(client)) {
+    json ended = any_allocation(scheduler);
+    ended["expiration"] = std::max(1.0, now_ - 5);
+    ask_change(client, "resource.alloc", ended, false);
+    return deliver();
+  }
   if (own.empty()) return;
   const bool allocs = chance(0.5);
   const module::Allocation& one = *own[below(static_cast<std::uint32_t>(own.size()))];
