@@ -49,19 +49,37 @@ std::map<std::string, Parts> parts_by_host(const rset::ResourceSet& resources) {
   return parts;
 }
 
-/// Whether two allocations have the same of each host, whatever its rank is. Nothing is known of what they
-/// have of an absent one.
+/// Whether two allocations have the same hosts and terms, and of each host the same, whatever its rank is.
+/// Nothing is known of what they have of an absent one. Throws Error for a bad list of absent hosts.
 bool is_same(const Allocation* a, const Allocation* b) {
   if (a == nullptr || b == nullptr) return a == b;
+  if (a->expiration != b->expiration || a->note != b->note) return false;
   std::map<std::string, Parts> of_a = parts_by_host(a->resources);
   std::map<std::string, Parts> of_b = parts_by_host(b->resources);
-  for (const std::string& absent : {a->absent, b->absent}) {
-    text::Hostlist::parse(absent).for_each([&](std::string_view host) {
-      of_a.erase(std::string(host));
-      of_b.erase(std::string(host));
+  const auto forget = [](const std::string& absent, auto& of_one, auto& of_other) {
+    const text::Hostlist hosts = text::Hostlist::parse(absent);
+    if (hosts.size() > text::Hostlist::max_expansion) throw Error(ERANGE, "too many absent hosts");
+    hosts.for_each([&](std::string_view host) {
+      of_one[std::string(host)] = {};
+      if (const auto found = of_other.find(std::string(host)); found != of_other.end()) found->second = {};
     });
-  }
+  };
+  forget(a->absent, of_a, of_b);
+  forget(b->absent, of_b, of_a);
   return of_a == of_b;
+}
+
+/// Whether two lists have the same allocations of these names.
+bool has_same(const std::set<Ledger::Name>& names, const std::map<Ledger::Name, Ledger::Entry>& a,
+              const std::map<Ledger::Name, Ledger::Entry>& b) {
+  try {
+    return std::ranges::all_of(names, [&](const Ledger::Name& name) {
+      return is_same(find_allocation(a, name), find_allocation(b, name));
+    });
+  } catch (const Error&) {
+    // A bad list of absent hosts proves nothing.
+    return false;
+  }
 }
 
 }  // namespace
@@ -201,61 +219,71 @@ void Ledger::apply(const Wanted& wanted, std::uint64_t sequence, bool own) {
 
 bool Ledger::is_moved(const Change& change, const rset::ResourceSet& former,
                       const rset::ResourceSet& targets) const {
+  const auto ranks_of = [](std::string_view host, const rset::ResourceSet& set) {
+    text::Hostlist one;
+    one.append(host);
+    return rset::known_ranks_of_hosts(one, set);
+  };
   const auto has_moved = [&](const rset::ResourceSet& named) {
-    const IdSet present = named.ranks() & targets.ranks();
-    return !targets.has_hosts(present, named.hosts(present)) ||
-           rset::known_ranks_of_hosts(named.nodelist(), former) !=
-               rset::known_ranks_of_hosts(named.nodelist(), targets);
+    bool moved = false;
+    named.ranks().for_each([&](IdSet::Id rank) {
+      const std::string host = named.host(rank);
+      const IdSet before = ranks_of(host, former);
+      moved = moved || (targets.ranks().contains(rank) && targets.host(rank) != host) ||
+              (!before.empty() && before != ranks_of(host, targets));
+    });
+    return moved;
   };
   if (const auto* update = std::get_if<AllocationUpdate>(&change.wanted))
     return update->add && has_moved(*update->add);
   const auto& wanted = std::get<LedgerChange>(change.wanted);
   const auto frees_moved = [&](const Freed& freed) {
-    const auto found = list_.find({*freed.partition, freed.id});
-    return freed.ranks && found != list_.end() &&
-           has_moved(found->second.allocation.resources.copy_ranks(*freed.ranks));
+    if (!freed.ranks) return false;
+    const Allocation* const held = find_allocation(list_, {*freed.partition, freed.id});
+    return has_moved(former.copy_ranks(*freed.ranks)) ||
+           (held != nullptr && has_moved(held->resources.copy_ranks(*freed.ranks)));
   };
   const auto is_on_moved = [&](const Allocation& allocation) { return has_moved(allocation.resources); };
   return std::ranges::any_of(wanted.frees, frees_moved) ||
          std::ranges::any_of(wanted.allocations, is_on_moved);
 }
 
-void Ledger::answer_from_list(std::uint64_t number, const std::map<Name, Entry>& expected) {
+void Ledger::answer_moved(std::uint64_t number, bool is_made) {
   const Change change = std::move(changes_.extract(number).mapped());
-  const auto is_there = [&](const Name& name) {
-    return is_same(find_allocation(expected, name), find_allocation(list_, name));
-  };
-  bool is_made = false;
-  try {
-    is_made = std::ranges::all_of(change.names, is_there);
-  } catch (const Error&) {
-    // The daemon has sent a bad list of absent hosts, which proves nothing.
-  }
   for (const Name& name : change.names) open_.erase(name);
-  const std::string topic(std::visit(ToRequest{partition_}, change.wanted).topic);
-  const Error moved(ESTALE,
-                    fmt::format("allocation {}: its targets have other ranks than when it was asked for",
-                                change.names.begin()->second));
-  const Response answer = is_made ? Response(topic, nullptr, true) : Response(topic, moved, false);
   if (!change.handler) return;
+  const std::string topic(std::visit(ToRequest{partition_}, change.wanted).topic);
+  const Error moved(ESTALE, fmt::format("allocation {}: its targets have other ranks than when it was asked "
+                                        "for, or are not in the acquisition",
+                                        change.names.begin()->second));
+  const Response answer = is_made ? Response(topic, nullptr, true) : Response(topic, moved, false);
   answers_.push_back(
       connection_.after(Milliseconds(0), [handler = change.handler, answer] { handler(answer); }));
 }
 
 void Ledger::begin(const std::vector<Allocation>& present, std::uint64_t sequence,
                    const rset::ResourceSet& former, const rset::ResourceSet& targets) {
+  constexpr std::uint64_t latest = std::numeric_limits<std::uint64_t>::max();
   answers_.clear();
-  std::vector<std::uint64_t> moved;
+  // Whether each change of moved targets could be made at all.
+  std::map<std::uint64_t, bool> moved;
   if (!former.empty() && (former.ranks() != targets.ranks() || former.nodelist() != targets.nodelist())) {
     for (const auto& [number, change] : changes_)
-      if (is_moved(change, former, targets)) moved.push_back(number);
+      if (is_moved(change, former, targets)) moved.emplace(number, false);
   }
-  constexpr std::uint64_t latest = std::numeric_limits<std::uint64_t>::max();
-  for (const std::uint64_t number : moved) apply(changes_.at(number).wanted, latest, true);
+  for (auto& [number, is_possible] : moved) {
+    try {
+      apply(changes_.at(number).wanted, latest, true);
+      is_possible = true;
+    } catch (const Error&) {
+      // The daemon would have refused it.
+    }
+  }
   const std::map<Name, Entry> expected = std::exchange(list_, {});
   for (const Allocation& allocation : present)
     list_.emplace(Name(allocation.partition, allocation.id), Entry{allocation, sequence});
-  for (const std::uint64_t number : moved) answer_from_list(number, expected);
+  for (const auto& [number, is_possible] : moved)
+    answer_moved(number, is_possible && has_same(changes_.at(number).names, expected, list_));
   for (auto& [name, newest] : open_) newest = sequence;
   is_held_ = true;
   resync();

@@ -26,10 +26,10 @@ namespace resourced::client {
 /// A change gets one answer. If the connection is lost before, the change may have been made or not: it is
 /// sent again, with `repeat`, once the acquisition is held again, and then answered. A change that was
 /// requested while nothing was held is sent at that time, too. If it names targets that have other ranks by
-/// then, as the daemon has started with another inventory, it is not sent: its answer is a success if the
-/// list shows what it does, else ESTALE, and then it may be requested again with the present ranks. A change
-/// that the daemon cannot carry out now (EAGAIN, or EHOSTUNREACH of one that does not lead) is sent again
-/// after half a second. Once the acquisition has ended nothing is sent any more, and no handler is called.
+/// then, or are not in the acquisition any more, it is not sent: its answer is a success if the list shows
+/// what it does, else ESTALE, and then it may be requested again with the present ranks. A change that the
+/// daemon cannot carry out now (EAGAIN, or EHOSTUNREACH of one that does not lead) is sent again after half a
+/// second. Once the acquisition has ended nothing is sent any more, and no handler is called.
 class Ledger {
  public:
   using Handler = Connection::Handler;
@@ -106,12 +106,11 @@ class Ledger {
   void refuse_partitions_of_others(const std::set<Name>& names) const;
   [[nodiscard]] Connection::RequestId send(std::uint64_t number, const Change& change);
   void receive(std::uint64_t number, const Response& response);
-  /// Whether a change names ranks that are those of other targets now.
+  /// Whether a change names ranks that are those of other targets now, or of none.
   [[nodiscard]] bool is_moved(const Change& change, const rset::ResourceSet& former,
                               const rset::ResourceSet& targets) const;
-  /// Removes a change, and answers it from the loop: by whether the list has what `expected` has of its
-  /// allocations.
-  void answer_from_list(std::uint64_t number, const std::map<Name, Entry>& expected);
+  /// Removes a change of targets that have moved, and answers it from the loop.
+  void answer_moved(std::uint64_t number, bool is_made);
   /// Applies a change of this ledger or, if it is not `own`, of another one of the connection.
   void apply(const Wanted& wanted, std::uint64_t sequence, bool own);
   /// Whether nothing newer than an event is known about an allocation.

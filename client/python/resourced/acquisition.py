@@ -326,6 +326,7 @@ class Acquisition(Reader[AcquisitionEvent]):
                 update = self._read_update(payload)
                 if self._ledger:
                     self._ledger._take(update.freed, update.changed, update.expired, read_sequence(payload))
+                    self._ledger._forget(update.shrink)
                 self._put(update)
             elif self._partial:
                 self._partial.allocations.extend(self._read_allocations(payload))

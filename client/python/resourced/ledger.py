@@ -28,6 +28,8 @@ _Changes: TypeAlias = list["_Change"]
 _Targets: TypeAlias = tuple[IDset, Hostlist]
 #: How long to wait while the daemon cannot carry out changes.
 _PAUSE = 0.5
+#: How many absent hosts of an allocation are looked at.
+_MOST_ABSENT = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,11 @@ class _Change:
 class Ledger:
     """The ledger of an acquisition: `Acquisition.ledger`. A change gets one answer. If the connection is lost before, the
     change may have been made or not: it is sent again, with `repeat`, once the acquisition is held again. A change that is
-    requested while nothing is held is sent at that time, too. If it names targets that have other ranks by then, as the
-    daemon has started with another inventory, it is not sent: it has succeeded if the list shows what it does, and else
-    it fails with ESTALE, and may be requested again with the present ranks. A change that the daemon cannot carry out now
-    (EAGAIN, or EHOSTUNREACH of one that does not lead) is sent again after half a second. Cancelling change() or update()
-    does not end the change."""
+    requested while nothing is held is sent at that time, too. If it names targets that have other ranks by then, or are
+    not in the acquisition any more, it is not sent: it has succeeded if the list shows what it does, and else it fails
+    with ESTALE, and may be requested again with the present ranks. A change that the daemon cannot carry out now (EAGAIN,
+    or EHOSTUNREACH of one that does not lead) is sent again after half a second. Cancelling change() or update() does not
+    end the change."""
 
     def __init__(self, acquisition: object, connection: RpcConnection, partition: str) -> None:
         self._acquisition = weakref.ref(acquisition)
@@ -229,33 +231,51 @@ class Ledger:
         now = targets.ranks, targets.nodelist
         moved = self._moved(self._targets, now) if self._targets and self._targets != now else []
         self._targets = now
-        for change in moved:
-            change.apply(self, sys.maxsize)
+        possible = [change for change in moved if self._applies(change)]
         expected = self._list
         self._list = {(one.partition, one.id): Entry(one, sequence) for one in present}
         for change in moved:
-            made = all(_is_same(expected.get(name), self._list.get(name)) for name in change.names)
-            text = f"allocation {change.names[0][1]}: its targets have other ranks than when it was asked for"
-            self._settle(change, None if made else ResourcedError(errno.ESTALE, text))
+            made = change in possible and all(_is_same(expected.get(name), self._list.get(name)) for name in change.names)
+            text = "its targets have other ranks than when it was asked for, or are not in the acquisition"
+            error = ResourcedError(errno.ESTALE, f"allocation {change.names[0][1]}: {text}")
+            self._settle(change, None if made else error)
         self._open = dict.fromkeys(self._open, sequence)
         self._is_held = True
         self.resync()
 
     def _moved(self, former: _Targets, now: _Targets) -> _Changes:
-        """The changes that name ranks which are those of other targets now."""
-        before, after, hosts = _ranks_by_host(*former), _ranks_by_host(*now), dict(zip(*now, strict=True))
+        """The changes that name ranks which are those of other targets now, or of none."""
+        before, after = _ranks_by_host(*former), _ranks_by_host(*now)
+        hosts, former_hosts = dict(zip(*now, strict=True)), dict(zip(*former, strict=True))
 
-        def is_moved(named: ResourceSet) -> bool:
-            pairs = zip(named.ranks, named.nodelist, strict=True)
-            return any(hosts.get(rank, host) != host or before.get(host) != after.get(host) for rank, host in pairs)
+        def is_moved(rank: int, host: str) -> bool:
+            return hosts.get(rank, host) != host or (host in before and before[host] != after.get(host))
 
-        def parts(change: _Change) -> Iterable[ResourceSet]:
+        def named(change: _Change) -> Iterable[tuple[int, str]]:
+            for given in change.given:
+                yield from zip(given.ranks, given.nodelist, strict=True)
             for part in change.parts:
+                ranks = IDset(part.ranks or "")
+                yield from ((rank, former_hosts[rank]) for rank in ranks if rank in former_hosts)
                 if entry := self._list.get((part.partition or "", part.id)):
                     held = entry.allocation.resources
-                    yield held.copy_ranks(IDset(part.ranks or "") & held.ranks)
+                    yield from ((rank, host) for rank, host in zip(held.ranks, held.nodelist, strict=True) if rank in ranks)
 
-        return [change for change in self._changes if any(map(is_moved, [*change.given, *parts(change)]))]
+        return [change for change in self._changes if any(is_moved(*pair) for pair in named(change))]
+
+    def _applies(self, change: _Change) -> bool:
+        """Applies a change to the list, if it is possible: the daemon would have refused another one."""
+        try:
+            change.apply(self, sys.maxsize)
+        except ValueError:
+            return False
+        return True
+
+    def _forget(self, shrunk: IDset) -> None:
+        """Targets have left for good."""
+        if self._targets and shrunk:
+            left = [(rank, host) for rank, host in zip(*self._targets, strict=True) if rank not in shrunk]
+            self._targets = IDset([rank for rank, _ in left]), Hostlist([host for _, host in left])
 
     def _take(self, freed: Iterable[Freed], changed: Iterable[Allocation], expired: Iterable[Name], sequence: int) -> None:
         """Applies the changes that others have made."""
@@ -330,18 +350,29 @@ def _ranks_by_host(ranks: IDset, hosts: Hostlist) -> dict[str, list[int]]:
 
 
 def _is_same(a: Entry | None, b: Entry | None) -> bool:
-    """Whether two allocations have the same of each host, whatever its rank is. Nothing is known of what they have of an
-    absent one."""
+    """Whether two allocations have the same hosts and terms, and of each host the same, whatever its rank is. Nothing is
+    known of what they have of an absent one."""
     if not a or not b:
         return a is b
-    absent = {*Hostlist(a.allocation.absent), *Hostlist(b.allocation.absent)}
+    one, other = a.allocation, b.allocation
+    if (one.expiration, one.note) != (other.expiration, other.note):
+        return False
+    try:
+        absent = Hostlist(one.absent), Hostlist(other.absent)
+    except ValueError:
+        return False  # it proves nothing
+    if max(map(len, absent)) > _MOST_ABSENT:
+        return False
 
-    def parts(resources: ResourceSet) -> dict[str, list[tuple[IDset, IDset]]]:
+    def parts(allocation: Allocation, absent: Hostlist) -> dict[str, Any]:
+        resources = allocation.resources
         of = lambda rank: (resources.cores(rank), resources.gpus(rank))
         ranks = _ranks_by_host(resources.ranks, resources.nodelist)
-        return {host: [*map(of, ranks[host])] for host in ranks.keys() - absent}
+        return {host: [*map(of, ranks[host])] for host in ranks} | dict.fromkeys(absent)
 
-    return parts(a.allocation.resources) == parts(b.allocation.resources)
+    of_one, of_other = parts(one, absent[0]), parts(other, absent[1])
+    known = of_one.keys() - {*absent[0], *absent[1]}
+    return of_one.keys() == of_other.keys() and all(of_one[host] == of_other[host] for host in known)
 
 
 def read_sequence(payload: Mapping[str, Any]) -> int:

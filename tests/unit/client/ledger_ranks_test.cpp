@@ -24,6 +24,13 @@ TEST_SUITE("ledger") {
       CHECK(restart_with("n1,n0,n[2-3]", {listed_on("j", nodes_of("0", "n1"))}) == 0);
       CHECK(list() == Texts{"/j 0 9"});
     }
+    SUBCASE("it had not, and its host is absent") {
+      CHECK(restart_with("n[4,1-3]", {listed_on("j", nodes("1"), "n0")}) == ESTALE);
+    }
+    SUBCASE("it had, and its host is absent") { CHECK(restart_with("n[4,1-3]", {listed("j", "1")}) == 0); }
+    SUBCASE("the list of absent hosts is none") {
+      CHECK(restart_with("n[4,1-3]", {listed_on("j", nodes("1"), "[")}) == ESTALE);
+    }
     SUBCASE("it had, and the host of the rest is absent") {
       CHECK(restart_with("n[4,0,2-3]", {listed_on("j", rset::ResourceSet(), "n1")}) == 0);
     }
@@ -41,6 +48,11 @@ TEST_SUITE("ledger") {
       CHECK(restart_with("n[4,1-3]", {listed_on("j", nodes("1"), "n0")}) == 0);
     }
     SUBCASE("it was not made") { CHECK(restart_with("n1,n[0,2-3]", {listed("b", "3")}) == ESTALE); }
+    SUBCASE("it has another note") {
+      json other = listed_on("j", nodes_of("0-1", "n1,n0"));
+      other["note"] = "x";
+      CHECK(restart_with("n1,n[0,2-3]", {other}) == ESTALE);
+    }
     SUBCASE("there is another one of its name") {
       const json other = listed_on("j", nodes_of("0-1", "n1,n0", "1"));
       CHECK(restart_with("n1,n[0,2-3]", {other}) == ESTALE);
@@ -57,6 +69,20 @@ TEST_SUITE("ledger") {
     SUBCASE("it was not made") {
       CHECK(restart_with("n1,n[0,2-3]", {listed_on("j", nodes_of("1", "n0"))}) == ESTALE);
     }
+  }
+
+  TEST_CASE_FIXTURE(LedgerFixture, "an addition with a wrong host counts as refused") {
+    hold({listed("j", "0-1")});
+    ledger.update({.id = "j", .add = nodes_of("1-2", "n[8,2]", "1")}, handler);
+    CHECK(restart_with("n[0-1,3,2]", {listed("j", "0-1")}) == ESTALE);
+  }
+
+  // An operator has freed it, and the answer was lost.
+  TEST_CASE_FIXTURE(LedgerFixture, "a part that the list does not have is not freed by another host's rank") {
+    hold({listed("j", "0-1")});
+    ledger.change({.frees = {{"j", std::nullopt, IdSet{0}}}}, handler);
+    tell({{"freed", {{{"partition", ""}, {"id", "j"}, {"ranks", "0"}}}}}, 6);
+    CHECK(restart_with("n1,n[0,2-3]", {listed_on("j", nodes_of("0", "n1"))}) == 0);
   }
 
   // The first of two targets that share a host may have the rank that the second one had.
