@@ -17,8 +17,8 @@
 
 namespace resourced::proto {
 
-/// The keys that have an R as their value, in an allocation and in an event. read_json() keeps these values
-/// as text, so that a key of the same name inside an R changes nothing.
+/// The keys that have an R as their value, in an allocation and in an event. read_json() keeps the objects
+/// with these keys as text; a property may have such a name, and its value is a string.
 inline constexpr std::array<std::string_view, 2> resource_keys{"R", "added"};
 
 /// Appends an allocation. If `now` is given, `expired` tells whether the expiration has passed by then.

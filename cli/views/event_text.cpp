@@ -142,6 +142,7 @@ bool ContextMatch::is_met_by(const json& event) const {
     const auto& [key, wanted] = pair;
     const auto found = entry.context == nullptr ? json::const_iterator() : entry.context->find(key);
     if (entry.context == nullptr || found == entry.context->end()) return false;
+    if (json_text::opaque_text(*found)) return json_text::value_of(json_text::text_of(*found)) == wanted;
     constexpr double tolerance = 1e-5;
     return found->is_number_float() && wanted.is_number()
                ? std::abs(found->template get<double>() - wanted.template get<double>()) <= tolerance

@@ -71,7 +71,7 @@ bool JsonReader::object_value(json& out) {
       fault_.kind = JsonFault::Kind::repeated_key;
       return add_step(place->first);
     }
-    const bool is_opaque = std::ranges::find(opaque_, place->first) != opaque_.end();
+    const bool is_opaque = next() == '{' && std::ranges::find(opaque_, place->first) != opaque_.end();
     return (is_opaque ? opaque_value(place->second) : value(place->second)) || add_step(place->first);
   });
 }

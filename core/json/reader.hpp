@@ -47,8 +47,8 @@ struct JsonFault {
 
 /// Reads one value with nothing but blanks around it. Arrays and objects may be nested `depth` deep. The text
 /// may have at most `values` values, arrays and objects included, since a value of two bytes takes more time
-/// and memory than a string of a thousand. The values of the keys `opaque`, wherever they stand, are checked
-/// and kept as the text they have (opaque_text()).
+/// and memory than a string of a thousand. An object that is the value of a key in `opaque`, wherever it
+/// stands, is checked and kept as the text it has (opaque_text()).
 [[nodiscard]] std::variant<nlohmann::json, JsonFault> read_json(
     std::string_view text, std::size_t depth, JsonManners manners,
     std::size_t values = std::numeric_limits<std::size_t>::max(),

@@ -11,7 +11,7 @@
 namespace resourced::text {
 
 /// Reads a number as std::from_chars() does: no sign "+" and no white space. Returns nothing if anything else
-/// is in the text, if T cannot hold the number, and for an infinite one.
+/// is in the text, if T cannot hold the number, and for inf and nan.
 template <class T>
 [[nodiscard]] std::optional<T> whole_number(std::string_view text, [[maybe_unused]] int base = 10) noexcept {
   T number{};

@@ -224,6 +224,20 @@ TEST_CASE("the scheduling of an allocation goes through export and import as the
   CHECK(Ctl(second.uri()).output({"eventlog", "--export"}).find(scheduling) != std::string::npos);
 }
 
+TEST_CASE("properties may have the names of keys of an event") {
+  Cluster cluster;
+  for (const char* name : {"R", "added"}) cluster.ctl.done({"property", "add", name, "2-5"});
+  for (const char* change : {R"(property-add={"R":"2-5"})", R"(property-add={"added":"2-5"})"})
+    CHECK(cluster.ctl.output({"eventlog", "--wait", "property-update", "-m", change}).find(change) !=
+          std::string::npos);
+  TempDir dir;
+  const std::string log = cluster.ctl.output({"eventlog", "--export"});
+  REQUIRE(import_log(dir, std::string(eight_nodes), dir.write("log", log)).status == 0);
+  const Daemon second(dir, {});
+  const json status = RawClient(second.uri()).call("resource.status").json();
+  CHECK(status["R"]["execution"]["properties"] == json{{"R", "2-5"}, {"added", "2-5"}});
+}
+
 TEST_CASE("a log that is not whole is refused with its line") {
   TempDir dir;
   const std::string config(eight_nodes);
