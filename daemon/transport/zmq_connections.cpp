@@ -60,9 +60,10 @@ std::optional<TcpState> tcp_state(int descriptor) {
   socklen_t size = sizeof info;
   if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < sizeof info)
     return std::nullopt;
-  const bool sends_again = info.begin.tcpi_unacked > 0 && info.begin.tcpi_retransmits > 0;
-  const std::chrono::milliseconds last_heard(info.begin.tcpi_last_ack_recv);
-  return TcpState{info.bytes_received, sends_again ? last_heard : std::chrono::milliseconds(0)};
+  const tcp_info& known = info.begin;
+  // Probes are also sent to a peer that is only idle; the first has no answer yet.
+  const bool sends_again = (known.tcpi_unacked > 0 && known.tcpi_retransmits > 0) || known.tcpi_probes > 1;
+  return TcpState{info.bytes_received, sends_again, std::chrono::milliseconds(known.tcpi_last_ack_recv)};
 }
 
 ZmqConnections::Admission ZmqConnections::accepted(int descriptor) {
@@ -107,13 +108,26 @@ void ZmqConnections::heard(int descriptor, std::uint64_t bytes) {
   found->second.settled += bytes;
 }
 
+// The last acknowledgement alone does not tell: a peer to which nothing was sent for a while has nothing to
+// acknowledge, until the first packet that is lost.
+bool ZmqConnections::is_lost(Connection& connection, const TcpState& state) const {
+  if (!state.sends_again) {
+    connection.sends_again_since.reset();
+    return false;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (!connection.sends_again_since) connection.sends_again_since = now;
+  return state.since_acknowledged > longest_unanswered_ &&
+         now - *connection.sends_again_since > longest_unanswered_;
+}
+
 void ZmqConnections::measure(int descriptor) {
   const auto found = open_.find(descriptor);
   if (found == open_.end()) return;
   Connection& connection = found->second;
   const auto state = tcp_state(descriptor);
   if (!state) return;
-  if (state->unanswered > longest_unanswered_) return end(descriptor);
+  if (is_lost(connection, *state)) return end(descriptor);
   const std::uint64_t bytes = state->bytes_received;
   connection.settled = std::min(connection.settled, bytes);
   const std::uint64_t unsettled = bytes - connection.settled;

@@ -20,9 +20,11 @@ namespace resourced::daemon::transport {
 /// A TCP connection as the kernel sees it.
 struct TcpState {
   std::uint64_t bytes_received = 0;
-  /// How long the peer has acknowledged nothing while the kernel sends it the same data again and again; 0
-  /// while it does not. A peer that is there and does not read acknowledges.
-  std::chrono::milliseconds unanswered{0};
+  /// Whether the kernel waits for an acknowledgement in vain, and sends the same again: data, or a probe
+  /// whether the peer has room for data. A peer that is there acknowledges both, also if it does not read.
+  bool sends_again = false;
+  /// How long ago the peer has acknowledged something.
+  std::chrono::milliseconds since_acknowledged{0};
 };
 /// Returns the state of a TCP connection, or nothing if the descriptor is not one.
 [[nodiscard]] std::optional<TcpState> tcp_state(int descriptor);
@@ -73,10 +75,13 @@ class ZmqConnections {
     std::uint64_t pending = 0;
     /// A message was read since the last measurement.
     bool has_message = false;
+    /// Since when each measurement has found TcpState::sends_again.
+    std::optional<std::chrono::steady_clock::time_point> sends_again_since = std::nullopt;
   };
 
   void forget(int descriptor);
   void measure(int descriptor);
+  [[nodiscard]] bool is_lost(Connection& connection, const TcpState& state) const;
   [[nodiscard]] std::string end_as_overlong(int descriptor);
 
   std::shared_ptr<ConnectionCount> count_;
