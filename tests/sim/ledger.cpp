@@ -108,7 +108,7 @@ void Simulation::change_own(ClientId client, const Scheduler& scheduler) {
   Allocations own;
   for (const auto& [name, allocation] : service_->engine().module().ledger().all())
     if (name.partition == scheduler.partition) own.push_back(allocation);
-  // Its end is told together with what was not read before.
+  // The allocation of a scheduler that reads late has expired when it is made, and ends before it is read of.
   if (transport_.stalled.contains(client)) {
     json ended = any_allocation(scheduler);
     ended["expiration"] = std::max(1.0, now_ - 5);

@@ -1,6 +1,7 @@
 // fifo_scheduler: acquires resources from resourced (RFC 28) and allocates them to requests, one per line of
 // input. This file has the event loop; scheduler.hpp has the decisions, pool.hpp the state.
 // docs/schedulers.md explains the program.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -28,8 +29,8 @@ namespace {
 
 using namespace resourced;
 
-/// After how many milliseconds without an event a refused request is tried again.
-constexpr int retry_pause = 1000;
+/// After how long a refused request is tried again.
+constexpr client::Milliseconds retry_pause{1000};
 
 struct Options {
   std::string uri;
@@ -79,14 +80,18 @@ void run(const Options& options) {
   client::Acquisition acquisition(connection, scheduler, acquire);
   if (acquire.ledger) scheduler.record_in(acquisition.ledger());
 
+  using std::chrono::steady_clock;
+  auto refused_since = steady_clock::now();
   while (!scheduler.error()) {
     // Read no requests before the resources are acquired.
     const bool waiting = acquisition.state() == client::Acquisition::State::waiting;
     std::array<pollfd, 3> ready = {pollfd{connection.fd(), POLLIN, 0}, pollfd{signals, POLLIN, 0},
                                    pollfd{waiting ? -1 : input.fd(), POLLIN, 0}};
-    const int events = poll(ready.data(), ready.size(), scheduler.is_refused() ? retry_pause : -1);
-    if (events < 0 && errno != EINTR) fail("poll");
-    if (events == 0) scheduler.retry();
+    if (!scheduler.is_refused()) refused_since = steady_clock::now();
+    const auto left = ceil<client::Milliseconds>(refused_since + retry_pause - steady_clock::now());
+    const int most = scheduler.is_refused() ? std::max(static_cast<int>(left.count()), 0) : -1;
+    if (poll(ready.data(), ready.size(), most) < 0 && errno != EINTR) fail("poll");
+    if (scheduler.is_refused() && steady_clock::now() - refused_since >= retry_pause) scheduler.retry();
     if (ready[1].revents != 0) break;
 
     connection.process();

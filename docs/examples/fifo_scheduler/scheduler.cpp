@@ -87,7 +87,8 @@ void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
   try_head_ = true;
   if (answer.ok()) {
     if (replaced) finish_release(replaced->ended);
-    return say_(fmt::format(R"({{"id":{},"R":{}}})", id, allocation.encode()));
+    const client::Allocation* const made = settled(id);  // ranks may differ since it was asked for
+    return say_(fmt::format(R"({{"id":{},"R":{}}})", id, (made ? made->resources : allocation).encode()));
   }
   pool_.release(id);
   if (replaced) {  // The daemon may have refused either part, so each is sent alone.

@@ -27,8 +27,7 @@ const parseHosts = (text) =>
     return ranges ? ranges.split(",").flatMap(parseRange).map((number) => prefix + number + suffix) : word;
   });
 const u32 = (n) => [n >>> 24, n >>> 16, n >>> 8, n];
-// A frame in the long form, which any size may have.
-const frame = (flags, body) => Buffer.from([flags | LONG, 0, 0, 0, 0, ...u32(body.length), ...body]);
+const frame = (flags, body) => Buffer.from([flags | LONG, 0, 0, 0, 0, ...u32(body.length), ...body]); // long
 
 // A connection. It does not connect again by itself, as the daemon ends the requests of a connection with it.
 class Connection {
@@ -138,6 +137,7 @@ function schedule() {
 // The job waits, and all behind it, while its targets are not up and free.
 function allocate(job) {
   if (job.nodes > state.targets.size) return finish(job, `aside ${job.id} wants more nodes than there are`);
+  if (state.running.has(nameOf(job))) return finish(job, `aside ${job.id} runs already`);
   const busy = new Set([...state.running.values()].flatMap((ranks) => [...ranks]));
   const fits = (rank) => !busy.has(rank) && state.targets.get(rank).properties.has(job.property);
   const ranks = [...state.up].filter(fits).sort((a, b) => a - b).slice(0, job.nodes);
@@ -151,7 +151,7 @@ function allocate(job) {
 function finish(job, line) {
   Object.assign(state, { asked: null, jobs: state.jobs.filter((other) => other !== job) });
   console.log(line);
-  schedule();
+  setImmediate(schedule);
 }
 
 // Asks for a change after which the job has these ranks. A real scheduler starts the job where this prints.

@@ -50,6 +50,11 @@ TEST_CASE_FIXTURE(AcquireStand,
   };
   CHECK(update({{"id", "j"}, {"note", "x"}}) == ENOENT);
   CHECK(update({{"id", "j"}, {"partition", "batch"}, {"note", "x"}}) == 0);
+  const json more = {
+      {"version", 1},
+      {"execution",
+       {{"R_lite", json::array({{{"rank", "1"}, {"children", {{"core", "0"}}}}})}, {"nodelist", {"n1"}}}}};
+  CHECK(update({{"id", "j"}, {"partition", "batch"}, {"add", more}}) == EPERM);
   const json listed = json::parse(call(connect(), "resource.allocations").text())["allocations"].at(0);
   CHECK(listed["note"] == "x");
 }
