@@ -144,7 +144,10 @@ void check(const Options& options) {
   if (!config.bus.curve_key_file.empty()) (void)proto::load_public_key(config.bus.curve_key_file);
   check_http(config.http);
   check_cluster(options, config);
-  fmt::print("{}{}", config::describe(config, defined ? &*defined : nullptr), store);
+  config::Config told = config;
+  if (!options.state.empty()) told.store.directory = options.state;
+  if (!options.listen.empty()) told.bus.listen = options.listen;
+  fmt::print("{}{}", config::describe(told, defined ? &*defined : nullptr), store);
   if (!options.verbose) return;
   for (const std::string& line : config.document->places()) fmt::print("set: {}\n", line);
 }

@@ -87,12 +87,12 @@ std::string waiting_for_hosts(const module::AbsentStates& absent, const module::
   auto names = absent.awaited();
   const bool may_forget = !names.empty();
   std::vector<std::string> waiting;
-  const auto count = [&](std::size_t number, std::string_view what) {
-    if (number > 0) waiting.push_back(fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"));
+  const auto count = [&](std::size_t number, std::string_view what, std::string_view of = "") {
+    if (number > 0) waiting.push_back(fmt::format("{} {}{}{}", number, what, number == 1 ? "" : "s", of));
   };
   count(absent.drains.size(), "drain");
   count(absent.scheduled.size(), "scheduled drain");
-  count(absent.properties.size(), "change of properties");
+  count(absent.properties.size(), "change", " of properties");
   std::size_t allocations = 0;
   // Cores and gpus that are absent on present targets, by host.
   std::map<std::string, std::pair<text::IdSet, text::IdSet>> parts;

@@ -181,7 +181,7 @@ Recovered restore_store(const std::string& directory, const std::string& backup)
   std::error_code other;
   if (fs::equivalent(path, backup, other))
     throw Error(EINVAL, fmt::format("{}: is the store itself, and no backup", backup));
-  return replace(path, backup, std::nullopt);
+  return replace(store_path(directory), backup, std::nullopt);
 }
 
 }  // namespace resourced::daemon::log

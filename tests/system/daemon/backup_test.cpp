@@ -80,6 +80,23 @@ TEST_CASE("a backup that is made while an operator drains is a store from which 
   CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{1, 5});
   cluster.drain("3", "later");
   CHECK(drained_ranks(cluster.status()) == std::set<unsigned>{1, 3, 5});
+
+  // As on another machine, where no daemon has run yet.
+  const std::string elsewhere = cluster.dir / "lib/state";
+  const Outcome there = Process(resourced_command({"--config", cluster.daemon.config_file(), "--state",
+                                                   elsewhere, "--recover-to", file}))
+                            .finish();
+  CHECK(there.err == "");
+  CHECK(there.out.starts_with("the store ends with event "));
+  CHECK(there.status == 0);
+  const Outcome check =
+      Process(resourced_command({"--check", "--config", cluster.daemon.config_file(), "--state", elsewhere,
+                                 "--listen", "ipc://" + (cluster.dir / "other").string()}))
+          .finish();
+  CHECK(check.out.find(fmt::format("listen: ipc://{}\n", (cluster.dir / "other").string())) !=
+        std::string::npos);
+  CHECK(check.out.find(fmt::format("state: {}\nstore: {}/resourced.sqlite\n", elsewhere, elsewhere)) !=
+        std::string::npos);
 }
 
 TEST_CASE("a backup says why it is not made, and leaves what is there") {

@@ -257,7 +257,8 @@ TEST_CASE("only a daemon of a cluster loads libcurl, and one that cannot load it
 
 TEST_CASE("--check reads the configuration and says what it found") {
   TempDir dir;
-  const Outcome good = resourced({"--check", "--config", dir.write("good.toml", eight_nodes)});
+  const Outcome good =
+      resourced({"--check", "--state", dir / "state", "--config", dir.write("good.toml", eight_nodes)});
   CHECK(good.status == 0);
   CHECK(good.out.find('8') != std::string::npos);
   CHECK(good.err.empty());
@@ -300,7 +301,8 @@ TEST_CASE("--check reads the configuration and says what it found") {
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
-    const Outcome bad = resourced({"--check", "--config", dir.write("bad.toml", c.text)});
+    const Outcome bad =
+        resourced({"--check", "--state", dir / "state", "--config", dir.write("bad.toml", c.text)});
     CAPTURE(bad.err);
     CHECK(bad.status == 1);
     CHECK(bad.out.empty());
@@ -308,7 +310,7 @@ TEST_CASE("--check reads the configuration and says what it found") {
     CHECK(one_line(bad.err));
     CHECK(bad.err.find(c.names) != std::string::npos);
   }
-  CHECK(resourced({"--check", "--config", dir / "nosuch.toml"}).status == 1);
+  CHECK(resourced({"--check", "--state", dir / "state", "--config", dir / "nosuch.toml"}).status == 1);
 }
 
 // --check and a start list the ignored keys of other parts of Flux, one a line. (Flux's keys of [access]

@@ -193,6 +193,12 @@ TEST_CASE("several scheduled drains of a node are listed, and cancelled one by o
   CHECK(cluster.ctl.output({"undrain", "--from", "2090-01-01T12:00Z", "test2"})
             .starts_with("cancelled the scheduled drain of 1 node: test2 from 20"));
   CHECK(listed(cluster.ctl) == "test2 fan\n");
+  // The listing shows the nearest second.
+  cluster.ctl.done({"drain", "--from", "2090-01-01T12:00:00.7Z", "test2", "power"});
+  const std::string shown = cluster.ctl.output({"drain", "--scheduled", "-n", "-o", "{from} {reason}"});
+  REQUIRE(shown.find(" power\n") != std::string::npos);
+  cluster.ctl.done({"undrain", "--from", shown.substr(0, shown.find(' ')), "test2"});
+  CHECK(listed(cluster.ctl) == "test2 fan\n");
   const Outcome none = cluster.ctl.run({"undrain", "--from", "2090-01-01T12:00Z", "test2"});
   CHECK(none.status == 1);
   CHECK(none.err == "resourcectl: rank 2 not scheduled to be drained at that time (test2)\n");
