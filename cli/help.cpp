@@ -151,10 +151,46 @@ void add_fields(std::vector<std::string>& fields, const views::Listing& listing)
   }
 }
 
+/// A listing that a command has with an option alone.
+struct OtherListing {
+  std::string_view command;
+  std::string_view option;
+  views::Listing (*columns)();
+};
+
+constexpr auto other_listings = std::to_array<OtherListing>({
+    {"drain", "--scheduled", views::schedule_columns},
+    {"list", "--absent", views::absent_columns},
+});
+
+/// Returns the fields of a command without those of other listings.
+std::vector<std::string> own_fields(std::string_view command) {
+  using proto::topics::ReportBy;
+  std::vector<std::string> fields;
+  if (command == "status") add_fields(fields, views::status_columns());
+  if (command == "list") add_fields(fields, views::sched_columns());
+  if (command == "cluster show") add_fields(fields, views::cluster_columns());
+  if (command == "property list") add_fields(fields, views::property_columns());
+  if (command == "allocations") add_fields(fields, views::allocation_columns());
+  if (command == "drain") add_fields(fields, views::drain_columns());
+  if (command == "report") {
+    for (const auto by :
+         {ReportBy::total, ReportBy::host, ReportBy::reason, ReportBy::property, ReportBy::month})
+      add_fields(fields, views::report_columns(by));
+  }
+  return fields;
+}
+
 std::string footer(std::string_view command) {
   std::string text;
-  if (const auto fields = fields_of(command); !fields.empty())
+  if (const auto fields = own_fields(command); !fields.empty())
     text += fmt::format("Fields of -o:\n  {}\n\n", fmt::join(fields, " "));
+  for (const OtherListing& other : other_listings) {
+    if (other.command != command) continue;
+    std::vector<std::string> fields;
+    add_fields(fields, other.columns());
+    text += fmt::format("Fields of -o with {}:\n  {}\n\n", other.option, fmt::join(fields, " "));
+  }
   const auto own = examples_of(command);
   if (!own.empty()) text += "Examples:\n";
   for (const Example& example : own) text += fmt::format("  {}\n      {}\n", example.line, example.note);
@@ -193,25 +229,9 @@ void add_notes(nlohmann::ordered_json& described, const std::string& path) {
 }  // namespace
 
 std::vector<std::string> fields_of(std::string_view command) {
-  using proto::topics::ReportBy;
-  std::vector<std::string> fields;
-  if (command == "status") add_fields(fields, views::status_columns());
-  if (command == "list") {
-    add_fields(fields, views::sched_columns());
-    add_fields(fields, views::absent_columns());
-  }
-  if (command == "cluster show") add_fields(fields, views::cluster_columns());
-  if (command == "property list") add_fields(fields, views::property_columns());
-  if (command == "allocations") add_fields(fields, views::allocation_columns());
-  if (command == "drain") {
-    add_fields(fields, views::drain_columns());
-    add_fields(fields, views::schedule_columns());
-  }
-  if (command == "report") {
-    for (const auto by :
-         {ReportBy::total, ReportBy::host, ReportBy::reason, ReportBy::property, ReportBy::month})
-      add_fields(fields, views::report_columns(by));
-  }
+  std::vector<std::string> fields = own_fields(command);
+  for (const OtherListing& other : other_listings)
+    if (other.command == command) add_fields(fields, other.columns());
   return fields;
 }
 
