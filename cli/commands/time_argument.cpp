@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -136,8 +139,17 @@ std::optional<double> read_time_of_day(std::string_view text, double now, bool i
     other.tm_mday += days;
     return static_cast<double>(std::mktime(&other));
   };
-  if (text == "today") return on_day(0);
-  if (text == "tomorrow") return on_day(1);
+  // Slurm takes a day alone, or beside a time of it in either order.
+  std::optional<int> day;
+  for (const auto& [word, days] : {std::pair(std::string_view("today"), 0), {"tomorrow", 1}}) {
+    if (text == word) return on_day(days);
+    const bool is_first = text.starts_with(word) && text.substr(word.size()).starts_with(' ');
+    const bool is_last = text.ends_with(word) && text.substr(0, text.size() - word.size()).ends_with(' ');
+    if (!is_first && !is_last) continue;
+    day = days;
+    text = is_first ? text.substr(word.size() + 1) : text.substr(0, text.size() - word.size() - 1);
+    break;
+  }
   double fraction = 0;
   const std::string padded = text.find(':') == 1 ? fmt::format("0{}", text) : std::string(text);
   Digits digits(padded);
@@ -146,6 +158,7 @@ std::optional<double> read_time_of_day(std::string_view text, double now, bool i
   } else if (text != "midnight" && (!read_clock(digits, date, fraction) || !digits.rest().empty())) {
     return std::nullopt;
   }
+  if (day) return on_day(*day) + fraction;
   const double time = on_day(0) + fraction;
   if (is_back) return time > now ? on_day(-1) + fraction : time;
   return time < now ? on_day(1) + fraction : time;
@@ -260,8 +273,12 @@ WallTime parse_time(std::string_view text, WallTime now, Unsigned direction) {
     const auto duration = read_duration(is_signed ? text.substr(1) : text);
     if (duration) time = from + (is_back ? -*duration : *duration);
   }
-  if (!time) time = read_from_now(text, from);
-  if (!time) time = read_time_of_day(text, from, is_back);
+  // Words are in any case, as in Slurm.
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  if (!time) time = read_from_now(lower, from);
+  if (!time) time = read_time_of_day(lower, from, is_back);
   if (!time) time = read_date(text);
   if (!time || !std::isfinite(*time) || *time < 0 || *time > to_number(last_time)) refuse(text);
   return wall_time(*time);

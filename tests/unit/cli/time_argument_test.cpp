@@ -117,6 +117,11 @@ TEST_CASE("times as Slurm takes them are local, and a time of day is the next or
   CHECK(read("now+60") == now + 60);
   CHECK(read("now+1hour") == now + 3600);
   CHECK(read("now-2weeks") == now - 1209600);
+  CHECK(read("NOW+2Days") == now + 172800);
+  for (const char* text : {"today 25:00", "today tomorrow", "tomorrow 12", "18:00tomorrow", "tomorrow  "}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS((void)read(text), UsageError);
+  }
   for (const char* zone : {"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"}) {
     CAPTURE(zone);
     const Zone local(zone);
@@ -129,10 +134,16 @@ TEST_CASE("times as Slurm takes them are local, and a time of day is the next or
       const double ahead = same_day < now ? by_date(midnight, " " + time + " 1 day") : same_day;
       const double back = same_day > now ? by_date(midnight, " " + time + " 1 day ago") : same_day;
       CHECK(read(time) == ahead);
+      for (const char* of_day : {"today {}", "{} today", "Today {}"})
+        CHECK(read(fmt::format(fmt::runtime(of_day), time)) == same_day);
+      for (const char* of_day : {"tomorrow {}", "{} tomorrow"})
+        CHECK(read(fmt::format(fmt::runtime(of_day), time), Unsigned::back) ==
+              by_date(midnight, " " + time + " 1 day"));
       CHECK(read(time, Unsigned::back) == back);
     }
     CHECK(read("8:30") == read("08:30"));
     CHECK(read("noon") == read("12:00"));
+    CHECK(read("Noon tomorrow") == read("tomorrow 12:00"));
     CHECK(read("midnight", Unsigned::back) == read("00:00", Unsigned::back));
   }
 }

@@ -71,6 +71,7 @@ TEST_CASE("one that is over before it could begin makes way for the next one") {
   }
 }
 
+// 100.5 is shown as 101 by what takes the nearest second, and as 100 by what drops the fraction.
 TEST_CASE("scheduled drains are cancelled by their begin, to the second, or all") {
   const auto cancel = [](Site& site, std::string_view targets, std::optional<double> from) {
     module::CancelCommand command{std::string(targets)};
@@ -82,8 +83,13 @@ TEST_CASE("scheduled drains are cancelled by their begin, to the second, or all"
   (void)site.drain("1-2", 30, 100.5, 200);
   (void)site.drain("2", 30, 300, 400);
   CHECK_THROWS_WITH(cancel(site, "1-2", 300), "rank 1 not scheduled to be drained at that time");
-  CHECK_THROWS_WITH(cancel(site, "1-2", 101), "ranks 1-2 not scheduled to be drained at that time");
-  const Effects one = cancel(site, "1-2", 100);
+  for (const double other : {99.0, 99.5, 101.1, 102.0})
+    CHECK_THROWS_WITH(cancel(site, "1-2", other), "ranks 1-2 not scheduled to be drained at that time");
+  double from = 0;
+  SUBCASE("without its fraction") { from = 100; }
+  SUBCASE("exact") { from = 100.5; }
+  SUBCASE("the nearest second") { from = 101; }
+  const Effects one = cancel(site, "1-2", from);
   REQUIRE(one.records.size() == 1);
   CHECK(std::get<module::CancelEvent>(one.records[0].event.body).from == wall_time(100.5));
   CHECK(site.scheduled() == "2");
