@@ -350,7 +350,7 @@ void list_drains(Context& context, DrainOptions& options) {
   const auto user_names = shown_user_names(columns(), options.output);
   views::ViewFilter filter;
   filter.targets = options.include.text(context);
-  const views::Listing drains = view(context.call("resource.status"), filter, user_names);
+  const views::Listing drains = view(status_of(context, filter.targets), filter, user_names);
   context.out() << views::render(drains, options.output);
 }
 

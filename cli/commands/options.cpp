@@ -80,7 +80,19 @@ std::string NamedTargets::text(Context& context) const {
 std::optional<text::IdSet> NamedTargets::ranks(Context& context) const {
   const std::string named = text(context);
   if (named.empty()) return std::nullopt;
-  return rset::parse_targets(named, proto::topics::parse_status(context.call("resource.status")).inventory);
+  return views::known_targets(named, proto::topics::parse_status(status_of(context, named)).inventory);
+}
+
+nlohmann::json status_of(Context& context, const std::string& targets) {
+  nlohmann::json status = context.call("resource.status");
+  warn_of_unknown(context, targets, status);
+  return status;
+}
+
+void warn_of_unknown(const Context& context, const std::string& targets, const nlohmann::json& status) {
+  if (targets.empty()) return;
+  const auto unknown = unknown_targets(targets, proto::topics::parse_status(status).inventory);
+  if (!unknown.empty()) context.warn(unknown);
 }
 
 void add_report_options(usage::Command& command, ReportOptions& options) {

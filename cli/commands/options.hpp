@@ -46,10 +46,14 @@ struct NamedTargets {
   /// Returns the targets in the form of a request; empty for all. Requests the queue and the targets of
   /// selectors from the daemon, and throws as within_queues().
   [[nodiscard]] std::string text(Context& context) const;
-  /// Returns the targets as ranks, excluded ones too; nothing for all. Requests resource.status from the
-  /// daemon, because resource.sched-status has no excluded targets.
+  /// Returns the targets as ranks, excluded ones too, and warns of unknown ones; nothing for all. Requests
+  /// resource.status from the daemon, because resource.sched-status has no excluded targets.
   [[nodiscard]] std::optional<text::IdSet> ranks(Context& context) const;
 };
+/// Warns of targets that the inventory of this resource.status lacks: listings leave them out.
+void warn_of_unknown(const Context& context, const std::string& targets, const nlohmann::json& status);
+/// Returns resource.status for a listing of these targets, and warns of unknown ones.
+[[nodiscard]] nlohmann::json status_of(Context& context, const std::string& targets);
 /// Adds -i and -q.
 void add_targets_option(usage::Command& command, NamedTargets& targets);
 

@@ -114,7 +114,7 @@ void add_property_list(usage::Command& group, Context& context) {
     (void)views::render(views::property_columns(), options->output);
     views::ViewFilter filter;
     filter.targets = options->targets.text(context);
-    context.out() << views::render(views::property_view(context.call("resource.status"), filter),
+    context.out() << views::render(views::property_view(status_of(context, filter.targets), filter),
                                    options->output);
   });
 }

@@ -221,6 +221,15 @@ bool has_selector(std::string_view text) {
   return std::any_of(parts.begin(), parts.end(), is_selector);
 }
 
+std::string unknown_targets(std::string_view text, const ResourceSet& inventory) {
+  if (const auto hosts = rset::hosts_of_targets(text)) {
+    const auto search = inventory.ranks_of(*hosts, rset::max_unknown_hosts);
+    return search.unknown.empty() ? "" : unknown_hosts_text(search.unknown, inventory);
+  }
+  const IdSet unknown = IdSet::parse(text) - inventory.ranks();
+  return unknown.empty() ? "" : fmt::format("unknown ranks: {}", unknown.encode());
+}
+
 Selection select_targets(std::string_view text, const Status& status, Excluded excluded) {
   const auto& inventory = status.inventory;
   IdSet ranks;

@@ -40,6 +40,10 @@ struct Selection {
 [[nodiscard]] Selection select_targets(std::string_view text, const proto::topics::Status& status,
                                        Excluded excluded = Excluded::kept);
 
+/// Returns what an idset or a hostlist names that the inventory lacks: `unknown host: node77`, or an empty
+/// text.
+[[nodiscard]] std::string unknown_targets(std::string_view text, const rset::ResourceSet& inventory);
+
 [[nodiscard]] Selection select_ranks(text::IdSet ranks, const rset::ResourceSet& inventory);
 
 /// Returns the first word of a reason if it names a host of the inventory, which is probably meant as a

@@ -91,6 +91,7 @@ void register_status(usage::Command& app, Context& context) {
             : context.call("resource.status-at", proto::topics::encode_status_at_request(
                                                      parse_time(options->at, context.now(), Unsigned::back)));
     context.out() << status_text(status, options->output, options->filter);
+    warn_of_unknown(context, options->filter.targets, status);
     if (status.contains("sequence")) warn_if_old(context);
   });
 }

@@ -53,8 +53,13 @@ std::vector<std::pair<std::string_view, IdSet>> targets_by_state(const proto::to
           {"exclude", exclude}, {"torpid", torpid},     {"offline", left}};
 }
 
+IdSet known_targets(std::string_view text, const ResourceSet& all) {
+  if (const auto hosts = rset::hosts_of_targets(text)) return rset::known_ranks_of_hosts(*hosts, all);
+  return IdSet::parse(text) & all.ranks();
+}
+
 IdSet wanted_targets(const ViewFilter& filter, const ResourceSet& all) {
-  return filter.targets.empty() ? all.ranks() : parse_targets(filter.targets, all);
+  return filter.targets.empty() ? all.ranks() : known_targets(filter.targets, all);
 }
 
 Listing status_columns() {

@@ -59,7 +59,10 @@ struct QueueFacts {
   std::set<std::string, std::less<>> names;
 };
 
-/// Returns the targets that pass the filter. Throws Error as parse_targets() does.
+/// Reads an idset or a hostlist, and leaves out what the inventory lacks, as `flux resource` does.
+[[nodiscard]] text::IdSet known_targets(std::string_view text, const rset::ResourceSet& all);
+
+/// Returns the targets that pass the filter. Throws Error EINVAL for a text that is no hostlist.
 [[nodiscard]] text::IdSet wanted_targets(const ViewFilter& filter, const rset::ResourceSet& all);
 
 /// Returns the targets by state: each is in the first state that applies of exclude, drained (draining while

@@ -102,7 +102,13 @@ TEST_CASE("the scheduler's view leaves out excluded targets, however they are na
   CHECK(cluster.ctl.output({"info", "-q", "batch"}) == "1 Nodes, 4 Cores, 0 GPUs\n");
   const json shown = json::parse(cluster.ctl.output({"R", "show", "-q", "batch"}));
   CHECK(shown["execution"]["nodelist"] == json::array({"n1"}));
-  CHECK(cluster.ctl.run({"list", "-i", "n9"}).err == "resourcectl: unknown host: n9\n");
+  for (const char* command : {"list", "status", "drain"}) {
+    const Outcome other = cluster.ctl.run({command, "-n", "-o", "{nodelist}", "-i", "n[1,9]"});
+    CHECK(other.err == "resourcectl: unknown host: n9\n");
+    CHECK(other.status == 0);
+  }
+  CHECK(hosts({"-i", "n[1,9]"}).ends_with("n1"));
+  CHECK(cluster.ctl.run({"status", "-i", "1,9"}).err == "resourcectl: unknown ranks: 9\n");
 }
 
 TEST_CASE("-q selects targets also where hosts have numbers for names") {
