@@ -41,7 +41,7 @@ TEST_CASE("a name that is not found in time delays neither the other endpoints n
     Client client(settings_of({"http://dead.invalid:2379", "http://localhost" + url.substr(url.rfind(':'))}));
     for (int count = 0; count < 3; ++count) CHECK(client.put("x").held);
     // Later requests use the endpoint that answers.
-    CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
+    CHECK(std::holds_alternative<Changed>(client.known([] { return Watch{"k", "l", 1}; })));
   }
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
@@ -53,7 +53,7 @@ TEST_CASE("an endpoint of another etcd is passed over, at a start and later") {
   urls.insert(urls.begin(), other.urls().at(0));
   Client client(settings_of(urls));
   CHECK(client.put("1").held);
-  CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
+  CHECK(std::holds_alternative<Changed>(client.known([] { return Watch{"k", "l", 1}; })));
   CHECK(other.control({"get", "--prefix", ""}).empty());
   // The client uses member 0.
   etcd.kill(0);
@@ -70,7 +70,7 @@ TEST_CASE("an endpoint of another etcd is passed over, at a start and later") {
   };
   CHECK(found(etcd.urls().at(0)) == "");
   CHECK(client.put("2").held);
-  CHECK(std::holds_alternative<Changed>(client.ask(Watch{"k", "l", 1})));
+  CHECK(std::holds_alternative<Changed>(client.known([] { return Watch{"k", "l", 1}; })));
   CHECK(found(etcd.urls().at(1)) == "2");
 }
 
