@@ -132,7 +132,7 @@ TEST_CASE("an unknown node is refused as elsewhere") {
     CHECK(outcome.status == 1);
     CHECK(outcome.out.empty());
     CHECK(outcome.err == fmt::format("resourcectl: {}\n", error));
-    CHECK(cluster.ctl.run({"status", "-i", node}).err == outcome.err);
+    CHECK(cluster.ctl.run({"undrain", node}).err == outcome.err);
   }
   CHECK(cluster.ctl.run({"show"}).status == 2);
 }
