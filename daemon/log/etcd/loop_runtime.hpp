@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include <boost/asio/io_context.hpp>
@@ -15,7 +16,7 @@ namespace resourced::daemon::log::etcd {
 
 class LoopRuntime final : public Runtime {
  public:
-  /// The loop must have stopped before this object is destroyed. Throws Error as EtcdClient does.
+  /// `loop` must outlive this object. Throws Error as EtcdClient does.
   LoopRuntime(boost::asio::io_context& loop, const config::Cluster& settings)
       : loop_(loop), etcd_(loop, settings), timer_(loop) {}
 
@@ -32,6 +33,8 @@ class LoopRuntime final : public Runtime {
   boost::asio::io_context& loop_;
   EtcdClient etcd_;
   boost::asio::steady_timer timer_;
+  /// Ends with this object.
+  std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace resourced::daemon::log::etcd
