@@ -49,8 +49,9 @@ std::map<std::string, Parts> parts_by_host(const rset::ResourceSet& resources) {
   return parts;
 }
 
-/// Whether two allocations have the same hosts and terms, and of each host the same, whatever its rank is.
-/// Nothing is known of what they have of an absent one. Throws Error for a bad list of absent hosts.
+/// Whether two allocations have the same hosts and terms, and the same cores and gpus of each host, whatever
+/// its rank is. The daemon does not list what an allocation has of an absent host, so that is not compared.
+/// Throws Error for a bad list of absent hosts.
 bool is_same(const Allocation* a, const Allocation* b) {
   if (a == nullptr || b == nullptr) return a == b;
   if (a->expiration != b->expiration || a->note != b->note) return false;

@@ -25,8 +25,9 @@ namespace resourced::os {
 /// Calls `work` once from the loop after the pause, or in the next turn of the loop if the pause is not > 0.
 void run_later(boost::asio::io_context& loop, Seconds pause, std::function<void()> work);
 
-/// Calls `work` once from the loop of the timer, at that time of steady_clock(). Another call with this
-/// timer, or the timer's end, cancels this one.
+/// Calls `work` once from the loop of the timer, at that time of steady_clock(). Another call with this timer
+/// or the timer's end cancels this one, but not once the time has come: its handler may be in the loop by
+/// then.
 void run_at(boost::asio::steady_timer& timer, SteadyTime when, std::function<void()> work);
 /// Calls `work` at that time of boot_clock(), or later by the time that the machine sleeps meanwhile: timers
 /// stop then.

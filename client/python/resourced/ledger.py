@@ -350,8 +350,8 @@ def _ranks_by_host(ranks: IDset, hosts: Hostlist) -> dict[str, list[int]]:
 
 
 def _is_same(a: Entry | None, b: Entry | None) -> bool:
-    """Whether two allocations have the same hosts and terms, and of each host the same, whatever its rank is. Nothing is
-    known of what they have of an absent one."""
+    """Whether two allocations have the same hosts and terms, and the same cores and gpus of each host, whatever its rank
+    is. The daemon does not list what an allocation has of an absent host, so that is not compared."""
     if not a or not b:
         return a is b
     one, other = a.allocation, b.allocation

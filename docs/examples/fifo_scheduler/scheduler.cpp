@@ -97,7 +97,7 @@ void Scheduler::on_recorded(Pool::JobId id, const client::Response& answer) {
     return release_alone(replaced->ended);
   }
   const Error& why = answer.error();
-  if (why.errnum() == EEXIST) compare();  // the ledger has the id, whoever has recorded it
+  if (why.errnum() == EEXIST) compare();  // takes the allocation over that has the id
   const bool was_old = is_of_targets(why.errnum()) || (why.errnum() == EBUSY && view != view_);
   // A refusal does not mean that the job can never be satisfied, so it is put aside instead of denied.
   if (!was_old || ++job.refusals == most_refusals) return say({{"id", id}, {"aside", why.what()}});

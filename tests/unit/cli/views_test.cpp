@@ -158,7 +158,7 @@ TEST_SUITE("views") {
   TEST_CASE("status: only some targets, by rank or by host") {
     CHECK(status_lines("", "4-5") == "avail yes 1 5 node5\noffline no 1 4 node4\n");
     CHECK(status_lines("", "node[1,7]") == "avail yes 1 7 node7\ndrained no 1 1 node1\n");
-    // What the inventory lacks is left out.
+    // Ranks and hosts that the inventory lacks are left out.
     CHECK(status_lines("", "7-8") == "avail yes 1 7 node7\n");
     CHECK(status_lines("", "node7,other") == "avail yes 1 7 node7\n");
   }

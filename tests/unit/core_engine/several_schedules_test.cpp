@@ -71,7 +71,7 @@ TEST_CASE("one that is over before it could begin makes way for the next one") {
   }
 }
 
-// 100.5 is shown as 101 by what takes the nearest second, and as 100 by what drops the fraction.
+// A listing shows the begin 100.5 as 101 if it rounds, and as 100 if it drops the fraction.
 TEST_CASE("scheduled drains are cancelled by their begin, to the second, or all") {
   const auto cancel = [](Site& site, std::string_view targets, std::optional<double> from) {
     module::CancelCommand command{std::string(targets)};
