@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -275,10 +276,20 @@ void Simulation::set_clock() {
   constexpr double least = 5;
   // No event has a time before 1970. A request names times that are a second earlier than the clock.
   constexpr double earliest = 10;
-  const double span = least + below(1000);
+  const auto ahead = [this] { return now_ - uptime_.time_since_epoch().count(); };
+  // The daemon rightly takes a clock that has come back, before its next look, for one that was never set.
+  const auto was_shown = [this](double candidate) {
+    return std::ranges::any_of(shown_, [&](double before) { return std::abs(candidate - before) < least; });
+  };
   latest_ = std::max(latest_, now_);
-  const bool goes_on = chance(0.5) || now_ - span < earliest;
-  now_ += goes_on ? span : -span;
+  if (uptime_ >= unsure_until_) shown_.clear();
+  shown_.push_back(ahead());
+  double step = 0;
+  do {
+    const double span = least + below(1000);
+    step = chance(0.5) || now_ - span < earliest ? span : -span;
+  } while (was_shown(ahead() + step));
+  now_ += step;
   distrust_clock();
   note(fmt::format("the clock is set to {}", now_));
 }

@@ -334,6 +334,9 @@ class Simulation final : public daemon::service::Program {
   double now_ = 1000;
   /// The latest time that the clock has shown before it was last set.
   double latest_ = 0;
+  /// By how much the clock was ahead of the uptime each time before it was set, as long as
+  /// the daemon may not have looked at it since.
+  std::vector<double> shown_;
   SteadyTime uptime_{};
   /// For how long the daemon has stood still.
   Seconds asleep_{0};
