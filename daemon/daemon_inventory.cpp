@@ -90,8 +90,8 @@ void Daemon::define(DefineMethod method, config::Inventory inventory) {
   if (config_.monitor.mode == config::MonitorMode::fixed) start.online = inventory_.resources.ranks();
   if (grace_ > Seconds(0) && watches_agents()) start.online = online_before(recorded_, inventory_.resources);
   const WallTime expiration_set = expiration_set_at(recorded_, inventory_.resources);
-  service_.step(engine::Start{std::move(start), std::exchange(recorded_, {}),
-                              partition_rules(config_, inventory_.resources, absent_), grace_,
+  start.partitions = partition_rules(config_, inventory_.resources, absent_);
+  service_.step(engine::Start{std::move(start), std::exchange(recorded_, {}), std::nullopt, grace_,
                               leader_ ? leader_->former_holders() : std::vector<module::PartitionHolder>(),
                               ledger_rules(config_)});
   service_.set_keep(config_.acquire.keep);
@@ -146,7 +146,8 @@ void Daemon::load(const ResourceSet& resources, const std::string& path, bool fo
   command.exclude = next.exclude;
   if (config_.monitor.mode == config::MonitorMode::fixed) command.online = resources.ranks();
   command.replaced = replaced_;
-  service_.step(engine::Load{std::move(command), partition_rules(config_, next.resources)}, by);
+  command.partitions = partition_rules(config_, next.resources);
+  service_.step(std::move(command), by);
   inventory_ = std::move(next);
   loaded_ = true;
   remember_size(inventory_.resources);

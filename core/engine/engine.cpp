@@ -86,17 +86,22 @@ void Engine::apply(Event event, const Occasion& now, Effects& effects) {
   effects.records.push_back(make_record(applied_, std::move(event), outcome, module_));
 }
 
+void Engine::set_rules(const std::vector<module::PartitionRule>& rules) {
+  partitions_ = rules;
+  rules_by_property_ = module::rules_by_property(partitions_);
+}
+
 void Engine::take(Start&& input, const Occasion& now, Effects& effects) {
+  if (input.brokers) return begin(*input.brokers, std::move(input.state), now, effects);
   module::Module next(std::move(input.state));
   std::vector<Event> events = next.start(input.command, now.wall);
   // Partitions are divided before any event is applied, as overlapping ones refuse the start.
   for (const Event& event : events) {
     if (const auto* define = std::get_if<module::DefineEvent>(&event.body))
-      acquisition_.divide(divide_at_start(input.partitions, *define), {}, teller(effects));
+      acquisition_.divide(divide_at_start(input.command.partitions, *define), {}, teller(effects));
   }
   module_ = std::move(next);
-  partitions_ = input.partitions;
-  rules_by_property_ = module::rules_by_property(partitions_);
+  set_rules(input.command.partitions);
   ledger_rules_ = input.ledger;
   clock_.start(now.wall, now.steady);
   reservations_.begin(input.former_holders, now.steady);
@@ -104,20 +109,21 @@ void Engine::take(Start&& input, const Occasion& now, Effects& effects) {
   carry_out(nodes_.begin(module_, now.steady, input.grace), now, effects);
 }
 
-void Engine::take(Begin&& input, const Occasion& now, Effects& effects) {
-  RESOURCED_INVARIANT(!input.hosts.empty() && acquisition_.holders() == 0);
-  const IdSet brokers = IdSet::range(0, static_cast<IdSet::Id>(input.hosts.size() - 1));
-  const IdSet online = (input.online & brokers) | input.forced_online;
-  RESOURCED_INVARIANT(input.drains.empty() || !has_state());
-  if (!has_state()) module_ = module::Module(std::move(input.state));
-  module::RestartEvent restart{brokers | input.forced_online, online, input.hosts, true, input.drains};
+void Engine::begin(const Brokers& brokers, module::State state, const Occasion& now, Effects& effects) {
+  RESOURCED_INVARIANT(!brokers.hosts.empty() && acquisition_.holders() == 0);
+  const IdSet ranks = IdSet::range(0, static_cast<IdSet::Id>(brokers.hosts.size() - 1));
+  const IdSet online = (brokers.online & ranks) | brokers.forced_online;
+  RESOURCED_INVARIANT(brokers.drains.empty() || !has_state());
+  if (!has_state()) module_ = module::Module(std::move(state));
+  module::RestartEvent restart{ranks | brokers.forced_online, online, brokers.hosts, true, brokers.drains};
   apply({now.wall, std::move(restart)}, now, effects);
 }
 
-std::vector<Partition> Engine::divided_after(const std::vector<Event>& events) const {
+std::vector<Partition> Engine::divided_after(const std::vector<Event>& events,
+                                             const std::vector<module::PartitionRule>& rules) const {
   rset::ResourceSet inventory = module_.inventory();
   for (const Event& event : events) fold_inventory(event.body, inventory);
-  return divide_inventory(partitions_, inventory);
+  return divide_inventory(rules, inventory);
 }
 
 module::Acquisition::PartitionChanges Engine::changes_of_partitions(const std::vector<Event>& events) const {
@@ -128,16 +134,6 @@ module::Acquisition::PartitionChanges Engine::changes_of_partitions(const std::v
   RESOURCED_INVARIANT(std::find_if(std::next(update), events.end(), is_update) == events.end());
   return module::partition_changes(partitions_, rules_by_property_, acquisition_, module_.inventory(),
                                    update->body);
-}
-
-void Engine::take(const Load& input, const Occasion& now, Effects& effects) {
-  std::vector<Event> events = module_.decide(input.command, now.wall);
-  std::vector<Partition> divided = divide_inventory(input.partitions, *input.command.inventory);
-  partitions_ = input.partitions;
-  rules_by_property_ = module::rules_by_property(partitions_);
-  for (Event& event : events) apply(std::move(event), now, effects);
-  acquisition_.divide(std::move(divided), module_.available(), teller(effects));
-  carry_out(nodes_.begin_again(module_, now.steady), now, effects);
 }
 
 void Engine::execute(const Command& command, const Occasion& now, Effects& effects) {
@@ -151,11 +147,15 @@ void Engine::execute(const Command& command, const Occasion& now, Effects& effec
   const auto divides = [](const Event& event) {
     return std::holds_alternative<module::DefineEvent>(event.body);
   };
-  const bool defines = !partitions_.empty() && std::ranges::any_of(events, divides);
+  const auto* definition = std::get_if<module::DefineCommand>(&command);
+  const bool loads = definition != nullptr && !module_.has_brokers();
+  const auto& rules = loads ? definition->partitions : partitions_;
+  const bool defines = loads || (!rules.empty() && std::ranges::any_of(events, divides));
   std::vector<Partition> partitions;
   module::Acquisition::PartitionChanges changes;
-  if (defines) partitions = divided_after(events);
-  if (!defines && !partitions_.empty()) changes = changes_of_partitions(events);
+  if (defines) partitions = divided_after(events, rules);
+  if (!defines && !rules.empty()) changes = changes_of_partitions(events);
+  if (loads) set_rules(rules);
   text::IdSet torpid;
   for (Event& event : events) {
     if (const auto* fell = std::get_if<module::TorpidEvent>(&event.body)) torpid |= fell->ranks;
@@ -165,6 +165,7 @@ void Engine::execute(const Command& command, const Occasion& now, Effects& effec
   RESOURCED_INVARIANT((torpid - module_.online()).empty());
   if (defines) acquisition_.divide(std::move(partitions), module_.available(), teller(effects));
   if (!changes.empty()) acquisition_.move(changes, module_.available(), teller(effects));
+  if (loads) carry_out(nodes_.begin_again(module_, now.steady), now, effects);
 }
 
 void Engine::execute_all(const std::vector<Command>& commands, const Occasion& now, Effects& effects) {

@@ -33,42 +33,33 @@ struct Now {
   SteadyTime steady{};
 };
 
-/// Starts the module: defines the present inventory, moves the states of its targets to it, and divides it by
-/// these rules.
+/// The brokers of a Flux instance, whose ranks are its targets, from 0.
+struct Brokers {
+  /// The host of each rank, in the order of ranks. Not empty.
+  text::Hostlist hosts;
+  /// The ranks whose brokers are online now.
+  text::IdSet online;
+  /// Drains that the instance has recorded itself (RestartEvent). For its first Start only.
+  std::vector<module::DrainGroup> drains = {};
+  /// Ranks that are online for good, also ranks of R that have no broker: the instance makes its resources
+  /// up.
+  text::IdSet forced_online = {};
+};
+
+/// Starts the module, before any command: defines the present inventory, and moves the states of its targets
+/// to it. In a Flux instance there is no command yet, as R may not be known: a DefineCommand follows. There a
+/// Start comes again if the instance has other brokers than before: drains stay with their hosts, the
+/// inventory is not known until it is defined again, and there must be no holders.
 struct Start {
-  module::DefineCommand command;
-  /// The state after the last event of the log.
+  module::DefineCommand command = {};
+  /// The state after the last event of the log. Not for a Start that comes again.
   module::State state = {};
-  std::vector<module::PartitionRule> partitions;
+  std::optional<Brokers> brokers = {};
   /// How long targets that are online at the start stay so without a node agent, where agents are watched.
   Seconds grace{0};
   /// The holders under the previous leader of a cluster (module::Reservations).
   std::vector<module::PartitionHolder> former_holders = {};
   module::LedgerRules ledger = {};
-};
-
-/// Begins the module of a Flux instance, whose targets are the ranks of brokers, from 0. Comes in place of a
-/// Start, before any other command. The inventory may not be known yet. Comes again if the instance has other
-/// brokers than before: drains stay with their hosts, the inventory is not known until it is defined again,
-/// and there must be no holders.
-struct Begin {
-  /// The host of each rank, in the order of ranks. Not empty.
-  text::Hostlist hosts;
-  /// The ranks whose brokers are online now.
-  text::IdSet online;
-  /// Drains that the instance has recorded itself (RestartEvent). For the first Begin only.
-  std::vector<module::DrainGroup> drains = {};
-  /// Ranks that are online for good, also ranks of R that have no broker: the instance makes its resources
-  /// up.
-  text::IdSet forced_online = {};
-  /// The state after the last event of the log. For the first Begin only.
-  module::State state = {};
-};
-
-/// Replaces the inventory by another one, divided by these rules. Requires that there are no holders.
-struct Load {
-  module::DefineCommand command;
-  std::vector<module::PartitionRule> partitions;
 };
 
 /// A scheduler acquires a partition, or without a name all targets that are in no partition (RFC 28).
@@ -187,9 +178,9 @@ struct ParentSays {
 /// Time has passed: a Tick is due at next_deadline() and at next_due(). An earlier or later one does no harm.
 struct Tick {};
 
-using Input = std::variant<Start, Begin, Load, module::Command, Acquire, Resume, Release, Mute, ChangeLedger,
-                           KeepLedger, SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello,
-                           AgentBeat, AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
+using Input = std::variant<Start, module::Command, Acquire, Resume, Release, Mute, ChangeLedger, KeepLedger,
+                           SetExpiration, WatchNodes, Discover, DiscoverWithout, AgentHello, AgentBeat,
+                           AgentHealth, AgentEnd, ForceDown, Enclose, ParentSays, Tick>;
 
 /// A change for one holder.
 struct Update {
@@ -303,8 +294,6 @@ class Engine {
   };
 
   void take(Start&& input, const Occasion& now, Effects& effects);
-  void take(Begin&& input, const Occasion& now, Effects& effects);
-  void take(const Load& input, const Occasion& now, Effects& effects);
   void take(module::Command&& command, const Occasion& now, Effects& effects);
   void take(const Acquire& input, const Occasion& now, Effects& effects);
   void take(const Resume& input, const Occasion& now, Effects& effects);
@@ -325,6 +314,9 @@ class Engine {
   void take(const ParentSays& input, const Occasion& now, Effects& effects);
   void take(const Tick& input, const Occasion& now, Effects& effects);
 
+  void begin(const Brokers& brokers, module::State state, const Occasion& now, Effects& effects);
+  /// Sets the rules that divide the inventory from now on.
+  void set_rules(const std::vector<module::PartitionRule>& rules);
   void apply(module::Event event, const Occasion& now, Effects& effects);
   /// Decides and applies a command.
   void execute(const module::Command& command, const Occasion& now, Effects& effects);
@@ -358,7 +350,8 @@ class Engine {
   }
   [[nodiscard]] std::vector<module::Holding> holdings_of(const std::vector<HolderId>& holders) const;
   /// Divides the inventory as it would be after these events; nothing changes.
-  [[nodiscard]] std::vector<module::Partition> divided_after(const std::vector<module::Event>& events) const;
+  [[nodiscard]] std::vector<module::Partition> divided_after(
+      const std::vector<module::Event>& events, const std::vector<module::PartitionRule>& rules) const;
 
   /// The partitions that change with an update among these events; nothing changes yet.
   [[nodiscard]] module::Acquisition::PartitionChanges changes_of_partitions(

@@ -12,6 +12,7 @@
 #include "core/module/allocation.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/module/event.hpp"
+#include "core/module/partition.hpp"
 #include "core/module/state.hpp"
 #include "core/time.hpp"
 
@@ -136,7 +137,7 @@ struct ReloadCommand {
 
 /// Defines the inventory: at a start (Module::start()), and in a Flux instance whenever R becomes known or is
 /// replaced, as states stay with their ranks there. Otherwise another inventory is loaded in place of the
-/// present one, and states move with their targets.
+/// present one, and states move with their targets; there must be no holders then.
 struct DefineCommand {
   /// How the inventory became known. That of a load is DefineMethod::reload in any case.
   DefineMethod method = DefineMethod::configuration;
@@ -152,6 +153,8 @@ struct DefineCommand {
   text::IdSet online = {};
   /// KeptInventory::replaced, for a load.
   std::optional<std::string> replaced = std::nullopt;
+  /// The rules that divide the inventory from now on, for a start or a load.
+  std::vector<PartitionRule> partitions = {};
 };
 
 /// Changes that monitoring has seen, in this order. Ranks that are not in the inventory, or already in that

@@ -151,8 +151,10 @@ void Attachment::begin_brokers() {
   if (channel_.has_resumed(acquire_topic)) end_schedulers(taken);
   if (has_same_brokers_) return set_online(beginning_.online | beginning_.forced_online);
   if (service_.engine().has_state()) end_schedulers("the Flux instance has other brokers than before");
-  service_.step(engine::Begin{hosts(), beginning_.online, std::move(beginning_.kept.drains),
-                              beginning_.forced_online, std::move(beginning_.state)});
+  service_.step(
+      engine::Start{.state = std::move(beginning_.state),
+                    .brokers = engine::Brokers{hosts(), beginning_.online, std::move(beginning_.kept.drains),
+                                               beginning_.forced_online}});
 }
 
 /// Whether the service already has these resources, not counting properties and expiration.

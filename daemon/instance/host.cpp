@@ -145,8 +145,8 @@ void Host::begin(module::State state) {
     return;
   }
   auto definition = module::recall_definition(state);
-  text::Hostlist brokers = state.brokers;
-  service_.step(engine::Begin{std::move(brokers), {}, {}, {}, std::move(state)});
+  const text::Hostlist brokers = state.brokers;
+  service_.step(engine::Start{.state = std::move(state), .brokers = engine::Brokers{brokers, {}}});
   if (definition) service_.step(*std::move(definition));
   service_.on_defined();
 }

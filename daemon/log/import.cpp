@@ -152,7 +152,8 @@ void check_start(const module::State& end, const ImportedState& state, const Imp
   }
   module::DefineCommand start;
   start.inventory = options.inventory;
-  (void)engine::Engine().step(engine::Start{std::move(start), end, options.partitions}, {wall_time(1), {}});
+  start.partitions = options.partitions;
+  (void)engine::Engine().step(engine::Start{std::move(start), end}, {wall_time(1), {}});
 }
 
 }  // namespace

@@ -62,9 +62,8 @@ Groups Service::make_groups(log::EventLog& log, Settings& settings) {
 
 void Service::step(engine::Input input, std::optional<module::Actor> by) {
   std::optional<module::State> before;
-  if (const auto* start = std::get_if<engine::Start>(&input)) before = start->state;
-  if (const auto* begin = std::get_if<engine::Begin>(&input); begin != nullptr && !engine().has_state())
-    before = begin->state;
+  const auto* start = std::get_if<engine::Start>(&input);
+  if (start != nullptr && !(start->brokers && engine().has_state())) before = start->state;
   executor_.step(std::move(input), std::move(by));
   if (!before) return;
   committed_.begin(*std::move(before));

@@ -99,7 +99,8 @@ void Simulation::load(const ResourceSet& resources, const std::string& /*path*/,
   command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) command.online = resources.ranks();
   command.replaced = resources_of(configured_hosts_)->encode();
-  service_->step(engine::Load{std::move(command), partitions()});
+  command.partitions = partitions();
+  service_->step(std::move(command));
   disown_agents();
   seen_online_ = service_->engine().module().online();
   const std::uint64_t sequence = log_->last_definition();

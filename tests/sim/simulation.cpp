@@ -135,7 +135,7 @@ void Simulation::start() {
   input.command.inventory = kept ? kept : resources_of(configuration_.hosts);
   input.command.exclude = idset_of(configuration_.exclude);
   if (!with_agents_) input.command.online = input.command.inventory->ranks();
-  input.partitions = partitions();
+  input.command.partitions = partitions();
   input.ledger = ledger_rules_;
   distrust_clock();
   service_->step(input);

@@ -113,7 +113,7 @@ engine::Start Node::start_of_leader() {
   start.command.inventory = resources_of(settings_.configuration.hosts);
   start.command.exclude = idset_of(settings_.configuration.exclude);
   start.command.online = start.command.inventory->ranks();
-  start.partitions = left_of(settings_.configuration.hosts.size());
+  start.command.partitions = left_of(settings_.configuration.hosts.size());
   return start;
 }
 

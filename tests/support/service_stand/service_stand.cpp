@@ -63,7 +63,8 @@ void Stand::start() {
   command.inventory =
       std::make_shared<const ResourceSet>(ResourceSet({{ranks, IdSet::range(0, 3), IdSet{}}}, nodelist));
   if (!agents_) command.online = command.inventory->ranks();
-  service->step(engine::Start{command, std::move(recorded), partitions, Seconds(0), former});
+  command.partitions = partitions;
+  service->step(engine::Start{command, std::move(recorded), {}, Seconds(0), former});
   service->on_defined();
   settle();
 }
@@ -72,7 +73,7 @@ void Stand::load(const ResourceSet& resources, const std::string& /*path*/, bool
   module::DefineCommand command;
   command.inventory = std::make_shared<const ResourceSet>(resources);
   if (!agents_) command.online = command.inventory->ranks();
-  service->step(engine::Load{command, {}}, by);
+  service->step(command, by);
 }
 
 void Stand::run_later(Seconds pause, std::function<void()> work) {

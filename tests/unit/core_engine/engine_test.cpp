@@ -144,10 +144,10 @@ TEST_CASE("a load that lacks one of several targets of a host drains no other ta
   Started it("h,h,k");
   it.step(DrainCommand{{"gpu"}, "0", {}});
   const auto load = [&](const IdSet& ranks, const char* hosts, double now) {
-    Load input;
-    input.command.inventory = std::make_shared<const rset::ResourceSet>(
+    module::DefineCommand input;
+    input.inventory = std::make_shared<const rset::ResourceSet>(
         std::vector<rset::ResourceGroup>{{ranks, IdSet::range(0, 3), IdSet{}}}, text::Hostlist::parse(hosts));
-    input.command.online = ranks;
+    input.online = ranks;
     it.step(input, now);
   };
   const auto drained = [](const Engine& engine) { return engine.module().drains().ranks(); };
@@ -180,10 +180,10 @@ TEST_CASE("a host that a loaded R lacks has its drains when another one has it a
     for (const Record& record : engine.step(input, at(now)).records) fold.apply(record);
   };
   const auto load = [&](const char* hosts, double now, const IdSet& exclude = {}) {
-    Load input;
-    input.command.inventory = start(hosts).command.inventory;
-    input.command.online = input.command.inventory->ranks();
-    input.command.exclude = exclude;
+    module::DefineCommand input;
+    input.inventory = start(hosts).command.inventory;
+    input.online = input.inventory->ranks();
+    input.exclude = exclude;
     step(input, now);
   };
   step(start("n[0-3]", fold.state), 100);
@@ -305,7 +305,7 @@ TEST_CASE("each partition has its holder, who hears of its targets alone") {
   Start input = start("n[0-3]");
   module::PartitionRule left{"left", IdSet::parse("0-1"), {}};
   module::PartitionRule right{"right", IdSet::parse("2-3"), {}};
-  input.partitions = {left, right};
+  input.command.partitions = {left, right};
   (void)engine.step(input, at(1));
   CHECK(engine.step(Acquire{1, "left"}, at(2)).acquired->resources == IdSet::parse("0-1"));
   CHECK(engine.step(Acquire{2, "right"}, at(2)).acquired->resources == IdSet::parse("2-3"));

@@ -207,8 +207,8 @@ TEST_CASE("targets that leave, or another inventory, leave no health behind") {
   for (const IdSet::Id rank : {0U, 1U}) (void)it.hello(rank);
   (void)it.step(module::Command{module::ShrinkCommand{"0"}});
   CHECK(it.unchecked() == "1");
-  Load load;
-  load.command.inventory = some_hosts("n[0-1]");
+  module::DefineCommand load;
+  load.inventory = some_hosts("n[0-1]");
   (void)it.step(load);
   CHECK(it.unchecked().empty());
 }

@@ -17,9 +17,9 @@ using text::IdSet;
 
 namespace {
 
-Begin begin(const char* hosts, const char* online, std::vector<module::DrainGroup> drains = {}) {
-  return {
-      Hostlist::parse(hosts), *online == '\0' ? IdSet{} : IdSet::parse(online), std::move(drains), {}, {}};
+Start begin(const char* hosts, const char* online, std::vector<module::DrainGroup> drains = {}) {
+  return {.brokers = Brokers{Hostlist::parse(hosts), *online == '\0' ? IdSet{} : IdSet::parse(online),
+                             std::move(drains)}};
 }
 
 module::DefineCommand definition(DefineMethod method, const char* ranks, const char* hosts,
@@ -76,8 +76,8 @@ TEST_CASE(
 
 TEST_CASE("ranks that are forced online need no broker, and a drain of one is kept") {
   Stand it;
-  Begin input = begin("a", "", {{{{"fan"}, wall_time(50)}, IdSet{2}}});
-  input.forced_online = IdSet::parse("0-3");
+  Start input = begin("a", "", {{{{"fan"}, wall_time(50)}, IdSet{2}}});
+  input.brokers->forced_online = IdSet::parse("0-3");
   const Effects effects = it.step(input);
   REQUIRE(effects.records.size() == 1);
   const auto& restart = std::get<module::RestartEvent>(effects.records[0].event.body);
@@ -143,8 +143,8 @@ TEST_CASE("a lost rank is down and gone for its scheduler in one change, and no 
 
 TEST_CASE("a lost rank without a broker can be undrained") {
   Stand it;
-  Begin input = begin("a", "");
-  input.forced_online = IdSet::parse("0-2");
+  Start input = begin("a", "");
+  input.brokers->forced_online = IdSet::parse("0-2");
   it.step(input);
   it.step(definition(DefineMethod::kvs, "0-2", "a,fake[1-2]"));
   it.step(DrainCommand{{"fan"}, "2", DrainMode::none});
@@ -355,7 +355,7 @@ TEST_CASE("an instance with its brokers in another order finds the drains on the
 TEST_CASE(
     "drains of ranks without a broker are recorded with each definition, and outlive one that lacks them") {
   Stand it;
-  Begin input = begin("a,b", "0-1", {{{{"fan"}, wall_time(50)}, IdSet{3}}});
+  Start input = begin("a,b", "0-1", {{{{"fan"}, wall_time(50)}, IdSet{3}}});
   (void)it.step(input);
   (void)it.step(definition(DefineMethod::kvs, "0-3", "a,b,c,d"));
   (void)it.step(definition(DefineMethod::reload, "0-1", "a,b"));
@@ -407,9 +407,9 @@ TEST_CASE("a definition is recorded with its brokers, so that a later process ca
 
 TEST_CASE("a drain from before the daemon served an instance counts before that of the instance") {
   Stand it;
-  Begin first = begin("a,b,c", "0-2");
+  Start first = begin("a,b,c", "0-2");
   first.state.absent.drains = {{{{"fan"}, wall_time(7)}, {"b", 0}}, {{{"gone"}, wall_time(8)}, {"z", 0}}};
-  first.drains = {{{{"disk"}, wall_time(9)}, IdSet{1, 2}}};
+  first.brokers->drains = {{{{"disk"}, wall_time(9)}, IdSet{1, 2}}};
   (void)it.step(first);
   const module::DrainTable& drains = it.engine.module().drains();
   CHECK(drains.ranks() == IdSet{1, 2});

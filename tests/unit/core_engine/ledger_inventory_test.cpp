@@ -36,7 +36,7 @@ TEST_CASE("another inventory is loaded: allocations follow their hosts, and come
     module::DefineCommand command;
     command.inventory = cluster(hosts);
     command.online = command.inventory->ranks();
-    it.step(Load{command, {}});
+    it.step(command);
   };
   load("d,c");
   CHECK(it.text() == "j:1/0-1;b/0-1? k:0/2;");
@@ -85,7 +85,7 @@ TEST_CASE("another inventory is loaded with fewer cores, and one with more") {
     module::DefineCommand command;
     command.inventory = cluster("a,b", last_core);
     command.online = command.inventory->ranks();
-    it.step(Load{command, {}});
+    it.step(command);
   };
   load(2);
   CHECK(it.text() == "j:0-1/0-2;a/3?b/3?");
@@ -104,7 +104,7 @@ TEST_CASE("absent cores leave with their target, also where nothing else of it i
     module::DefineCommand command;
     command.inventory = cluster(hosts, last_core);
     command.online = command.inventory->ranks();
-    it.step(Load{command, {}});
+    it.step(command);
   };
   load("a,b,c", 1);
   CHECK(it.text() == "k:c/3?");
@@ -123,7 +123,7 @@ TEST_CASE("the gpu of a target whose cores are all absent is absent with them") 
   module::DefineCommand command;
   command.inventory = cluster("a,b", 1);
   command.online = command.inventory->ranks();
-  it.step(Load{command, {}});
+  it.step(command);
   CHECK(it.text() == "j:a/3? k:0/0;");
   const World again = it.restarted("a,b");
   CHECK(again.text() == "j:0/3; k:0/0;");
@@ -140,7 +140,7 @@ TEST_CASE("hosts that repeat: absent cores stay with their target, whatever it i
         ResourceSet({{ranks, IdSet::range(0, last_core), IdSet{0}}},
                     text::Hostlist::parse(ranks.count() == 1 ? "h" : "h,h")));
     command.online = command.inventory->ranks();
-    it.step(Load{command, {}});
+    it.step(command);
   };
   load(IdSet::range(0, 1), 1);
   CHECK(it.text() == "k:h/3?");
@@ -158,7 +158,7 @@ TEST_CASE("hosts that repeat: what was on a target that left is not put on anoth
   command.inventory = std::make_shared<const ResourceSet>(
       ResourceSet({{IdSet{1}, IdSet::range(0, 3), IdSet{0}}}, text::Hostlist::parse("h")));
   command.online = command.inventory->ranks();
-  it.step(Load{command, {}});
+  it.step(command);
   CHECK(it.text() == "z:h/0?");
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("an allocation whose targets were all away comes back with all of its 
     module::DefineCommand command;
     command.inventory = cluster(hosts);
     command.online = command.inventory->ranks();
-    it.step(Load{command, {}});
+    it.step(command);
   };
   it.step(Release{1});
   load("a");

@@ -59,7 +59,7 @@ struct World {
     input.command.inventory = std::move(inventory);
     input.command.online = input.command.inventory->ranks();
     input.state = fold.state;
-    input.partitions = partitions;
+    input.command.partitions = partitions;
     step(input);
     if (partitions.empty()) step(Acquire{1, {}});
   }

@@ -159,8 +159,8 @@ TEST_CASE("when another R is loaded, all agents are to say hello again") {
   (void)it.step(AgentHello{1, 1, report("n0")}, 10);
   (void)it.step(AgentHello{2, 1, report("n1")}, 10);
   (void)it.step(Tick{}, 10);
-  Load load;
-  load.command.inventory = hosts_of_four_cores("n[1-2]");
+  module::DefineCommand load;
+  load.inventory = hosts_of_four_cores("n[1-2]");
   const Effects effects = it.step(load, 11);
   REQUIRE(effects.agents.size() == 2);
   for (const nodes::AgentNews& news : effects.agents) CHECK(news.end->errnum() == EAGAIN);

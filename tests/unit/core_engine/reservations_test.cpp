@@ -24,7 +24,7 @@ struct Takeover {
     Start start;
     start.command.inventory = std::make_shared<const rset::ResourceSet>(
         rset::ResourceSet({{IdSet::range(0, 3), IdSet{0}, {}}}, Hostlist::parse("n[0-3]")));
-    start.partitions.push_back({"batch", IdSet{0, 1}, {}});
+    start.command.partitions.push_back({"batch", IdSet{0, 1}, {}});
     start.former_holders = {{"batch", former}, {"", former}, {"gone", former}};
     (void)engine.step(start, now);
   }

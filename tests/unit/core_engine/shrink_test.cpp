@@ -190,7 +190,7 @@ TEST_CASE("the host of several targets stands for those that were removed") {
   module::DefineCommand load;
   load.inventory = std::make_shared<const rset::ResourceSet>(rset::ResourceSet(
       {{IdSet::range(0, 3), IdSet::range(0, 1), {}}}, text::Hostlist::parse("n0,n0,n0,n1")));
-  (void)cluster.step(Load{load, {}});
+  (void)cluster.step(load);
   (void)cluster.change(module::ShrinkCommand{"1-2"});
   CHECK(refusal(cluster, "n1") == EEXIST);
   CHECK(refusal(cluster, "0-1") == EEXIST);
@@ -214,7 +214,7 @@ TEST_CASE("an R that has a returning target ends its return") {
   module::DefineCommand load;
   load.inventory = std::make_shared<const rset::ResourceSet>(
       rset::ResourceSet({{IdSet::range(0, 2), IdSet::range(0, 1), {}}}, text::Hostlist::parse("n[0-2]")));
-  (void)cluster.step(Load{std::move(load), {}});
+  (void)cluster.step(std::move(load));
   CHECK(cluster.module().returning().empty());
   (void)cluster.reload();
   CHECK(cluster.ranks() == "0-2");

@@ -55,7 +55,7 @@ class RandomInstance {
     start.online = ranks;
     module::State before = state();
     engine_ = engine::Engine(engine_.applied(), engine_.applied_at());
-    take(engine::Start{std::move(start), std::move(before), {}});
+    take(engine::Start{std::move(start), std::move(before)});
   }
 
   void step() {

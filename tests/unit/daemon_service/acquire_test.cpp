@@ -299,7 +299,8 @@ TEST_CASE_FIXTURE(AcquireStand,
   command.inventory = std::make_shared<const rset::ResourceSet>(
       rset::ResourceSet({{ranks, text::IdSet::range(0, 3), {}}}, text::Hostlist::parse("n[0-7]")));
   command.online = ranks;
-  service->step(engine::Start{command, {}, partitions, Seconds(0), {}});
+  command.partitions = partitions;
+  service->step(engine::Start{command});
   service->on_defined();
   settle();
   const proto::Message end = receive(client);

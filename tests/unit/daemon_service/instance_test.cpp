@@ -73,7 +73,7 @@ struct Instance final : service::Program {
     service = std::make_unique<service::Service>(
         log, *this,
         service::Service::Settings{.configuration = "{}", .access = peers::Access({}, 0), .limits = {}});
-    service->step(engine::Begin{Hostlist::parse(hosts), ids(online), {}});
+    service->step(engine::Start{.brokers = engine::Brokers{Hostlist::parse(hosts), ids(online)}});
     settle();
   }
 
