@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/load/bus_client.hpp"
 #include "bench/load/limits.hpp"
 #include "bench/load/workload.hpp"
 #include "bench/measure/timing.hpp"
@@ -52,8 +53,43 @@ Row mixed(const Bench& bench) {
   return row;
 }
 
+// A start applies the events that the newest snapshot lacks: 4,096 at most, if no clean end wrote one.
+Row after_kill(const Bench& bench) {
+  constexpr std::uint64_t events = 4'000;
+  Row row{.name = "start to READY after a kill, 4,000 drains after the snapshot",
+          .limit_name = "the same after a clean end",
+          .ratio_bar = 2,
+          .growth_bar = growth::linear,
+          .most_turns = 10};
+  const auto drained = [&bench](std::uint64_t size) {
+    const auto cluster = std::make_shared<Cluster>(bench, size);
+    cluster->drain_each(events);
+    return cluster;
+  };
+  for (const std::uint64_t size : {16'384, 1'048'576}) {
+    const auto prepare = [drained, size]() -> Sampler {
+      return [cluster = drained(size)] {
+        BusClient(cluster->uri())
+            .call("resource.undrain", fmt::format(R"({{"targets":"0-{}"}})", events - 1));
+        cluster->drain_each(events);
+        cluster->daemon().kill();
+        return time_of([&] { cluster->daemon().start(); });
+      };
+    };
+    row.points.push_back({.size = size,
+                          .prepare = prepare,
+                          .limit =
+                              [drained, size, again = Sampler()]() mutable {
+                                if (!again) again = start_again(drained(size));
+                                return again();
+                              },
+                          .only_full = size > 16'384});
+  }
+  return row;
+}
+
 }  // namespace
 
-std::vector<Row> start_rows(const Bench& bench) { return {equal(bench), mixed(bench)}; }
+std::vector<Row> start_rows(const Bench& bench) { return {equal(bench), mixed(bench), after_kill(bench)}; }
 
 }  // namespace resourced::bench
