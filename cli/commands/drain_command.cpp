@@ -15,6 +15,7 @@
 
 #include "cli/commands/change.hpp"
 #include "cli/commands/context.hpp"
+#include "cli/commands/drain_cancel.hpp"
 #include "cli/commands/drain_wait.hpp"
 #include "cli/commands/options.hpp"
 #include "cli/commands/queue_targets.hpp"
@@ -169,16 +170,22 @@ IdSet left_by_choice(const DrainOptions& options, const proto::topics::Status& s
 constexpr DrainChange chosen_undrain_change{"undrain", "undrained", "drained otherwise", left_by_choice,
                                             true};
 
-/// Returns those of the targets that have another scheduled drain in the time of this one.
-IdSet overlapping(const IdSet& targets, const DrainTimes& times, const proto::topics::Status& status) {
-  IdSet found;
+/// Targets of a drain that begins later which have other scheduled drains: in the time of this one, or from
+/// the same time on, which this one replaces.
+struct OtherDrains {
+  IdSet overlapping;
+  IdSet replaced;
+};
+
+OtherDrains find_others(const IdSet& targets, const DrainTimes& times, const proto::topics::Status& status) {
+  OtherDrains others;
   for (const auto& drain : status.scheduled) {
     const bool is_before = drain.until && *drain.until <= *times.from;
     const bool is_behind = times.until && *times.until <= drain.timestamp;
-    // A drain that begins at the same time is replaced.
-    if (!is_before && !is_behind && drain.timestamp != *times.from) found |= drain.ranks & targets;
+    if (is_before || is_behind) continue;
+    (drain.timestamp == *times.from ? others.replaced : others.overlapping) |= drain.ranks & targets;
   }
-  return found;
+  return others;
 }
 
 void report_drain(Context& context, const DrainChange& change, const DrainOptions& options,
@@ -189,8 +196,9 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
     skipped = *targets.ranks & change.unchanged(options, snapshot.status());
     *targets.ranks -= skipped;
   }
-  IdSet overlaps;
-  if (targets.ranks && times.begins_later) overlaps = overlapping(*targets.ranks, times, snapshot.status());
+  OtherDrains others;
+  if (targets.ranks && times.begins_later) others = find_others(*targets.ranks, times, snapshot.status());
+  const auto& [overlaps, replaced] = others;
   IdSet cancelled;
   std::size_t cancellations = 0;
   if (targets.ranks && change.returns) {
@@ -211,6 +219,7 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
   if (times.until) object["until"] = to_number(*times.until);
   if (!options.ticket.empty()) object["ticket"] = options.ticket;
   if (!overlaps.empty()) object["overlaps"] = snapshot.status().inventory.hosts(overlaps).encode();
+  if (!replaced.empty()) object["replaced"] = snapshot.status().inventory.hosts(replaced).encode();
   if (!cancelled.empty()) object["cancelled"] = snapshot.status().inventory.hosts(cancelled).encode();
   std::vector<UnfitTargets> unfit;
   if (targets.ranks && change.returns) unfit = unfit_targets(context, *targets.ranks, snapshot);
@@ -225,6 +234,8 @@ void report_drain(Context& context, const DrainChange& change, const DrainOption
     if (!options.ticket.empty()) text += ", ticket " + options.ticket;
   }
   if (!overlaps.empty()) text += "; overlaps another scheduled drain of " + count_nodes(overlaps, snapshot);
+  if (!replaced.empty())
+    text += "; in place of the scheduled drain of " + count_nodes(replaced, snapshot) + " from that time";
   if (!cancelled.empty()) {
     const auto drains =
         cancellations == 1 ? "the scheduled drain" : fmt::format("{} scheduled drains", cancellations);
@@ -318,25 +329,6 @@ void undrain_chosen(Context& context, const DrainOptions& options) {
   }
 }
 
-/// Cancels the scheduled drains that begin at the time of --from.
-void cancel_scheduled(Context& context, const DrainOptions& options) {
-  if (!options.reason.empty()) throw UsageError("undrain: --from takes no REASON");
-  Snapshot snapshot(context);
-  const auto targets = read_targets(options.targets, snapshot, Excluded::left_out, !options.report.quiet);
-  const DrainTimes times = read_times(context, options);
-  change_targets(context, "resource.drain-cancel",
-                 proto::topics::encode_drain_cancel({targets.request, times.from}), options.targets,
-                 snapshot);
-  if (options.report.quiet) return;
-  nlohmann::ordered_json object{{"change", "drain-cancel"}};
-  add_targets(object, targets, snapshot);
-  object["from"] = to_number(*times.from);
-  print_change(context, options.report,
-               fmt::format("cancelled the scheduled drain of {} from {}", describe(targets, snapshot),
-                           views::format_time(*times.from)),
-               object);
-}
-
 void list_drains(Context& context, DrainOptions& options) {
   if (options.force != 0 || options.update || options.report.quiet)
     throw UsageError("drain: TARGETS is required with --force, --update and --quiet");
@@ -420,8 +412,9 @@ void register_drain(usage::Command& app, Context& context) {
   auto* undrain = app.add_subcommand("undrain", "Undrain targets, so that they can get new work again");
   add_change_options(*undrain, *undrain_options, "eventlog shows");
   undrain->get_option("TARGETS")->required();
-  auto* undrain_force =
-      undrain->add_flag("-f,--force", undrain_options->force, "Skip targets that are not drained");
+  auto* undrain_force = undrain->add_flag(
+      "-f,--force", undrain_options->force,
+      "Skip targets that are not drained, or with --from those for which no drain begins then");
   undrain->add_flag("-u,--update", undrain_options->update, "The same as --force")->excludes(undrain_force);
   add_report_options(*undrain, undrain_options->report);
   add_queue_option(*undrain, undrain_options->include.queues);
@@ -430,14 +423,18 @@ void register_drain(usage::Command& app, Context& context) {
       ->add_option("--from", undrain_options->from,
                    "Only cancel the scheduled drain that begins at this time (drain --scheduled)")
       ->type_name("TIME")
-      ->excludes(undrain_force)
-      ->excludes(undrain->get_option("--update"))
       ->excludes(undrain->get_option("--by"))
       ->excludes(undrain->get_option("--reason"));
   undrain->callback([undrain_options, &context] {
     undrain_options->targets =
         within_queues(context, undrain_options->include.queues, undrain_options->targets, Excluded::left_out);
-    if (!undrain_options->from.empty()) return cancel_scheduled(context, *undrain_options);
+    if (!undrain_options->from.empty()) {
+      if (!undrain_options->reason.empty()) throw UsageError("undrain: --from takes no REASON");
+      const bool skips = undrain_options->update || undrain_options->force > 0;
+      cancel_scheduled(context, undrain_options->targets, *read_times(context, *undrain_options).from,
+                       skips ? Unscheduled::skipped : Unscheduled::refused, undrain_options->report);
+      return;
+    }
     if (undrain_options->choice.is_made()) {
       undrain_chosen(context, *undrain_options);
       return;

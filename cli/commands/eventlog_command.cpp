@@ -61,7 +61,8 @@ struct EventlogOptions {
 };
 
 views::EventTimes time_format(const EventlogOptions& options, bool is_terminal) {
-  if (options.human || options.time_format == "human") return views::EventTimes::human;
+  const bool is_human = options.time_format == "human" || options.time_format == "reltime";
+  if (options.human || is_human) return views::EventTimes::human;
   if (options.time_format == "offset") return views::EventTimes::offset;
   const bool is_iso = options.time_format.empty() ? is_terminal : options.time_format == "iso";
   return is_iso ? views::EventTimes::iso : views::EventTimes::raw;
@@ -395,12 +396,13 @@ void register_eventlog(usage::Command& app, Context& context) {
                    "later ones alone")
       ->type_name("FILE");
   command
-      ->add_option("-T,--time-format", options->time_format,
-                   "raw (seconds since the epoch), iso (local time), offset (seconds since the first printed "
-                   "event) or human (local time, within a minute the seconds since it). Default: iso on a "
-                   "terminal, raw elsewhere. JSON is always raw")
+      ->add_option(
+          "-T,--time-format", options->time_format,
+          "raw (seconds since the epoch), iso (local time), offset (seconds since the first printed "
+          "event) or human (local time, within a minute the seconds since it; also reltime). Default: "
+          "iso on a terminal, raw elsewhere. JSON is always raw")
       ->type_name("FORM")
-      ->one_of({"raw", "iso", "offset", "human"});
+      ->one_of({"raw", "iso", "offset", "human", "reltime"});
   command->add_flag("-H,--human", options->human, "The same as --time-format human")
       ->excludes(command->get_option("--time-format"));
   auto* format = command

@@ -16,6 +16,7 @@
 #include "cli/views/format.hpp"
 #include "core/error.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
 #include "core/text/whole_number.hpp"
 #include "os/user_name.hpp"
 #include "proto/topics/status.hpp"
@@ -89,9 +90,12 @@ nlohmann::json status_of(Context& context, const std::string& targets) {
   return status;
 }
 
-void warn_of_unknown(const Context& context, const std::string& targets, const nlohmann::json& status) {
+void warn_of_unknown(const Context& context, const std::string& targets, const nlohmann::json& payload,
+                     LeftHosts left) {
   if (targets.empty()) return;
-  const auto unknown = unknown_targets(targets, proto::topics::parse_status(status).inventory);
+  const auto status = proto::topics::parse_status(payload);
+  const auto unknown =
+      unknown_targets(targets, status.inventory, left == LeftHosts::known ? status.shrunk : text::Hostlist());
   if (!unknown.empty()) context.warn(unknown);
 }
 

@@ -50,8 +50,11 @@ struct NamedTargets {
   /// resource.status from the daemon, because resource.sched-status has no excluded targets.
   [[nodiscard]] std::optional<text::IdSet> ranks(Context& context) const;
 };
+/// Whether a listing has hosts that left the inventory for good (`shrunk` of resource.status).
+enum class LeftHosts { unknown, known };
 /// Warns of targets that the inventory of this resource.status lacks: listings leave them out.
-void warn_of_unknown(const Context& context, const std::string& targets, const nlohmann::json& status);
+void warn_of_unknown(const Context& context, const std::string& targets, const nlohmann::json& payload,
+                     LeftHosts left = LeftHosts::unknown);
 /// Returns resource.status for a listing of these targets, and warns of unknown ones.
 [[nodiscard]] nlohmann::json status_of(Context& context, const std::string& targets);
 /// Adds -i and -q.

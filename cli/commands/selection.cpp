@@ -221,9 +221,10 @@ bool has_selector(std::string_view text) {
   return std::any_of(parts.begin(), parts.end(), is_selector);
 }
 
-std::string unknown_targets(std::string_view text, const ResourceSet& inventory) {
+std::string unknown_targets(std::string_view text, const ResourceSet& inventory, const Hostlist& left) {
   if (const auto hosts = rset::hosts_of_targets(text)) {
-    const auto search = inventory.ranks_of(*hosts, rset::max_unknown_hosts);
+    auto search = inventory.ranks_of(*hosts, rset::max_unknown_hosts);
+    std::erase_if(search.unknown, [&](const std::string& host) { return left.find(host).has_value(); });
     return search.unknown.empty() ? "" : unknown_hosts_text(search.unknown, inventory);
   }
   const IdSet unknown = IdSet::parse(text) - inventory.ranks();
@@ -308,8 +309,10 @@ std::string explain_refusal(const std::string& refusal, std::string_view targets
       if (rest.substr(end) == " already drained")
         return fmt::format("{} ({}): use -f to replace the reason, or -u to skip {}", refusal,
                            hosts_with_reasons(ranks, status), them);
+      const bool can_skip = rest.substr(end) == " not drained" ||
+                            rest.substr(end) == " not scheduled to be drained at that time";
       return fmt::format("{} ({}){}", refusal, inventory.hosts(ranks).encode(),
-                         rest.substr(end) == " not drained" ? ": use -f to skip " + them : "");
+                         can_skip ? ": use -f to skip " + them : "");
     }
   } catch (const Error&) {
     // The text is another one that begins alike.

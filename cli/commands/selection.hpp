@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/rset/resource_set.hpp"
+#include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "proto/topics/status.hpp"
 
@@ -41,8 +42,9 @@ struct Selection {
                                        Excluded excluded = Excluded::kept);
 
 /// Returns what an idset or a hostlist names that the inventory lacks: `unknown host: node77`, or an empty
-/// text.
-[[nodiscard]] std::string unknown_targets(std::string_view text, const rset::ResourceSet& inventory);
+/// text. The hosts in `left` are known, too.
+[[nodiscard]] std::string unknown_targets(std::string_view text, const rset::ResourceSet& inventory,
+                                          const text::Hostlist& left = {});
 
 [[nodiscard]] Selection select_ranks(text::IdSet ranks, const rset::ResourceSet& inventory);
 

@@ -1,10 +1,12 @@
 // resourcectl show: everything about one node.
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,6 +22,9 @@
 #include "client/journal.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
+#include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
 #include "os/loop.hpp"
 #include "os/user_name.hpp"
 #include "proto/topics/allocations.hpp"
@@ -34,11 +39,15 @@ using text::IdSet;
 
 namespace {
 
+/// Whether a host is in the inventory, or left it for good: then no event may be kept that names it.
+enum class Presence { present, left };
+
 /// The events of a target: the daemon finds those of one host without reading the others.
 class TargetHistory : public client::JournalObserver {
  public:
-  TargetHistory(const std::string& host, const std::string& target, const rset::ResourceSet& inventory)
-      : history(host), clip_(target, inventory) {}
+  TargetHistory(const std::string& host, const std::string& target, const rset::ResourceSet& inventory,
+                Presence presence)
+      : history(host), clip_(target, inventory), presence_(presence) {}
 
   void on_events(const client::JournalBatch& batch) override {
     for (const json& event : batch.json()) history.add(clip_.clip(event));
@@ -46,8 +55,9 @@ class TargetHistory : public client::JournalObserver {
   }
   void on_lost(const Error& why) override { throw Error(why); }
   void on_error(const Error& why) override {
-    // In a Flux instance only its owner may read the journal.
-    if (why.errnum() != EPERM) throw Error(why);
+    // In a Flux instance only its owner may read the journal. EINVAL means that no event names the host.
+    const bool is_unknown = presence_ == Presence::left && why.errnum() == EINVAL;
+    if (why.errnum() != EPERM && !is_unknown) throw Error(why);
     is_over = true;
   }
 
@@ -56,11 +66,12 @@ class TargetHistory : public client::JournalObserver {
 
  private:
   views::TargetClip clip_;
+  Presence presence_;
 };
 
 views::NodeHistory read_history(Context& context, const std::string& host, const std::string& target,
-                                const rset::ResourceSet& inventory) {
-  TargetHistory reader(host, target, inventory);
+                                const rset::ResourceSet& inventory, Presence presence) {
+  TargetHistory reader(host, target, inventory, presence);
   os::SignalLoop loop;
   const Interrupts interrupts(loop);
   client::Connection& connection = context.connection();
@@ -77,10 +88,68 @@ views::NodeHistory read_history(Context& context, const std::string& host, const
   return std::move(reader.history);
 }
 
-/// Shows a node; `is_first` means that no page was printed before.
-void show(Context& context, const std::string& targets, bool as_json, bool& is_first) {
-  const Status status = proto::topics::parse_status(context.call("resource.status"));
-  const IdSet ranks = select_targets(targets, status).ranks;
+/// Prints pages: text at once, and JSON only once all nodes are read, so that a program gets all or none.
+class Pages {
+ public:
+  Pages(Context& context, bool as_json) : context_(context), as_json_(as_json) {}
+
+  template <class Json, class Text>
+  void add(Json&& json_page, Text&& text_page) {
+    if (as_json_) {
+      lines_.push_back(json_page().dump(-1, ' ', false, json::error_handler_t::replace));
+    } else {
+      context_.out() << (is_first_ ? "" : "\n") << text_page() << std::flush;
+      is_first_ = false;
+    }
+  }
+  void finish() const {
+    for (const std::string& line : lines_) context_.print_line(line);
+  }
+
+ private:
+  Context& context_;
+  bool as_json_;
+  bool is_first_ = true;
+  std::vector<std::string> lines_;
+};
+
+/// The nodes that a text names.
+struct ShownNodes {
+  IdSet ranks;
+  /// Hosts that left the inventory for good.
+  text::Hostlist left;
+};
+
+ShownNodes find_nodes(const std::string& targets, const Status& status) {
+  const auto plain = without_kind(targets);
+  const bool names_hosts = (!has_selector(targets) || targets.starts_with("host:")) && !has_selector(plain);
+  const auto hosts = names_hosts ? rset::hosts_of_targets(plain) : std::nullopt;
+  if (!hosts || status.shrunk.empty()) return {select_targets(targets, status).ranks, {}};
+  ShownNodes named;
+  text::Hostlist others;
+  hosts->for_each([&](std::string_view host) {
+    const bool has_left = !status.inventory.rank_of(host) && status.shrunk.find(host);
+    (has_left ? named.left : others).append(host);
+  });
+  // Without a host that has left, the text is looked up as it is.
+  if (named.left.empty()) return {select_targets(targets, status).ranks, {}};
+  auto found = status.inventory.ranks_of(others, rset::max_unknown_hosts);
+  if (!found.unknown.empty()) throw Error(EINVAL, unknown_targets(others.encode(), status.inventory));
+  named.ranks = std::move(found.ranks);
+  return named;
+}
+
+void show_left(Context& context, const text::Hostlist& hosts, const Status& status, Pages& pages) {
+  hosts.for_each([&](std::string_view name) {
+    const std::string host(name);
+    const views::NodeHistory history = read_history(context, host, host, status.inventory, Presence::left);
+    pages.add([&] { return views::left_node_json(host, status, history); },
+              [&] { return views::left_node_page(host, status, history, context.now(), os::user_name); });
+  });
+}
+
+void show_present(Context& context, const IdSet& ranks, const Status& status, Pages& pages) {
+  if (ranks.empty()) return;
   const auto peers =
       context.call_if_served("resource.peers", proto::topics::encode_peers_request({ranks.encode()}));
   std::map<IdSet::Id, double> memory;
@@ -93,7 +162,8 @@ void show(Context& context, const std::string& targets, bool as_json, bool& is_f
   ranks.for_each([&](IdSet::Id rank) {
     const std::string host = status.inventory.host(rank);
     const std::string target = std::to_string(rank);
-    const views::NodeHistory history = read_history(context, host, target, status.inventory);
+    const views::NodeHistory history =
+        read_history(context, host, target, status.inventory, Presence::present);
     views::NodeFacts facts{.status = status,
                            .rank = rank,
                            .peers = std::nullopt,
@@ -108,14 +178,16 @@ void show(Context& context, const std::string& targets, bool as_json, bool& is_f
       if (error.errnum() != ENOSYS) throw;
     }
     if (const auto found = memory.find(rank); found != memory.end()) facts.memory = found->second;
-    if (as_json) {
-      context.print_line(views::node_json(facts).dump(-1, ' ', false, json::error_handler_t::replace));
-    } else {
-      context.out() << (is_first ? "" : "\n") << views::node_page(facts, context.now(), os::user_name)
-                    << std::flush;
-    }
-    is_first = false;
+    pages.add([&] { return views::node_json(facts); },
+              [&] { return views::node_page(facts, context.now(), os::user_name); });
   });
+}
+
+void show(Context& context, const std::string& targets, Pages& pages) {
+  const Status status = proto::topics::parse_status(context.call("resource.status"));
+  const ShownNodes named = find_nodes(targets, status);
+  show_present(context, named.ranks, status, pages);
+  show_left(context, named.left, status, pages);
 }
 
 }  // namespace
@@ -129,10 +201,12 @@ void register_show(usage::Command& app, Context& context) {
   auto* command = app.add_subcommand("show", "Show everything about a node");
   command->add_option("NODE", options->targets, "A host or a rank; several are shown one after the other")
       ->required();
-  command->add_flag("--json", options->json, "One JSON object for each node");
+  command->add_flag("--json", options->json,
+                    "One JSON object for each node; nothing if one of them cannot be shown");
   command->callback([options, &context] {
-    bool is_first = true;
-    for (const std::string& targets : options->targets) show(context, targets, options->json, is_first);
+    Pages pages(context, options->json);
+    for (const std::string& targets : options->targets) show(context, targets, pages);
+    pages.finish();
   });
 }
 

@@ -20,10 +20,14 @@
 #include "cli/slurm/inventory.hpp"
 #include "cli/usage/command.hpp"
 #include "core/error.hpp"
+#include "core/rset/targets.hpp"
 #include "core/text/host_brackets.hpp"
+#include "core/text/hostlist.hpp"
+#include "core/text/idset.hpp"
 #include "core/text/quote.hpp"
 #include "core/text/shell_word.hpp"
 #include "os/file.hpp"
+#include "proto/topics/status.hpp"
 
 namespace resourced::cli::commands {
 
@@ -36,12 +40,9 @@ void import_inventory(const Context& context, const std::string& file) {
   context.out() << slurm::to_toml(slurm::read_inventory(lines));
 }
 
-void import_drains(Context& context, const std::string& file, bool dry_run) {
-  const auto drains = slurm::read_drains(read_file(context, file), file == "-" ? "standard input" : file);
-  Snapshot snapshot(context);
-  // Look all nodes up before the first change.
+/// Throws Error for the first line with a host that cannot be drained.
+void check_hosts(const std::vector<slurm::Drain>& drains, Snapshot& snapshot) {
   for (const auto& drain : drains) {
-    if (dry_run) break;
     try {
       const auto named = select_targets(slurm::host_targets(drain.hosts), snapshot.status());
       const proto::topics::Status& status = snapshot.status();
@@ -53,6 +54,44 @@ void import_drains(Context& context, const std::string& file, bool dry_run) {
       throw Error(error.errnum(), fmt::format("{}: {}", drain.place, error.what()));
     }
   }
+}
+
+/// Returns why the drains would be refused, with all hosts that cannot be drained; empty if nothing is known
+/// against them. Warns if no daemon tells.
+std::string expected_refusal(Context& context, const std::vector<slurm::Drain>& drains, Snapshot& snapshot) {
+  if (drains.empty()) return {};
+  text::Hostlist unknown;
+  text::IdSet excluded;
+  try {
+    const proto::topics::Status& status = snapshot.status();
+    std::set<std::string> seen;
+    for (const auto& drain : drains) {
+      const auto found = status.inventory.ranks_of(drain.hosts, rset::max_unknown_hosts);
+      for (const std::string& host : found.unknown) {
+        if (seen.insert(host).second) unknown.append(host);
+      }
+      excluded |= found.ranks & status.exclude;
+    }
+  } catch (const Error& error) {
+    context.warn(fmt::format("not known whether these nodes can be drained: {}", error.what()));
+    return {};
+  }
+  std::string text;
+  if (!unknown.empty())
+    text = fmt::format("unknown host{}: {}", unknown.size() == 1 ? "" : "s", unknown.encode());
+  if (!excluded.empty()) {
+    text += fmt::format("{}excluded here, and cannot be drained: {}", text.empty() ? "" : "; ",
+                        snapshot.status().inventory.hosts(excluded).encode());
+  }
+  return text.empty() ? text : "nothing would be drained: " + text;
+}
+
+void import_drains(Context& context, const std::string& file, bool dry_run) {
+  const auto drains = slurm::read_drains(read_file(context, file), file == "-" ? "standard input" : file);
+  Snapshot snapshot(context);
+  // Look all nodes up before the first change.
+  const std::string refusal = dry_run ? expected_refusal(context, drains, snapshot) : "";
+  if (!dry_run) check_hosts(drains, snapshot);
   for (const auto& drain : drains) {
     const std::string hosts = slurm::host_targets(drain.hosts);
     const std::string reason = drain.reason.value_or("");
@@ -66,6 +105,7 @@ void import_drains(Context& context, const std::string& file, bool dry_run) {
     context.warn(fmt::format("not carried over: {} {} in Slurm, by {} at {}", hosts, drain.state, drain.user,
                              drain.time));
   }
+  if (!refusal.empty()) throw Error(EINVAL, refusal);
 }
 
 /// Runs `update nodename=NODES state=STATE reason=TEXT` as scontrol does.
@@ -129,7 +169,9 @@ void register_slurm(usage::Command& app, Context& context) {
                                                      "drained here already keep their reasons",
                                                      slurm::sinfo_command));
   drains->add_option("FILE", options->drains, "The output of that command; default: - for standard input");
-  drains->add_flag("--dry-run", options->dry_run, "Change nothing, and print the commands for it");
+  drains->add_flag(
+      "--dry-run", options->dry_run,
+      "Change nothing, and print the commands for it; fails if a node is unknown or excluded here");
   drains->callback([options, &context] {
     if (options->drains == "-" && context.interactive())
       throw UsageError(

@@ -1,4 +1,5 @@
 // resourcectl status, list, info, R show: the operator's and the scheduler's view of the resources.
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <ostream>
@@ -16,6 +17,7 @@
 #include "cli/views/absent.hpp"
 #include "cli/views/format.hpp"
 #include "cli/views/listing.hpp"
+#include "cli/views/state_names.hpp"
 #include "cli/views/views.hpp"
 #include "core/error.hpp"
 #include "proto/topics/status.hpp"
@@ -23,6 +25,11 @@
 namespace resourced::cli::commands {
 
 namespace {
+
+/// Adds the other name that Flux has for --states.
+void add_flux_name(usage::Command& command, std::string& states) {
+  command.add_option("--state", states, "The same as --states")->type_name("STATES")->hide();
+}
 
 /// Warns if the daemon is a standby that does not reach etcd: its answers have the last known state.
 void warn_if_old(Context& context) {
@@ -57,6 +64,7 @@ void register_status(usage::Command& app, Context& context) {
           "silent, not online, online, or have allocations, whatever else they are), shrunk (removed from "
           "the inventory), all (but for online, allocated and shrunk)")
       ->type_name("STATES");
+  add_flux_name(*command, options->states);
   command->add_flag("--skip-empty", options->filter.skip_empty,
                     "Leave out rows without targets, which states named by --states have");
   const auto* at = command
@@ -91,7 +99,9 @@ void register_status(usage::Command& app, Context& context) {
             : context.call("resource.status-at", proto::topics::encode_status_at_request(
                                                      parse_time(options->at, context.now(), Unsigned::back)));
     context.out() << status_text(status, options->output, options->filter);
-    warn_of_unknown(context, options->filter.targets, status);
+    const bool lists_left = std::ranges::count(options->filter.states, views::shrunk_state) > 0;
+    warn_of_unknown(context, options->filter.targets, status,
+                    lists_left ? LeftHosts::known : LeftHosts::unknown);
     if (status.contains("sequence")) warn_if_old(context);
   });
 }
@@ -122,6 +132,7 @@ std::shared_ptr<FilterOptions> add_filter_options(usage::Command& command) {
           "Only these states, separated by commas: free, up (available where no scheduler reports what it "
           "allocates), allocated, down, all")
       ->type_name("STATES");
+  add_flux_name(command, options->states);
   return options;
 }
 
@@ -167,7 +178,10 @@ void register_inventory(usage::Command& app, Context& context) {
   list->add_flag("--no-skip-empty", *keep_empty,
                  "Keep rows without targets, in spite of a --skip-empty, such as that of an alias");
   list->callback([list_options, absent, skip_empty, keep_empty, &context] {
-    if (*absent) return list_absent(context, list_options->output);
+    if (*absent) {
+      if (!list_options->states.empty()) throw views::UsageError("list: --absent excludes --states");
+      return list_absent(context, list_options->output);
+    }
     fit_output(context, list_options->output, "list");
     const auto fields = views::fields_used(views::sched_columns(), list_options->output.format);
     auto filter = list_options->filter(context);

@@ -28,8 +28,8 @@ namespace {
 [[noreturn]] void refuse(std::string_view text) {
   throw UsageError(fmt::format(
       "bad time \"{}\": expected seconds since the epoch, a date such as 2026-11-22T18:30, a time "
-      "such as 18:30, or a duration such as 2h, +1h30m or now+2h",
-      text));
+      "such as 18:30, or a duration such as 2h, +1h30m or now+2h with the units {}",
+      text, text::list_of_units(text::DurationUnits::with_weeks)));
 }
 
 /// Reads numbers with a fixed number of digits from the front of a text.
@@ -164,25 +164,6 @@ std::optional<double> read_time_of_day(std::string_view text, double now, bool i
   return time < now ? on_day(1) + fraction : time;
 }
 
-/// The seconds of a unit; nothing for another word.
-std::optional<double> seconds_of(std::string_view unit) {
-  struct Unit {
-    std::string_view letter;
-    std::string_view word;
-    double seconds;
-  };
-  constexpr std::array<Unit, 5> units{{{"s", "second", 1},
-                                       {"m", "minute", 60},
-                                       {"h", "hour", 3600},
-                                       {"d", "day", 86400},
-                                       {"w", "week", 604800}}};
-  for (const auto& [letter, word, seconds] : units) {
-    if (unit == letter || unit == word || (unit.starts_with(word) && unit.substr(word.size()) == "s"))
-      return seconds;
-  }
-  return std::nullopt;
-}
-
 /// Reads `1h30m`, `1w` or `2hours`: each number has a unit.
 std::optional<double> read_units(std::string_view text) {
   double sum = 0;
@@ -190,7 +171,7 @@ std::optional<double> read_units(std::string_view text) {
     const std::size_t letters = std::min(text.find_first_not_of("0123456789."), text.size());
     const std::size_t next = std::min(text.find_first_of("0123456789", letters), text.size());
     const auto number = text::whole_number<double>(text.substr(0, letters));
-    const auto seconds = seconds_of(text.substr(letters, next - letters));
+    const auto seconds = text::seconds_of_unit(text.substr(letters, next - letters));
     if (!number || !seconds) return std::nullopt;
     sum += *number * *seconds;
     text.remove_prefix(next);
@@ -250,7 +231,7 @@ std::optional<double> read_from_now(std::string_view text, double now) {
 
 Seconds parse_span(std::string_view text) {
   try {
-    return text::parse_duration(text);
+    return text::parse_duration(text, text::DurationUnits::with_weeks);
   } catch (const Error&) {
     const bool has_columns = text.find_first_of("-:") != std::string_view::npos;
     const auto seconds = has_columns ? read_columns(text) : read_units(text);

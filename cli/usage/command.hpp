@@ -76,7 +76,7 @@ struct Option {
   Option* one_at_a_time();
   /// Makes the help show the present value of the variable.
   Option* capture_default_str();
-  /// Hides the option from the help.
+  /// Hides the option from the help and from completion.
   Option* hide();
   /// Permits an empty value. By default it is refused: it comes from an unset variable of a script, and would
   /// mean that the option is not given.

@@ -121,7 +121,9 @@ bool is_given(const Place& place, const Option* option) {
 void add_options(const Place& place, std::vector<std::string>& candidates) {
   for (auto command = place.commands.rbegin(); command != place.commands.rend(); ++command) {
     for (const auto& option : (*command)->options) {
-      if (option->is_argument() || (option->takes_value() && is_given(place, option.get()))) continue;
+      if (option->is_hidden || option->is_argument() ||
+          (option->takes_value() && is_given(place, option.get())))
+        continue;
       for (const std::string& name : option->names) {
         const bool is_short = !name.starts_with("--");
         if (is_short && place.word != "-") continue;

@@ -45,8 +45,9 @@ Json describe_option(const Option& option) {
 Json describe(const Command& program) {
   Json options = Json::array();
   Json arguments = Json::array();
-  for (const auto& option : program.options)
-    (option->is_argument() ? arguments : options).push_back(describe_option(*option));
+  for (const auto& option : program.options) {
+    if (!option->is_hidden) (option->is_argument() ? arguments : options).push_back(describe_option(*option));
+  }
   Json commands = Json::array();
   for (const auto& command : program.commands) commands.push_back(describe(*command));
   return {{"name", program.name},

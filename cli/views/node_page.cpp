@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/views/event_text.hpp"
+#include "cli/views/state_names.hpp"
 #include "core/error.hpp"
 #include "core/json/utf8.hpp"
 #include "core/rset/resource_set.hpp"
@@ -70,7 +71,8 @@ void NodeHistory::add(const json& event) {
     } else if (entry.name == "shrink") {
       // The state is unknown: the target may return in another one.
       online_ = torpid_ = std::nullopt;
-      state_ = {};
+      state_ = shrunk_state;
+      since_ = when;
     }
   } catch (const std::exception&) {
     // Ignore an event that cannot be read, which tells nothing about the state.
@@ -162,8 +164,8 @@ struct Node {
   std::string host;
   std::string_view state;
   std::optional<WallTime> since;
-  const module::DrainGroup* drain = nullptr;
-  std::vector<const module::DrainGroup*> scheduled;
+  const module::Drain* drain = nullptr;
+  std::vector<const module::Drain*> scheduled;
   std::vector<std::string> properties;
   std::optional<std::string> partition;
   IdSet cores;
@@ -175,7 +177,7 @@ struct Node {
   std::optional<WallTime> fault_since;
 };
 
-ordered_json drain_json(const module::DrainGroup& drain, const char* time_key) {
+ordered_json drain_json(const module::Drain& drain, const char* time_key) {
   ordered_json object{{time_key, to_number(drain.timestamp)}, {"reason", drain.reason.value_or("")}};
   object["by"] = drain.by ? ordered_json(proto::actor_to_json(*drain.by)) : ordered_json();
   object["until"] = drain.until ? ordered_json(to_number(*drain.until)) : ordered_json();
@@ -218,14 +220,15 @@ std::string count_and_ids(const IdSet& ids) {
   return ids.empty() ? "0" : fmt::format("{} ({})", ids.count(), ids.encode());
 }
 
-void add_drains(Page& page, const Node& node) {
-  if (node.drain != nullptr) {
-    page.add("reason", node.drain->reason.value_or("-"));
-    if (node.drain->by) page.add("by", page.actor(*node.drain->by));
-    if (node.drain->until) page.add("until", page.time(*node.drain->until));
-    if (node.drain->ticket) page.add("ticket", *node.drain->ticket);
-  }
-  for (const module::DrainGroup* drain : node.scheduled) {
+void add_drain(Page& page, const module::Drain& drain) {
+  page.add("reason", drain.reason.value_or("-"));
+  if (drain.by) page.add("by", page.actor(*drain.by));
+  if (drain.until) page.add("until", page.time(*drain.until));
+  if (drain.ticket) page.add("ticket", *drain.ticket);
+}
+
+void add_scheduled(Page& page, const std::vector<const module::Drain*>& scheduled) {
+  for (const module::Drain* drain : scheduled) {
     std::string line = "drain from " + page.time(drain->timestamp);
     if (drain->until) line += " until " + format_time(*drain->until);
     if (drain->reason) line += ": " + *drain->reason;
@@ -233,6 +236,41 @@ void add_drains(Page& page, const Node& node) {
     if (drain->ticket) line += ", ticket " + *drain->ticket;
     page.add("scheduled", line);
   }
+}
+
+void add_events(Page& page, const NodeHistory& history, const UserName& user_name) {
+  for (const json& event : history.last()) {
+    try {
+      page.add(&event == &history.last().front() ? "events" : "",
+               EventFormatter(EventTimes::iso, user_name).format(event));
+    } catch (const Error&) {
+      page.add("", "an event that cannot be read");
+    }
+  }
+}
+
+/// The facts of a host that left the inventory.
+struct LeftHost {
+  LeftHost(const std::string& host, const Status& status)
+      : is_returning(status.returning.find(host).has_value()) {
+    for (const auto& entry : status.absent.drains) {
+      if (entry.hosts.find(host)) drain = &entry;
+    }
+    for (const auto& entry : status.absent.scheduled) {
+      if (entry.hosts.find(host)) scheduled.push_back(&entry);
+    }
+  }
+
+  bool is_returning;
+  /// The drains that wait for its return.
+  const module::Drain* drain = nullptr;
+  std::vector<const module::Drain*> scheduled;
+};
+
+ordered_json scheduled_json(const std::vector<const module::Drain*>& scheduled) {
+  auto list = ordered_json::array();
+  for (const module::Drain* drain : scheduled) list.push_back(drain_json(*drain, "from"));
+  return list;
 }
 
 void add_use(Page& page, const Node& node, const NodeFacts& facts) {
@@ -269,9 +307,7 @@ ordered_json node_json(const NodeFacts& facts) {
   page["online"] = node.status.online.contains(node.rank);
   page["torpid"] = node.status.torpid.contains(node.rank);
   page["drain"] = node.drain == nullptr ? ordered_json() : drain_json(*node.drain, "timestamp");
-  page["scheduled"] = ordered_json::array();
-  for (const module::DrainGroup* drain : node.scheduled)
-    page["scheduled"].push_back(drain_json(*drain, "from"));
+  page["scheduled"] = scheduled_json(node.scheduled);
   page["cores"] = node.cores.encode();
   page["gpus"] = node.gpus.encode();
   page["memory"] = facts.memory ? ordered_json(*facts.memory) : ordered_json();
@@ -315,7 +351,8 @@ std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user
   if (node.state != "offline" && !is_online) state += ", offline";
   if (node.state != "torpid" && node.status.torpid.contains(node.rank)) state += ", torpid";
   page.add("state", state);
-  add_drains(page, node);
+  if (node.drain != nullptr) add_drain(page, *node.drain);
+  add_scheduled(page, node.scheduled);
   page.add("cores", count_and_ids(node.cores));
   page.add("gpus", count_and_ids(node.gpus));
   if (facts.memory) page.add("memory", bytes_text(*facts.memory));
@@ -333,14 +370,35 @@ std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user
     page.add("health", facts.peers ? "no check has ended since its agent's hello"
                                    : "the last check has failed, or none has ended");
   }
-  for (const json& event : facts.history.last()) {
-    try {
-      page.add(&event == &facts.history.last().front() ? "events" : "",
-               EventFormatter(EventTimes::iso, user_name).format(event));
-    } catch (const Error&) {
-      page.add("", "an event that cannot be read");
-    }
-  }
+  add_events(page, facts.history, user_name);
+  return page.text;
+}
+
+ordered_json left_node_json(const std::string& host, const Status& status, const NodeHistory& history) {
+  const LeftHost left(host, status);
+  ordered_json page{{"host", host}, {"rank", nullptr}, {"state", shrunk_state}};
+  const auto since = history.since(shrunk_state);
+  page["since"] = since ? ordered_json(to_number(*since)) : ordered_json();
+  for (const char* key : {"up", "online", "torpid"}) page[key] = false;
+  page["returning"] = left.is_returning;
+  page["drain"] = left.drain == nullptr ? ordered_json() : drain_json(*left.drain, "timestamp");
+  page["scheduled"] = scheduled_json(left.scheduled);
+  page["events"] = history.last();
+  return page;
+}
+
+std::string left_node_page(const std::string& host, const Status& status, const NodeHistory& history,
+                           WallTime now, const UserName& user_name) {
+  const LeftHost left(host, status);
+  Page page(user_name, now);
+  page.text = fmt::format("{} (removed from the inventory)\n", json_text::printable(host));
+  std::string state(shrunk_state);
+  if (const auto since = history.since(shrunk_state)) state += " since " + page.time(*since);
+  if (left.is_returning) state += ", may return";
+  page.add("state", state);
+  if (left.drain != nullptr) add_drain(page, *left.drain);
+  add_scheduled(page, left.scheduled);
+  add_events(page, history, user_name);
   return page.text;
 }
 

@@ -31,8 +31,8 @@ class NodeHistory {
   void add(const nlohmann::json& event);
 
   [[nodiscard]] const std::deque<nlohmann::json>& last() const noexcept { return last_; }
-  /// Returns the time since which the host is in this state of targets_by_state() according to the events;
-  /// nothing if the events do not determine it.
+  /// Returns the time since which the host is in this state of targets_by_state(), or shrunk, according to
+  /// the events; nothing if the events do not determine it.
   [[nodiscard]] std::optional<WallTime> since(std::string_view state) const;
 
  private:
@@ -71,5 +71,14 @@ struct NodeFacts {
 [[nodiscard]] nlohmann::ordered_json node_json(const NodeFacts& facts);
 /// Returns the lines of the page, each with its line end. Ages are those at `now`.
 [[nodiscard]] std::string node_page(const NodeFacts& facts, WallTime now, const UserName& user_name);
+
+/// Do the same for a host that left the inventory for good (`shrunk` of the status). JSON has the keys of
+/// node_json() that apply, with null for the rank, and `returning`; the drains are those that wait for its
+/// return.
+[[nodiscard]] nlohmann::ordered_json left_node_json(const std::string& host,
+                                                    const proto::topics::Status& status,
+                                                    const NodeHistory& history);
+[[nodiscard]] std::string left_node_page(const std::string& host, const proto::topics::Status& status,
+                                         const NodeHistory& history, WallTime now, const UserName& user_name);
 
 }  // namespace resourced::cli::views

@@ -7,8 +7,10 @@
 #include <cstdlib>
 #include <ctime>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -21,6 +23,7 @@
 #include "core/json/utf8.hpp"
 #include "core/module/drain_table.hpp"
 #include "core/rset/targets.hpp"
+#include "core/text/hostlist.hpp"
 #include "core/text/quote.hpp"
 #include "proto/actor_json.hpp"
 #include "proto/event_json.hpp"
@@ -82,6 +85,20 @@ Cell state_cell(const std::string& state, bool online) {
   return {state, online || state == "offline" ? state : state + '*'};
 }
 
+/// Returns those of the hosts that pass the filter, which does not name any of them by rank.
+text::Hostlist wanted_hosts(const ViewFilter& filter, const text::Hostlist& hosts) {
+  if (filter.targets.empty()) return hosts;
+  text::Hostlist found;
+  const auto named = rset::hosts_of_targets(filter.targets);
+  if (!named) return found;
+  std::unordered_set<std::string> names;
+  named->for_each([&](std::string_view name) { names.emplace(name); });
+  hosts.for_each([&](std::string_view host) {
+    if (names.contains(std::string(host))) found.append(host);
+  });
+  return found;
+}
+
 }  // namespace
 
 Listing status_view(const Json& payload, const ViewFilter& filter) {
@@ -133,7 +150,7 @@ Listing status_view(const Json& payload, const ViewFilter& filter) {
     if (!down.empty()) add_row("allocated", false, down);
   }
   if (wants(filter.states, shrunk_state))
-    add_hosts(shrunk_state, false, {}, filter.targets.empty() ? status.shrunk : text::Hostlist(), {});
+    add_hosts(shrunk_state, false, {}, wanted_hosts(filter, status.shrunk), {});
   if (filter.skip_empty) leave_out_empty(listing);
   return listing;
 }

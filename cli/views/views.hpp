@@ -82,8 +82,8 @@ struct QueueFacts {
 /// every target that is not online, or whose agent is silent, whatever its state, and `online` those that are
 /// online. A state named in the filter has a row even without targets. Two states are listed only if they are
 /// named: `allocated` has the targets with allocations, whatever else they are, and is up if all of them are
-/// available; `shrunk` has the hosts that left the inventory, which have no ranks, and is empty if the filter
-/// has targets. The column `moves`, not in the standard table, has those of moves_of() for the targets of the
+/// available; `shrunk` has the hosts that left the inventory, which have no ranks: a filter names them by
+/// host. The column `moves`, not in the standard table, has those of moves_of() for the targets of the
 /// row. Further columns are only for formats and have the names of Flux: `statex` is the state without `*`,
 /// `up.ascii` is y or n, `reason` and `timestamp` are those of drained targets, if the filter asks for their
 /// rows.

@@ -49,10 +49,17 @@ struct UndrainCommand {
 /// Cancels scheduled drains. Drains that have begun stay.
 struct CancelCommand {
   std::string targets;
-  /// The time within a second before the begin of those to cancel, as times are shown in whole seconds; unset
-  /// for all.
+  /// The begin of those to cancel, see begins_at(); unset for all.
   std::optional<WallTime> from = std::nullopt;
 };
+
+/// Whether a drain that begins at `begin` is meant by the time `from` of a CancelCommand. A begin is shown in
+/// whole seconds, the nearest, and may be given without its fraction.
+[[nodiscard]] inline bool begins_at(WallTime begin, WallTime from) {
+  constexpr Seconds before{0.5};
+  constexpr Seconds behind{1};
+  return begin >= from - before && begin < from + behind;
+}
 
 struct PropertyCommand {
   enum class Op { add, remove };

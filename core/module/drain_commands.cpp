@@ -219,14 +219,11 @@ std::vector<Event> Module::decide_on(const UndrainCommand& command, WallTime now
 std::vector<Event> Module::decide_on(const CancelCommand& command, WallTime now) const {
   const IdSet targets = find_targets(command.targets, addressable());
   std::map<std::optional<WallTime>, IdSet> by_begin;
-  // A begin is shown in whole seconds, the nearest, and may be given without its fraction.
-  constexpr Seconds before{0.5};
-  constexpr Seconds behind{1};
   for (const DrainTable& table : state_.targets.scheduled.tables()) {
     for (const auto& [ranks, entry] : table.runs(targets & table.ranks())) {
       std::optional<WallTime> begin;
       if (command.from) begin = entry->timestamp;
-      if (begin && (*begin < *command.from - before || *begin >= *command.from + behind)) continue;
+      if (begin && !begins_at(*begin, *command.from)) continue;
       by_begin[begin].insert(ranks.first, ranks.last);
     }
   }

@@ -19,19 +19,27 @@ namespace {
 
 struct Unit {
   std::string_view name;
+  std::string_view word;
   double factor;
   double divisor;
+  /// Whether RFC 23 lacks the unit.
+  bool is_further = false;
 };
 
 // The factor of milliseconds is a divisor, because 1/1000 is not a double and would round twice.
-constexpr std::array<Unit, 6> units{{
-    {"d", 86400, 1},
-    {"h", 3600, 1},
-    {"m", 60, 1},
-    {"s", 1, 1},
-    {"ms", 1, 1000},
-    {"", 1, 1},
+constexpr std::array<Unit, 7> known_units{{
+    {"w", "week", 604800, 1, true},
+    {"d", "day", 86400, 1},
+    {"h", "hour", 3600, 1},
+    {"m", "minute", 60, 1},
+    {"s", "second", 1, 1},
+    {"ms", "millisecond", 1, 1000},
+    {"", "", 1, 1},
 }};
+
+bool has_unit(DurationUnits units, const Unit& unit) {
+  return !unit.is_further || units == DurationUnits::with_weeks;
+}
 
 double in_seconds(double number, const Unit& unit) { return number * unit.factor / unit.divisor; }
 
@@ -55,7 +63,26 @@ bool starts_with_digit(std::string_view text, bool (*is_digit)(char)) {
 
 }  // namespace
 
-Seconds parse_duration(std::string_view text) {
+std::string list_of_units(DurationUnits units) {
+  std::string list;
+  // The list begins with the smallest unit.
+  std::for_each(known_units.rbegin(), known_units.rend(), [&](const Unit& unit) {
+    if (!unit.name.empty() && has_unit(units, unit))
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", unit.name);
+  });
+  return list;
+}
+
+std::optional<double> seconds_of_unit(std::string_view unit) {
+  for (const Unit& known : known_units) {
+    const bool is_plural = unit.starts_with(known.word) && unit.substr(known.word.size()) == "s";
+    if (known.name.empty() || (unit != known.name && unit != known.word && !is_plural)) continue;
+    return in_seconds(1, known);
+  }
+  return std::nullopt;
+}
+
+Seconds parse_duration(std::string_view text, DurationUnits units) {
   std::string_view rest = text;
   if (rest.starts_with('-')) fail(EINVAL, text, "it is negative");
   if (rest.starts_with('+')) rest.remove_prefix(1);
@@ -75,8 +102,10 @@ Seconds parse_duration(std::string_view text) {
   if (error == std::errc::result_out_of_range) fail(ERANGE, text, "the number is out of range");
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
 
-  const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& u) { return u.name == rest; });
-  if (unit == units.end()) fail(EINVAL, text, fmt::format("{} is not a unit (ms, s, m, h, d)", quoted(rest)));
+  const auto unit = std::find_if(known_units.begin(), known_units.end(),
+                                 [&](const Unit& u) { return u.name == rest && has_unit(units, u); });
+  if (unit == known_units.end())
+    fail(EINVAL, text, fmt::format("{} is not a unit ({})", quoted(rest), list_of_units(units)));
   const double seconds = in_seconds(number, *unit);
   if (std::isinf(seconds)) fail(ERANGE, text, "the number is out of range");
   return Seconds(seconds);
@@ -89,9 +118,10 @@ std::string format_duration(Seconds duration) {
   if (std::isinf(seconds)) return "inf";
   if (seconds == 0) return "0s";
   std::string shortest = fmt::format("{}s", seconds);
-  for (const Unit& unit : units) {
+  for (const Unit& unit : known_units) {
     const double number = seconds * unit.divisor / unit.factor;
-    if (unit.name.empty() || std::isinf(number) || in_seconds(number, unit) != seconds) continue;
+    if (unit.name.empty() || unit.is_further || std::isinf(number) || in_seconds(number, unit) != seconds)
+      continue;
     std::string text = fmt::format("{}{}", number, unit.name);
     const bool larger_unit = text.size() == shortest.size() && number >= 1 && unit.factor > 1;
     if (text.size() < shortest.size() || larger_unit) shortest = std::move(text);

@@ -243,6 +243,13 @@ TEST_CASE("targets that shrink removed are listed, until an R that has them is l
   cluster.ctl.done({"shrink", "test5"});
   CHECK(shrunk() == "3 test[2-3,5]\n");
   CHECK(cluster.status()["shrunk"] == "test[2-3,5]");
+  const Outcome some =
+      cluster.ctl.run({"status", "-n", "-s", "shrunk", "-i", "test[3-5],test9", "-o", "{nodelist}"});
+  CHECK(some.status == 0);
+  CHECK(some.out == "test[3,5]\n");
+  CHECK(some.err == "resourcectl: unknown host: test9\n");
+  // Ranks name targets of the inventory alone.
+  CHECK(cluster.ctl.output({"status", "-n", "-s", "shrunk", "-i", "4", "-o", "{nnodes}"}) == "0\n");
   cluster.ctl.done({"reload"});
   CHECK(shrunk() == "3 test[2-3,5]\n");
   cluster.daemon.kill();

@@ -201,10 +201,67 @@ TEST_CASE("several scheduled drains of a node are listed, and cancelled one by o
   CHECK(listed(cluster.ctl) == "test2 fan\n");
   const Outcome none = cluster.ctl.run({"undrain", "--from", "2090-01-01T12:00Z", "test2"});
   CHECK(none.status == 1);
-  CHECK(none.err == "resourcectl: rank 2 not scheduled to be drained at that time (test2)\n");
+  CHECK(none.err ==
+        "resourcectl: rank 2 not scheduled to be drained at that time (test2): use -f to skip it\n");
   CHECK(cluster.ctl.run({"undrain", "--from", "2090-01-01T12:00Z", "test2", "why"}).status == 2);
   cluster.ctl.done({"drain", "--from", "2092-01-01T12:00Z", "test2", "power"});
   CHECK(cluster.ctl.output({"undrain", "test2"}) == "cancelled 2 scheduled drains of 1 node: test2\n");
+}
+
+TEST_CASE("a cancel of a window skips targets whose part is cancelled already, with -f and -u") {
+  Cluster cluster;
+  const std::string begin = "2090-01-01T12:00Z";
+  const auto scheduled = [&] {
+    return cluster.ctl.output({"drain", "--scheduled", "-n", "-o", "{nodelist} {reason}"});
+  };
+  for (const char* option : {"-f", "--force", "-u", "--update"}) {
+    CAPTURE(option);
+    cluster.ctl.done({"drain", "--from", begin, "test[1-3]", "power"});
+    cluster.ctl.done({"drain", "--from", "2091-01-01", "test[2,4]", "fan"});
+    cluster.ctl.done({"undrain", "--from", begin, "test2"});
+    const Outcome refused = cluster.ctl.run({"undrain", "--from", begin, "test[1-3]"});
+    CHECK(refused.status == 1);
+    CHECK(scheduled() == "test[1,3] power\ntest[2,4] fan\n");
+    const std::string told = cluster.ctl.output({"undrain", option, "--from", begin, "all"});
+    CHECK(told.starts_with("cancelled the scheduled drain of 2 nodes: test[1,3] from 20"));
+    CHECK(told.ends_with("; test[0,2,4-7] not scheduled to be drained at that time\n"));
+    // The drain of another time stays.
+    CHECK(scheduled() == "test[2,4] fan\n");
+    CHECK(cluster.ctl.output({"undrain", option, "--from", begin, "2"}) ==
+          "nothing to do: test2 not scheduled to be drained at that time\n");
+    // Unknown targets are refused all the same.
+    CHECK(cluster.ctl.run({"undrain", option, "--from", begin, "test9"}).err ==
+          "resourcectl: unknown host: test9\n");
+    // The listing shows whole seconds, and a begin may be given as it is shown.
+    cluster.ctl.done({"drain", "--from", "2090-01-01T12:00:00.7Z", "test2", "power"});
+    cluster.ctl.done({"undrain", option, "--quiet", "--from", "2090-01-01T12:00:01Z", "test[2-3]"});
+    CHECK(scheduled() == "test[2,4] fan\n");
+    cluster.ctl.done({"undrain", "test[2,4]"});
+  }
+  cluster.ctl.done({"drain", "--from", begin, "test1"});
+  json described = json::parse(cluster.ctl.output({"undrain", "--json", "-f", "--from", begin, "0-1"}));
+  CHECK(described == json{{"change", "drain-cancel"},
+                          {"nnodes", 1},
+                          {"ranks", "1"},
+                          {"nodelist", "test1"},
+                          {"from", 3786955200.0},
+                          {"skipped", "test0"}});
+}
+
+TEST_CASE("a drain from the time of another scheduled one says that it replaces it") {
+  Cluster cluster;
+  const auto schedule = [&](const char* targets, const char* reason) {
+    return cluster.ctl.output({"drain", "--from", "2090-01-01T12:00Z", targets, reason});
+  };
+  CHECK(schedule("test[1-2]", "power").find("place") == std::string::npos);
+  CHECK(schedule("test[2-3]", "fan")
+            .ends_with("; in place of the scheduled drain of 1 node: test2 from that time\n"));
+  CHECK(cluster.ctl.output({"drain", "--scheduled", "-n", "-o", "{nodelist} {reason}"}) ==
+        "test1 power\ntest[2-3] fan\n");
+  const std::string described =
+      cluster.ctl.output({"drain", "--json", "--from", "2090-01-01T12:00Z", "test[0-3]", "move"});
+  CHECK(json::parse(described)["replaced"] == "test[1-3]");
+  CHECK_FALSE(json::parse(described).contains("overlaps"));
 }
 
 TEST_CASE(

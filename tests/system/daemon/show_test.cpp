@@ -37,6 +37,48 @@ bool has_line(const std::string& text, const std::string& begin) {
 
 TEST_SUITE_BEGIN("show");
 
+TEST_CASE("a host that shrink removed has a page with the drains that wait for its return, and its events") {
+  Cluster cluster;
+  cluster.drain("2", "bad memory");
+  cluster.ctl.done({"drain", "test2", "--from", "4000000000", "move"});
+  cluster.ctl.done({"shrink", "--yes", "test[2-3]"});
+  const json left = page(cluster, "test2");
+  CHECK(left["host"] == "test2");
+  CHECK(left["rank"].is_null());
+  CHECK(left["state"] == "shrunk");
+  CHECK(left["up"] == false);
+  CHECK(left["returning"] == false);
+  CHECK(left["drain"]["reason"] == "bad memory");
+  REQUIRE(left["scheduled"].size() == 1);
+  CHECK(left["scheduled"][0]["from"] == 4e9);
+  CHECK(left["scheduled"][0]["reason"] == "move");
+  CHECK(left["events"].back()["name"] == "shrink");
+  CHECK(left["since"] == left["events"].back()["timestamp"]);
+  CHECK(page(cluster, "host:test3")["drain"].is_null());
+  cluster.ctl.done({"unshrink", "test2"});
+  CHECK(page(cluster, "test2")["returning"] == true);
+
+  const std::string text = cluster.ctl.output({"show", "test[1-2]"});
+  CHECK(text.starts_with("test1 (rank 1)\n  state       avail"));
+  CHECK(has_line(text, "test2 (removed from the inventory)\n  state       shrunk since "));
+  CHECK(text.find(", may return\n  reason      bad memory\n") != std::string::npos);
+  CHECK(has_line(text, "  scheduled   drain from "));
+  // Other hosts are unknown, also beside it.
+  CHECK(cluster.ctl.run({"show", "test9,test2"}).err == "resourcectl: unknown host: test9\n");
+}
+
+TEST_CASE("JSON of several nodes is printed whole or not at all") {
+  Cluster cluster;
+  CHECK(cluster.ctl.run({"show", "--json", "test0", "test1"}).out.find("\"host\":\"test1\"") !=
+        std::string::npos);
+  const Outcome failed = cluster.ctl.run({"show", "--json", "test0", "test9"});
+  CHECK(failed.status == 1);
+  CHECK(failed.err == "resourcectl: unknown host: test9\n");
+  CHECK(failed.out.empty());
+  // A person has read the page of the first node by then.
+  CHECK(cluster.ctl.run({"show", "test0", "test9"}).out.starts_with("test0 (rank 0)\n"));
+}
+
 TEST_CASE("the page of a node has its state, drains, hardware, scheduler, allocations and events") {
   Cluster cluster(parts);
   RawClient scheduler(cluster.daemon.uri());

@@ -1,9 +1,12 @@
 // The page of a node, and the time since which the node is in its state.
 #include "cli/views/node_page.hpp"
 
+#include <cerrno>
+
 #include <doctest/doctest.h>
 
 #include "cli/views/views.hpp"
+#include "program_fixture.hpp"
 
 using namespace resourced::cli::views;
 
@@ -47,7 +50,26 @@ TEST_CASE("events that do not tell the whole state tell no time") {
   // The present state does not follow from the events.
   CHECK(since({event(1, "restart", all_online)}, "exclude") == "unknown");
   CHECK(since({event(1, "restart", all_online), event(2, "shrink")}, "avail") == "unknown");
+  CHECK(since({event(1, "restart", all_online), event(2, "shrink")}, "shrunk") == "2");
+  CHECK(since({event(1, "restart", all_online), event(2, "shrink"), event(3, "restart", all_online)},
+              "avail") == "3");
   CHECK(since({json(1), event(1, "restart", R"({"ranks":1})")}, "avail") == "unknown");
+}
+
+TEST_CASE_FIXTURE(ProgramFixture, "a host that left has a page although no event of it is kept") {
+  const auto outcome = run_with({"show", "--json", "gone"}, [&] {
+    json status = json::parse(status_payload);
+    status["shrunk"] = status["returning"] = "gone";
+    bus.respond(bus.receive(), status.dump());
+    const auto request = bus.receive();
+    CHECK(request.topic() == "resource.journal");
+    CHECK(json::parse(request.payload())["targets"] == "gone");
+    bus.fail(request, EINVAL, "unknown host: gone");
+  });
+  CHECK(outcome.status == 0);
+  CHECK(json::parse(outcome.out) ==
+        json::parse(R"({"host":"gone","rank":null,"state":"shrunk","since":null,"up":false,"online":false,
+          "torpid":false,"returning":true,"drain":null,"scheduled":[],"events":[]})"));
 }
 
 TEST_CASE("the last events are kept, and no more") {

@@ -276,6 +276,8 @@ TEST_SUITE("selection") {
     };
     CHECK(explain("rank 7 not drained") == "rank 7 not drained (node7): use -f to skip it");
     CHECK(explain("ranks 0,5 not drained") == "ranks 0,5 not drained (node[0,5]): use -f to skip them");
+    CHECK(explain("ranks 0,5 not scheduled to be drained at that time") ==
+          "ranks 0,5 not scheduled to be drained at that time (node[0,5]): use -f to skip them");
     CHECK(explain("ranks 3,6 already drained or excluded") ==
           "ranks 3,6 already drained or excluded (node[3,6])");
     CHECK(explain("unknown host: a", "a,node1,b[1-2]") == "unknown hosts: a,b[1-2]");

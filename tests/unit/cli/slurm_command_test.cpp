@@ -40,15 +40,41 @@ TEST_SUITE("slurm") {
   }
 
   TEST_CASE("a dry run prints the drains as commands, and needs no daemon") {
+    const test::TempDir directory;
     const auto outcome =
-        test::run({"slurm", "import-drains", "--dry-run"},
+        test::run({"--uri", "ipc://" + directory.file("nosuch"), "slurm", "import-drains", "--dry-run"},
                   "n[1-2]|drained|root|2026-11-30T03:21:44|it's $(off)\nn3|down|slurm|Unknown|none\n");
     CHECK(outcome.status == 0);
     CHECK(outcome.out ==
           "resourcectl drain --update 'n[1-2]' -- 'it'\\''s $(off)'\nresourcectl drain --update n3\n");
-    CHECK(outcome.err ==
-          "resourcectl: not carried over: n[1-2] drained in Slurm, by root at 2026-11-30T03:21:44\n"
-          "resourcectl: not carried over: n3 down in Slurm, by slurm at Unknown\n");
+    CHECK(outcome.err.starts_with("resourcectl: not known whether these nodes can be drained: "));
+    CHECK(outcome.err.ends_with(
+        "\nresourcectl: not carried over: n[1-2] drained in Slurm, by root at 2026-11-30T03:21:44\n"
+        "resourcectl: not carried over: n3 down in Slurm, by slurm at Unknown\n"));
+  }
+
+  TEST_CASE_FIXTURE(ProgramFixture, "a dry run names in one line all nodes that a real one would refuse") {
+    const auto dry_run = [&](const std::string& lines) {
+      const std::string file = directory.file("drains");
+      std::ofstream(file) << lines;
+      return run_with({"slurm", "import-drains", "--dry-run", file},
+                      [&] { bus.respond(bus.receive(), test::status_payload); });
+    };
+    const auto fit = dry_run("node[1-2]|drained|root|now|fan\n");
+    CHECK(fit.status == 0);
+    CHECK(fit.out == "resourcectl drain --update 'node[1-2]' -- fan\n");
+    // Target 6 is excluded.
+    const auto refused = dry_run(
+        "node[5-6]|drained|root|now|fan\nnode1,other|down|root|now|fan\nnode[8-9]|down|root|now|fan\n");
+    CHECK(refused.status == 1);
+    CHECK(refused.out.starts_with("resourcectl drain --update 'node[5-6]' -- fan\n"));
+    CHECK(
+        refused.err.ends_with("\nresourcectl: nothing would be drained: unknown hosts: other,node[8-9]; "
+                              "excluded here, and cannot be drained: node6\n"));
+    CHECK(dry_run("node9|down|root|now|fan\n").err.ends_with("drained: unknown host: node9\n"));
+    CHECK(dry_run("node6|down|root|now|fan\n")
+              .err.ends_with("nothing would be drained: excluded here, and cannot be drained: node6\n"));
+    CHECK(bus.quiet());
   }
 
   TEST_CASE_FIXTURE(ProgramFixture, "an update names hosts alone: no selectors, and no ranks in a list") {

@@ -90,6 +90,14 @@ TEST_CASE("a duration may have several units, weeks, names of units, or the colu
     CHECK_THROWS_AS((void)parse_span(text), Error);
 }
 
+TEST_CASE("an error lists every unit that is read") {
+  for (const char* text : {"5y", "1h30", "1h30y", "1:30"})
+    CHECK_THROWS_WITH_AS((void)parse_span(text), doctest::Contains("(ms, s, m, h, d, w)"), Error);
+  for (const char* text : {"5y", "+5y", "now+5y"})
+    CHECK_THROWS_WITH_AS((void)read(text), doctest::Contains("with the units ms, s, m, h, d, w"), UsageError);
+  CHECK(to_number(parse_span("1s500ms")) == 1.5);
+}
+
 TEST_CASE(
     "hours, minutes and seconds are a duration where a duration is meant, and a time of day otherwise") {
   const Zone local("UTC");

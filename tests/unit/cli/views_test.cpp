@@ -439,6 +439,8 @@ TEST_SUITE("moves") {
           "shrunk|shrunk|n|||no||\n");
     filter.targets = "5-6";
     CHECK(shown() == "shrunk no 0\n");
+    filter.targets = "old[2-3]";
+    CHECK(shown() == "shrunk no 1 old2\n");
     payload["shrunk"] = 1;
     CHECK_THROWS_AS(static_cast<void>(status_view(payload)), Error);
   }

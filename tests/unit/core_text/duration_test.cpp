@@ -15,9 +15,12 @@
 using resourced::Error;
 using resourced::Seconds;
 using resourced::wall_time;
+using resourced::text::DurationUnits;
 using resourced::text::format_duration;
 using resourced::text::format_utc;
+using resourced::text::list_of_units;
 using resourced::text::parse_duration;
+using resourced::text::seconds_of_unit;
 
 TEST_CASE("RFC 23: accepted durations in seconds") {
   const double forever = std::numeric_limits<double>::infinity();
@@ -142,6 +145,30 @@ TEST_CASE("RFC 23: what is not a duration") {
     CHECK(reason.find(" is not a duration: ") != std::string::npos);
     CHECK(reason.size() < 700);
   }
+}
+
+TEST_CASE("weeks are read where they are asked for, and each error lists all units that are read there") {
+  CHECK(parse_duration("2w", DurationUnits::with_weeks) == Seconds(1209600));
+  const auto refusal = [](const char* given, DurationUnits units) -> std::string {
+    try {
+      (void)parse_duration(given, units);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK(refusal("5y", DurationUnits::standard) ==
+        "\"5y\" is not a duration: \"y\" is not a unit (ms, s, m, h, d)");
+  CHECK(refusal("5y", DurationUnits::with_weeks) ==
+        "\"5y\" is not a duration: \"y\" is not a unit (ms, s, m, h, d, w)");
+  CHECK(list_of_units(DurationUnits::with_weeks) == "ms, s, m, h, d, w");
+  for (const char* unit : {"ms", "s", "m", "h", "d", "w"})
+    CHECK_NOTHROW((void)parse_duration(std::string("1") + unit, DurationUnits::with_weeks));
+  CHECK(seconds_of_unit("ms") == 0.001);
+  CHECK(seconds_of_unit("hours") == 3600);
+  CHECK(seconds_of_unit("week") == 604800);
+  for (const char* other : {"", "y", "hs", "S", "weekss"}) CHECK_FALSE(seconds_of_unit(other));
+  CHECK(format_duration(Seconds(604800)) == "7d");
 }
 
 TEST_CASE("durations are written in the shortest text") {
