@@ -104,79 +104,39 @@ int fail(std::ostream& err, std::string_view text, ExitStatus status) {
   return static_cast<int>(status);
 }
 
-/// Follows the arguments through commands and options, to find the first unknown word.
-class UnknownWord {
- public:
-  UnknownWord(const usage::Command& app, int argc, const char* const* argv) : app_(&app) {
-    for (int i = 1; i < argc && text_.empty(); ++i) {
-      const std::string_view word = argv[i];
-      if (word == "--") return;
-      if (word.starts_with('-') && word.size() > 1) {
-        if (const auto* option = find_option(word)) {
-          const bool has_value =
-              word.starts_with("--") ? word.find('=') != std::string_view::npos : word.size() > 2;
-          if (option->takes_value() && !has_value) ++i;
-        }
-      } else {
-        enter(word);
+/// Returns an error of one line about the first unknown word of a command line; empty if it has none.
+std::string unknown_word(const usage::Command& program, int argc, const char* const* argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto unknown = usage::find_unknown(program, words);
+  if (!unknown) return {};
+  const auto& [command, word] = *unknown;
+  const bool is_option = word.size() > 1 && word.starts_with('-');
+  std::vector<std::string_view> names;
+  for (const auto* above = command; is_option && above != nullptr; above = above->parent) {
+    for (const auto& option : above->options) {
+      for (const auto& name : option->names) {
+        if (name.starts_with("--")) names.emplace_back(name);
       }
     }
   }
-
-  /// Returns an error of one line, or an empty text if all words are known.
-  [[nodiscard]] const std::string& text() const noexcept { return text_; }
-
- private:
-  const usage::Option* find_option(std::string_view word) {
-    const auto name = word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, 2);
-    std::vector<std::string> names;
-    for (const auto* app = app_; app != nullptr; app = app->parent) {
-      if (const auto* option = app->find_option(name)) return option;
-      for (const auto& option : app->options) {
-        for (const auto& known : option->names) {
-          if (known.starts_with("--")) names.push_back(known);
-        }
-      }
-    }
-    describe("option", std::string(name), names);
-    return nullptr;
+  if (!is_option) {
+    for (const auto& known : command->commands) names.emplace_back(known->name);
   }
-
-  void enter(std::string_view word) {
-    if (app_->commands.empty()) return;
-    std::vector<std::string> names;
-    for (const auto& command : app_->commands) {
-      if (command->name == word) {
-        app_ = command.get();
-        return;
-      }
-      names.push_back(command->name);
-    }
-    describe("command", std::string(word), names);
-  }
-
-  void describe(std::string_view kind, const std::string& word, const std::vector<std::string>& names) {
-    const usage::Command* program = app_;
-    while (program->parent != nullptr) program = program->parent;
-    const std::string below = app_->path();
-    const std::string path = below.empty() ? program->name : fmt::format("{} {}", program->name, below);
-    const std::vector<std::string_view> known(names.begin(), names.end());
-    const auto meant = text::nearest(word, known);
-    text_ = meant ? fmt::format("unknown {} {}, did you mean {}? See {} --help", kind, text::quoted(word),
-                                *meant, path)
-                  : fmt::format("unknown {} {}: see {} --help", kind, text::quoted(word), path);
-  }
-
-  const usage::Command* app_;
-  std::string text_;
-};
+  const std::string kind = is_option ? "option" : "command";
+  const std::string below = command->path();
+  const std::string path = below.empty() ? program.name : fmt::format("{} {}", program.name, below);
+  const auto meant = text::nearest(word, names);
+  return meant ? fmt::format("unknown {} {}, did you mean {}? See {} --help", kind, text::quoted(word),
+                             *meant, path)
+               : fmt::format("unknown {} {}: see {} --help", kind, text::quoted(word), path);
+}
 
 /// Returns the text of a usage error. An unknown command is named in it even if the parser reports a missing
 /// one.
 std::string usage_text(const usage::Command& app, const usage::ParseError& error, int argc,
                        const char* const* argv) {
-  UnknownWord unknown(app, argc, argv);
-  return unknown.text().empty() ? error.what() : unknown.text();
+  const std::string unknown = unknown_word(app, argc, argv);
+  return unknown.empty() ? error.what() : unknown;
 }
 
 /// Replaces `resourcectl help drain` by `resourcectl drain --help`.
@@ -184,8 +144,8 @@ std::vector<const char*> without_help_command(const usage::Command& app, int arg
   std::vector<const char*> arguments(argv, argv + argc);
   if (argc < 2 || std::string_view(argv[1]) != "help") return arguments;
   arguments.erase(arguments.begin() + 1);
-  const UnknownWord unknown(app, argc - 1, arguments.data());
-  if (!unknown.text().empty()) throw commands::UsageError(unknown.text());
+  const std::string unknown = unknown_word(app, argc - 1, arguments.data());
+  if (!unknown.empty()) throw commands::UsageError(unknown);
   arguments.push_back("--help");
   return arguments;
 }

@@ -203,6 +203,15 @@ struct Config {
   [[nodiscard]] std::string where(std::string_view key) const;
   /// Returns an error about a value, found after loading: "FILE:LINE: KEY: TEXT".
   [[nodiscard]] Error fault(std::string_view key, std::string_view text, int errnum = EINVAL) const;
+  /// Returns the result of `read`. If it throws Error, throws the fault() of the key with its text.
+  template <class Read>
+  auto checked(std::string_view key, const Read& read) const {
+    try {
+      return read();
+    } catch (const Error& error) {
+      throw fault(key, error.what(), error.errnum());
+    }
+  }
 };
 
 /// Reads a file, or the *.toml files of a directory in name order. In a directory tables merge, and a later

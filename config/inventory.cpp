@@ -54,11 +54,9 @@ ResourceSet build(const Config& config) {
   }
   rset::InventoryBuilder builder;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    try {
+    config.checked(entry_key(i), [&] {
       builder.add(entries[i].hosts, entries[i].cores, entries[i].gpus, entries[i].properties);
-    } catch (const Error& error) {
-      throw config.fault(entry_key(i), error.what(), error.errnum());
-    }
+    });
   }
   try {
     return builder.finish();
@@ -69,29 +67,25 @@ ResourceSet build(const Config& config) {
   }
 }
 
-/// Returns the content of a file that a key names; errors of reading it name the key.
-std::string read_named(const Config& config, std::string_view key, const std::string& path, std::size_t max) {
-  try {
-    return os::read_file(path, max);
-  } catch (const Error& error) {
-    throw config.fault(key, error.what(), error.errnum());
-  }
+/// Passes the content of a file that a key names to `parse`. Errors name the key, and those of `parse` the
+/// file.
+template <class Parse>
+auto parse_named(const Config& config, std::string_view key, const std::string& path, std::size_t max,
+                 const Parse& parse) {
+  return config.checked(key, [&] {
+    const std::string text = os::read_file(path, max);
+    try {
+      return parse(text);
+    } catch (const Error& error) {
+      throw Error(error.errnum(), fmt::format("{}: {}", path, error.what()));
+    }
+  });
 }
 
 ResourceSet nodes_of(std::string_view text) {
   ResourceSet resources = ResourceSet::parse(text);
   text::check_node_names(resources.nodelist());
   return resources;
-}
-
-ResourceSet read_resource_set(const Config& config) {
-  const std::string& path = config.resource.path;
-  const std::string text = read_named(config, "resource.path", path, ResourceSet::max_text);
-  try {
-    return nodes_of(text);
-  } catch (const Error& error) {
-    throw config.fault("resource.path", fmt::format("{}: {}", path, error.what()), error.errnum());
-  }
 }
 
 // The R comes from the environment, so errors name the variable instead of a file and line.
@@ -106,28 +100,21 @@ ResourceSet read_parent_r(const std::string& text_or_path) {
 
 ResourceSet read_resources(const Config& config) {
   if (!config.resource.entries.empty()) return build(config);
-  if (!config.resource.path.empty()) return read_resource_set(config);
+  if (!config.resource.path.empty())
+    return parse_named(config, "resource.path", config.resource.path, ResourceSet::max_text, nodes_of);
   return read_parent_r(config.resource.parent_r);
 }
 
 ResourceSet enclosed(const Config& config, const ResourceSet& handed_down) {
   const Hostlist& order = config.resource.rerank;
-  try {
+  return config.checked(order.empty() ? "resource.parent-uri" : "resource.rerank", [&] {
     return nodes::enclosed_inventory(handed_down, order.empty() ? std::nullopt : std::optional(order));
-  } catch (const Error& error) {
-    throw config.fault(order.empty() ? "resource.parent-uri" : "resource.rerank", error.what(),
-                       error.errnum());
-  }
+  });
 }
 
 void add_scheduling(const Config& config, ResourceSet& resources) {
-  const std::string& path = config.resource.scheduling;
-  const std::string text = read_named(config, "resource.scheduling", path, max_scheduling_text);
-  try {
-    resources.set_scheduling(text);
-  } catch (const Error& error) {
-    throw config.fault("resource.scheduling", fmt::format("{}: {}", path, error.what()), error.errnum());
-  }
+  parse_named(config, "resource.scheduling", config.resource.scheduling, max_scheduling_text,
+              [&](const std::string& text) { resources.set_scheduling(text); });
 }
 
 }  // namespace
@@ -150,23 +137,18 @@ Inventory load_inventory(const Config& config) {
 
 text::IdSet load_exclude(const Config& config, const ResourceSet& resources, const Absent& absent) {
   if (config.resource.exclude.empty()) return {};
-  try {
-    return parse_present_targets(config.resource.exclude, resources, absent);
-  } catch (const Error& error) {
-    throw config.fault("resource.exclude", error.what(), error.errnum());
-  }
+  return config.checked("resource.exclude",
+                        [&] { return parse_present_targets(config.resource.exclude, resources, absent); });
 }
 
 Hostlist excluded_hosts(const Config& config) {
   if (config.resource.exclude.empty()) return {};
-  try {
+  return config.checked("resource.exclude", [&] {
     Hostlist hosts = rset::hosts_of_targets(config.resource.exclude).value_or(Hostlist{});
     check_hosts(hosts);
     hosts.unique();
     return hosts;
-  } catch (const Error& error) {
-    throw config.fault("resource.exclude", error.what(), error.errnum());
-  }
+  });
 }
 
 namespace {

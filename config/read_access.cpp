@@ -14,7 +14,6 @@
 #include <pwd.h>
 
 #include "config/access.hpp"
-#include "config/faults.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
@@ -29,13 +28,8 @@ constexpr std::array<std::string_view, 5> role_names{"owner", "admin", "user", "
 
 Roles roles_of(const TableReader& table, std::string_view key) {
   Roles roles;
-  for (const std::string& name : table.strings(key)) {
-    try {
-      roles.push_back(parse_role(name));
-    } catch (const Error& error) {
-      table.fail(key, error.what());
-    }
-  }
+  for (const std::string& name : table.strings(key))
+    roles.push_back(table.checked(key, [&] { return parse_role(name); }));
   return roles;
 }
 
@@ -111,37 +105,22 @@ nlohmann::json tell_roles(const Roles& roles) {
 }
 
 std::vector<AccessRule> read_rules(const TableReader& access, const Setting& setting) {
-  const Array& elements = *access.array(setting.key);
   std::vector<AccessRule> rules;
-  FaultList faults;
-  for (std::size_t i = 0; i < elements.size() && !faults.is_full(); ++i) {
-    faults.attempt([&] {
-      const KeyPath place{&access.key_path(), setting.key, i};
-      rules.push_back(
-          read_rule(TableReader(access.document(), elements[i], place, settings_of("access.rule"))));
-    });
-  }
-  faults.check();
+  access.each_table(setting.key, "access.rule",
+                    [&](const TableReader& table) { rules.push_back(read_rule(table)); });
   return rules;
 }
 
 std::vector<AccessKey> read_keys(const TableReader& access, const Setting& setting) {
-  const Array& elements = *access.array(setting.key);
   std::vector<AccessKey> keys;
   std::set<std::string, std::less<>> seen;
-  FaultList faults;
-  for (std::size_t i = 0; i < elements.size() && !faults.is_full(); ++i) {
-    faults.attempt([&] {
-      const KeyPath place{&access.key_path(), setting.key, i};
-      const TableReader table(access.document(), elements[i], place, settings_of("access.key"));
-      const AccessKey& key = keys.emplace_back(read_key(table));
-      if (!seen.insert("name " + key.name).second)
-        table.fail("name", fmt::format("{} is the name of an earlier key", text::quoted(key.name)));
-      if (!seen.insert("key " + key.public_key).second)
-        table.fail("public-key", "is the public key of an earlier key");
-    });
-  }
-  faults.check();
+  access.each_table(setting.key, "access.key", [&](const TableReader& table) {
+    const AccessKey& key = keys.emplace_back(read_key(table));
+    if (!seen.insert("name " + key.name).second)
+      table.fail("name", fmt::format("{} is the name of an earlier key", text::quoted(key.name)));
+    if (!seen.insert("key " + key.public_key).second)
+      table.fail("public-key", "is the public key of an earlier key");
+  });
   return keys;
 }
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "config/faults.hpp"
 #include "config/read_config.hpp"
 #include "config/table_reader.hpp"
 #include "core/error.hpp"
@@ -19,8 +18,7 @@ namespace {
 
 class EntryReader {
  public:
-  ResourceEntry read(const Document& document, const Node& node, const KeyPath& path) {
-    const TableReader entry(document, node, path, known_);
+  ResourceEntry read(const TableReader& entry) {
     if (!entry.has("hosts")) entry.fail("hosts", "is missing");
     ResourceEntry result{entry.hostlist("hosts"), entry.idset("cores"), entry.idset("gpus"),
                          entry.strings("properties")};
@@ -37,18 +35,12 @@ class EntryReader {
     valid_.insert(name);
   }
 
-  const std::span<const Setting> known_ = settings_of("resource.config");
   std::unordered_set<std::string> valid_;
 };
 
 VerifyMode read_mode(const TableReader& verify, std::string_view key, VerifyMode otherwise) {
   const std::string* text = verify.string(key);
-  if (!text) return otherwise;
-  try {
-    return rset::parse_verify_mode(*text);
-  } catch (const Error& error) {
-    verify.fail(key, error.what());
-  }
+  return text ? verify.checked(key, [&] { return rset::parse_verify_mode(*text); }) : otherwise;
 }
 
 }  // namespace
@@ -59,14 +51,8 @@ std::vector<ResourceEntry> read_entries(const TableReader& resource, const Setti
   std::vector<ResourceEntry> entries;
   EntryReader reader;
   entries.reserve(nodes.size());
-  FaultList faults;
-  for (std::size_t i = 0; i < nodes.size() && !faults.is_full(); ++i) {
-    faults.attempt([&] {
-      entries.push_back(
-          reader.read(resource.document(), nodes[i], KeyPath{&resource.key_path(), setting.key, i}));
-    });
-  }
-  faults.check();
+  resource.each_table(setting.key, "resource.config",
+                      [&](const TableReader& entry) { entries.push_back(reader.read(entry)); });
   return entries;
 }
 

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "config/access.hpp"
-#include "config/faults.hpp"
 #include "config/read_config.hpp"
 #include "core/constraint/query.hpp"
 #include "core/error.hpp"
@@ -26,45 +25,38 @@ Partition read_partition(const TableReader& table) {
   if (table.has("targets")) partition.targets = table.filled_string("targets");
   if (table.has("constraint")) {
     partition.constraint = table.filled_string("constraint");
-    try {
-      static_cast<void>(constraint::parse_query(*partition.constraint));
-    } catch (const Error& error) {
-      table.fail("constraint", error.what());
-    }
+    table.checked("constraint", [&] { (void)constraint::parse_query(*partition.constraint); });
   }
   return partition;
+}
+
+/// Reads texts, none of which may be there twice. `check` throws Error for a wrong one.
+template <class Check>
+std::vector<std::string> read_distinct(const TableReader& table, std::string_view key, const Check& check) {
+  std::vector<std::string> texts = table.strings(key);
+  std::set<std::string_view> seen;
+  for (const std::string& text : texts) {
+    table.checked(key, [&] { check(text); });
+    if (!seen.insert(text).second) table.fail(key, fmt::format("{} is there twice", text::quoted(text)));
+  }
+  return texts;
 }
 
 }  // namespace
 
 std::vector<std::string> read_listen(const TableReader& bus, const Setting& setting) {
-  std::vector<std::string> uris = bus.strings(setting.key);
-  std::set<std::string_view> seen;
-  for (const std::string& uri : uris) {
+  return read_distinct(bus, setting.key, [](const std::string& uri) {
     const std::size_t scheme = uri.find("://");
     const std::string_view name = std::string_view(uri).substr(0, scheme);
     if (scheme == std::string::npos || (name != "ipc" && name != "tcp" && name != "local"))
-      bus.fail(setting.key,
-               fmt::format("{} does not begin with ipc://, tcp:// or local://", text::quoted(uri)));
-    if (uri.size() == scheme + 3) bus.fail(setting.key, fmt::format("{} has no address", text::quoted(uri)));
-    if (!seen.insert(uri).second) bus.fail(setting.key, fmt::format("{} is there twice", text::quoted(uri)));
-  }
-  return uris;
+      throw Error(EINVAL,
+                  fmt::format("{} does not begin with ipc://, tcp:// or local://", text::quoted(uri)));
+    if (uri.size() == scheme + 3) throw Error(EINVAL, fmt::format("{} has no address", text::quoted(uri)));
+  });
 }
 
 std::vector<std::string> read_http_listen(const TableReader& http, const Setting& setting) {
-  std::vector<std::string> texts = http.strings(setting.key);
-  std::set<std::string_view> seen;
-  for (const std::string& text : texts) {
-    try {
-      (void)parse_http_address(text);
-    } catch (const Error& error) {
-      http.fail(setting.key, error.what());
-    }
-    if (!seen.insert(text).second)
-      http.fail(setting.key, fmt::format("{} is there twice", text::quoted(text)));
-  }
-  return texts;
+  return read_distinct(http, setting.key, parse_http_address);
 }
 
 std::vector<std::string> read_http_names(const TableReader& http, const Setting& setting) {
@@ -82,18 +74,7 @@ std::vector<std::string> read_http_names(const TableReader& http, const Setting&
 }
 
 std::vector<std::string> read_etcd(const TableReader& cluster, const Setting& setting) {
-  std::vector<std::string> texts = cluster.strings(setting.key);
-  std::set<std::string_view> seen;
-  for (const std::string& text : texts) {
-    try {
-      (void)parse_etcd_endpoint(text);
-    } catch (const Error& error) {
-      cluster.fail(setting.key, error.what());
-    }
-    if (!seen.insert(text).second)
-      cluster.fail(setting.key, fmt::format("{} is there twice", text::quoted(text)));
-  }
-  return texts;
+  return read_distinct(cluster, setting.key, parse_etcd_endpoint);
 }
 
 std::string read_member(const TableReader& cluster, const Setting& setting) {
@@ -121,38 +102,22 @@ nlohmann::json tell_socket_mode(const std::uint32_t& mode) { return fmt::format(
 
 std::uint32_t read_socket_group(const TableReader& bus, const Setting& setting) {
   const std::string name = bus.filled_string(setting.key);
-  try {
-    return find_group(name).id;
-  } catch (const Error& error) {
-    bus.fail(setting.key, error.what());
-  }
+  return bus.checked(setting.key, [&] { return find_group(name).id; });
 }
 
 std::uint32_t read_flux_user(const TableReader& flux, const Setting& setting) {
   const std::string name = flux.filled_string(setting.key);
-  try {
-    return find_user(name);
-  } catch (const Error& error) {
-    flux.fail(setting.key, error.what());
-  }
+  return flux.checked(setting.key, [&] { return find_user(name); });
 }
 
 std::vector<Partition> read_partitions(const TableReader& acquire, const Setting& setting) {
-  const Array& elements = *acquire.array(setting.key);
   std::vector<Partition> partitions;
   std::set<std::string, std::less<>> names;
-  FaultList faults;
-  for (std::size_t i = 0; i < elements.size() && !faults.is_full(); ++i) {
-    faults.attempt([&] {
-      const KeyPath place{&acquire.key_path(), setting.key, i};
-      const TableReader table(acquire.document(), elements[i], place, settings_of("acquire.partition"));
-      partitions.push_back(read_partition(table));
-      const std::string& name = partitions.back().name;
-      if (!names.insert(name).second)
-        table.fail("name", fmt::format("{} is the name of an earlier partition", text::quoted(name)));
-    });
-  }
-  faults.check();
+  acquire.each_table(setting.key, "acquire.partition", [&](const TableReader& table) {
+    const std::string& name = partitions.emplace_back(read_partition(table)).name;
+    if (!names.insert(name).second)
+      table.fail("name", fmt::format("{} is the name of an earlier partition", text::quoted(name)));
+  });
   return partitions;
 }
 

@@ -73,11 +73,7 @@ inline std::string read_path(const TableReader& table, const Setting& setting) {
 template <auto Parse>
 auto read_named(const TableReader& table, const Setting& setting) {
   const std::string& text = *table.string(setting.key);
-  try {
-    return Parse(text);
-  } catch (const Error& error) {
-    table.fail(setting.key, error.what());
-  }
+  return table.checked(setting.key, [&] { return Parse(text); });
 }
 template <class T>
 nlohmann::json tell_name(const T& value) {

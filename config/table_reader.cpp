@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "config/faults.hpp"
+#include "config/toml_text.hpp"
 #include "core/error.hpp"
 #include "core/text/duration.hpp"
 #include "core/text/nearest.hpp"
@@ -25,12 +26,7 @@ std::string_view type_name(const Node& node) {
 
 /// Returns a key for a message: unquoted if TOML allows it.
 std::string printable_key(std::string_view key) {
-  const bool bare =
-      !key.empty() && key.size() <= text::max_quoted && std::all_of(key.begin(), key.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-               c == '_';
-      });
-  return bare ? std::string(key) : text::quoted(key);
+  return key.size() <= text::max_quoted && is_bare_key(key) ? std::string(key) : text::quoted(key);
 }
 
 }  // namespace
@@ -117,13 +113,8 @@ std::optional<std::int64_t> TableReader::integer(std::string_view key, std::int6
 std::optional<Seconds> TableReader::duration(std::string_view key) const {
   const Node* node = find(key);
   if (!node) return std::nullopt;
-  if (const auto* text = std::get_if<std::string>(&node->value)) {
-    try {
-      return text::parse_duration(*text);
-    } catch (const Error& error) {
-      fail(key, error.what());
-    }
-  }
+  if (const auto* text = std::get_if<std::string>(&node->value))
+    return checked(key, [&] { return text::parse_duration(*text); });
   double seconds = 0;
   if (const auto* integer = std::get_if<std::int64_t>(&node->value)) {
     seconds = static_cast<double>(*integer);
@@ -172,26 +163,33 @@ std::vector<std::string> TableReader::strings(std::string_view key) const {
 
 text::IdSet TableReader::idset(std::string_view key) const {
   const auto* text = get<std::string>(key, "an idset in a string");
-  if (!text) return {};
-  try {
-    return text::IdSet::parse(*text);
-  } catch (const Error& error) {
-    fail(key, error.what());
-  }
+  return text ? checked(key, [&] { return text::IdSet::parse(*text); }) : text::IdSet();
 }
 
 text::Hostlist TableReader::hostlist(std::string_view key) const {
   const auto* text = get<std::string>(key, "a hostlist in a string");
   if (!text) return {};
-  try {
+  return checked(key, [&] {
     text::Hostlist hosts = text::Hostlist::parse(*text);
     text::check_node_names(hosts);
     return hosts;
-  } catch (const Error& error) {
-    fail(key, error.what());
-  }
+  });
 }
 
 const Array* TableReader::array(std::string_view key) const { return get<Array>(key, "an array"); }
+
+void TableReader::each_table(std::string_view key, std::string_view section,
+                             const std::function<void(const TableReader&)>& read) const {
+  const Array& elements = *array(key);
+  const std::span<const Setting> known = settings_of(section);
+  FaultList faults;
+  for (std::size_t i = 0; i < elements.size() && !faults.is_full(); ++i) {
+    faults.attempt([&] {
+      const KeyPath place{&path_, key, i};
+      read(TableReader(document_, elements[i], place, known));
+    });
+  }
+  faults.check();
+}
 
 }  // namespace resourced::config

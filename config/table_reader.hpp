@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "config/document.hpp"
 #include "config/setting.hpp"
+#include "core/error.hpp"
 #include "core/text/hostlist.hpp"
 #include "core/text/idset.hpp"
 #include "core/time.hpp"
@@ -62,9 +64,22 @@ class TableReader {
   [[nodiscard]] text::Hostlist hostlist(std::string_view key) const;
   /// Returns the elements of an array; null if the key is missing.
   [[nodiscard]] const Array* array(std::string_view key) const;
+  /// Passes each table of an array of tables to `read`. The keys of the tables are those of a section. Throws
+  /// all errors at once, as FaultList does.
+  void each_table(std::string_view key, std::string_view section,
+                  const std::function<void(const TableReader&)>& read) const;
 
   /// Throws Error EINVAL about a key, or about the table itself if it lacks the key.
   [[noreturn]] void fail(std::string_view key, std::string_view text) const;
+  /// Returns the result of `read`, and fails about the key if it throws Error.
+  template <class Read>
+  auto checked(std::string_view key, const Read& read) const {
+    try {
+      return read();
+    } catch (const Error& error) {
+      fail(key, error.what());
+    }
+  }
 
   [[nodiscard]] const Document& document() const noexcept { return document_; }
   [[nodiscard]] const KeyPath& key_path() const noexcept { return path_; }

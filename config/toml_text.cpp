@@ -164,10 +164,13 @@ std::string toml_string(std::string_view text) {
   return string + '"';
 }
 
-std::string toml_key(std::string_view name) {
+bool is_bare_key(std::string_view key) {
   constexpr std::string_view bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-  const bool is_bare = !name.empty() && name.find_first_not_of(bare) == std::string_view::npos;
-  return is_bare ? std::string(name) : toml_string(name);
+  return !key.empty() && key.find_first_not_of(bare) == std::string_view::npos;
+}
+
+std::string toml_key(std::string_view name) {
+  return is_bare_key(name) ? std::string(name) : toml_string(name);
 }
 
 Node parse_toml(std::string_view text, const std::string& name, std::uint32_t file) {

@@ -19,6 +19,8 @@ namespace resourced::config {
 
 /// Returns a text as a basic string, in which control characters are escapes.
 [[nodiscard]] std::string toml_string(std::string_view text);
+/// Whether a key needs no quotes.
+[[nodiscard]] bool is_bare_key(std::string_view key);
 /// Returns a name as a key, in quotes if it needs them.
 [[nodiscard]] std::string toml_key(std::string_view name);
 

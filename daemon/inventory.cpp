@@ -177,9 +177,8 @@ void log_discovered(const config::Config& config, const ResourceSet& found) {
   const text::Hostlist& hosts = found.nodelist();
   const std::string names = json_text::printable_line(hosts.encode());
   std::size_t counted = hosts.size();
-  text::Hostlist excluded = config::excluded_hosts(config);
-  excluded.unique();
-  excluded.for_each([&](std::string_view host) { counted += hosts.find(std::string(host)) ? 0 : 1; });
+  config::excluded_hosts(config).for_each(
+      [&](std::string_view host) { counted += hosts.find(std::string(host)) ? 0 : 1; });
   const std::optional<std::uint32_t>& size = config.resource.size;
   if (size && counted < *size) {
     os::log_warning("discovery has timed out: {} of {} nodes have reported, {}", counted, *size, names);

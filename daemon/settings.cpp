@@ -157,16 +157,14 @@ std::vector<PartitionRule> partition_rules(const config::Config& config, const r
     const std::string key =
         fmt::format("acquire.partition[{}].{}", i, partition.targets ? "targets" : "constraint");
     PartitionRule rule{partition.name, std::nullopt, {}};
-    try {
+    config.checked(key, [&] {
       if (partition.targets) {
         rule.targets = config::parse_present_targets(*partition.targets, inventory, absent);
       } else {
         rule.constraint = constraint::parse_query(*partition.constraint);
         check_named(rule.constraint, inventory, absent, config.resource.has_inventory());
       }
-    } catch (const Error& error) {
-      throw config.fault(key, error.what(), error.errnum());
-    }
+    });
     rules.push_back(std::move(rule));
   }
   return rules;

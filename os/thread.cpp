@@ -1,8 +1,13 @@
 #include "os/thread.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
 
 namespace resourced::os {
 
@@ -37,8 +42,13 @@ Worker::~Worker() {
   thread_.join();
 }
 
-void Worker::start() {
-  if (!thread_.joinable()) thread_ = make_thread([this] { work(); });
+void Worker::start(std::string_view purpose) {
+  if (thread_.joinable()) return;
+  try {
+    thread_ = make_thread([this] { work(); });
+  } catch (const std::system_error& error) {
+    throw Error(EAGAIN, fmt::format("cannot start a thread {}: {}", purpose, error.what()));
+  }
 }
 
 void Worker::run(std::function<void()> work) {

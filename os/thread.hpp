@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 namespace resourced::os {
@@ -24,8 +25,9 @@ class Worker {
   Worker(Worker&&) = delete;
   Worker& operator=(Worker&&) = delete;
 
-  /// Starts the thread if it does not run yet. Throws std::system_error if there are no more threads.
-  void start();
+  /// Starts the thread if it does not run yet. Throws Error EAGAIN `cannot start a thread PURPOSE: reason` if
+  /// there are no more threads.
+  void start(std::string_view purpose = "beside the loop");
   /// Queues work, and starts the thread if needed. Once the thread runs, any thread may call this.
   void run(std::function<void()> work);
 

@@ -16,30 +16,18 @@ using nlohmann::json;
 
 void append_allocation(std::string& out, const module::Allocation& allocation, std::optional<WallTime> now) {
   out += '{';
-  append_key(out, "id");
-  append_string(out, allocation.name.id);
-  append_key(out, "partition");
-  append_string(out, allocation.name.partition);
+  append_member(out, "id", allocation.name.id);
+  append_member(out, "partition", allocation.name.partition);
   append_key(out, "R");
   out += *allocation.text;
-  if (allocation.expiration) {
-    append_key(out, "expiration");
-    append_number(out, to_number(*allocation.expiration));
-  }
-  if (allocation.note) {
-    append_key(out, "note");
-    append_string(out, *allocation.note);
-  }
+  if (allocation.expiration) append_member(out, "expiration", *allocation.expiration);
+  if (allocation.note) append_member(out, "note", *allocation.note);
   if (!allocation.absent.empty()) {
     text::Hostlist hosts;
     for (const module::AbsentResources& absent : allocation.absent) hosts.append(absent.target.host);
-    append_key(out, "absent");
-    append_string(out, hosts.encode());
+    append_member(out, "absent", hosts.encode());
   }
-  if (now && allocation.expiration && *allocation.expiration <= *now) {
-    append_key(out, "expired");
-    out += "true";
-  }
+  if (now && allocation.expiration && *allocation.expiration <= *now) append_member(out, "expired", true);
   out += '}';
 }
 
@@ -65,8 +53,7 @@ rset::ResourceSet read_resources(const json& resources, std::string_view key, co
 std::optional<WallTime> optional_expiration(const json& entry) {
   const auto time = entry.find("expiration");
   if (time == entry.end() || time->is_null()) return std::nullopt;
-  if (!time->is_number()) throw Error(EPROTO, "expiration must be a number");
-  return wall_time(time->get<double>());
+  return wall_time(required_number(entry, "expiration"));
 }
 
 module::AllocationRequest read_allocation(const json& entry) {

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <optional>
-#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -34,23 +33,12 @@ struct DrainMembers {
 }  // namespace
 
 void append_terms(std::string& out, const module::DrainTerms& terms) {
-  for_each_term(terms, [&](const char* key, const auto& value) {
-    append_key(out, key);
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, WallTime>) {
-      append_number(out, to_number(value));
-    } else {
-      append_string(out, value);
-    }
-  });
+  for_each_term(terms, [&](const char* key, const auto& value) { append_member(out, key, value); });
 }
 
 void append_drain(std::string& out, const module::Drain& drain) {
-  append_key(out, "timestamp");
-  append_number(out, to_number(drain.timestamp));
-  if (drain.reason) {
-    append_key(out, "reason");
-    append_string(out, *drain.reason);
-  }
+  append_member(out, "timestamp", drain.timestamp);
+  if (drain.reason) append_member(out, "reason", *drain.reason);
   if (drain.by) {
     append_key(out, "by");
     append_actor(out, *drain.by);
@@ -60,8 +48,7 @@ void append_drain(std::string& out, const module::Drain& drain) {
 
 void append_drain_group(std::string& out, const module::DrainGroup& group) {
   out += '{';
-  append_key(out, "targets");
-  append_idset(out, group.ranks);
+  append_member(out, "targets", group.ranks);
   append_drain(out, group);
   out += '}';
 }

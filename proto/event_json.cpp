@@ -144,31 +144,19 @@ class ContextWriter {
     text("nodelist", event.nodelist.encode());
   }
   void overwrite(module::Overwrite mode) {
-    append_key(out_, "overwrite");
-    append_integer(out_, static_cast<int>(mode));
+    append_member(out_, "overwrite", static_cast<std::int64_t>(mode));
   }
   /// Writes a flag only if it is true.
   void flag(std::string_view key, bool value) {
-    if (!value) return;
-    append_key(out_, key);
-    out_ += "true";
+    if (value) append_member(out_, key, true);
   }
   void actor(std::string_view key, const module::Actor& value) {
     append_key(out_, key);
     append_actor(out_, value);
   }
-  void time(std::string_view key, WallTime value) {
-    append_key(out_, key);
-    append_number(out_, to_number(value));
-  }
-  void idset(std::string_view key, const text::IdSet& ids) {
-    append_key(out_, key);
-    append_idset(out_, ids);
-  }
-  void text(std::string_view key, std::string_view value) {
-    append_key(out_, key);
-    append_string(out_, value);
-  }
+  void time(std::string_view key, WallTime value) { append_member(out_, key, value); }
+  void idset(std::string_view key, const text::IdSet& ids) { append_member(out_, key, ids); }
+  void text(std::string_view key, std::string_view value) { append_member(out_, key, value); }
   void properties(std::string_view key, const rset::ResourceSet::Properties& properties) {
     if (properties.empty()) return;
     append_key(out_, key);
@@ -208,10 +196,8 @@ std::string_view event_name(const module::EventBody& body) noexcept { return std
 
 std::string encode_event(const module::Event& event) {
   std::string out = "{";
-  append_key(out, "timestamp");
-  append_number(out, to_number(event.timestamp));
-  append_key(out, "name");
-  append_string(out, event_name(event.body));
+  append_member(out, "timestamp", event.timestamp);
+  append_member(out, "name", event_name(event.body));
   append_key(out, "context");
   out += '{';
   std::visit(ContextWriter{out}, event.body);

@@ -87,17 +87,39 @@ const std::string& required_string(const json& payload, std::string_view key) {
   return value.get_ref<const std::string&>();
 }
 
+const json& required_object(const json& payload, std::string_view key) {
+  const json& value = required_member(payload, key);
+  if (!value.is_object()) throw Error(EPROTO, fmt::format("{} must be an object", key));
+  return value;
+}
+
+const json& required_array(const json& payload, std::string_view key) {
+  const json& value = required_member(payload, key);
+  if (!value.is_array()) throw Error(EPROTO, fmt::format("{} must be an array", key));
+  return value;
+}
+
+double required_number(const json& payload, std::string_view key) {
+  const json& value = required_member(payload, key);
+  if (!value.is_number()) throw Error(EPROTO, fmt::format("{} must be a number", key));
+  return value.get<double>();
+}
+
+bool required_flag(const json& payload, std::string_view key) {
+  const json& value = required_member(payload, key);
+  if (!value.is_boolean()) throw Error(EPROTO, fmt::format("{} must be true or false", key));
+  return value.get<bool>();
+}
+
 std::optional<std::string> optional_string(const json& payload, std::string_view key) {
   const auto found = payload.find(key);
   if (found == payload.end() || found->is_null()) return std::nullopt;
   return required_string(payload, key);
 }
 
-bool optional_flag(const nlohmann::json& payload, std::string_view key) {
+bool optional_flag(const json& payload, std::string_view key) {
   const auto found = payload.find(key);
-  if (found == payload.end() || found->is_null()) return false;
-  if (!found->is_boolean()) throw Error(EPROTO, fmt::format("{} must be true or false", key));
-  return found->get<bool>();
+  return found != payload.end() && !found->is_null() && required_flag(payload, key);
 }
 
 }  // namespace resourced::proto

@@ -65,28 +65,16 @@ class StateWriter {
     if (out_.back() != '[') out_ += ',';
   }
   void key(std::string_view name) { append_key(out_, name); }
-  void text(std::string_view name, std::string_view value) {
-    key(name);
-    append_string(out_, value);
-  }
+  void text(std::string_view name, std::string_view value) { append_member(out_, name, value); }
   void flag(std::string_view name, bool value) {
-    if (!value) return;
-    key(name);
-    out_ += "true";
+    if (value) append_member(out_, name, value);
   }
   void number(std::string_view name, std::uint64_t value) {
-    if (value == 0) return;
-    key(name);
-    append_integer(out_, static_cast<std::int64_t>(value));
+    if (value != 0) append_member(out_, name, static_cast<std::int64_t>(value));
   }
-  void time(std::string_view name, WallTime value) {
-    key(name);
-    append_number(out_, to_number(value));
-  }
+  void time(std::string_view name, WallTime value) { append_member(out_, name, value); }
   void idset(std::string_view name, const IdSet& ids) {
-    if (ids.empty()) return;
-    key(name);
-    append_idset(out_, ids);
+    if (!ids.empty()) append_member(out_, name, ids);
   }
   void document(std::string_view name, const ResourceSet& set) {
     if (!(set == ResourceSet())) text(name, documents_.add(set.encode()));

@@ -36,6 +36,8 @@ class Walk {
     }
   }
 
+  [[nodiscard]] std::optional<UnknownWord> unknown() && { return std::move(unknown_); }
+
   Place end(const std::string& word) && {
     place_.word = word;
     if (open_ != nullptr) {
@@ -62,14 +64,19 @@ class Walk {
         place_.commands.push_back(command.get());
         return;
       }
+      if (!place_.commands.back()->commands.empty()) miss(word);
     }
     ++taken_;
+  }
+
+  void miss(const std::string& word) {
+    if (!unknown_) unknown_ = UnknownWord{place_.commands.back(), word};
   }
 
   void take_long(const std::string& word) {
     const std::size_t equals = word.find('=');
     const Option* option = find_option(place_.commands, word.substr(0, equals));
-    if (option == nullptr) return;
+    if (option == nullptr) return miss(word.substr(0, equals));
     if (equals != std::string::npos) {
       place_.given.emplace_back(option, word.substr(equals + 1));
     } else if (option->takes_value()) {
@@ -83,7 +90,10 @@ class Walk {
   void take_short(const std::string& word) {
     for (std::size_t i = 1; i < word.size(); ++i) {
       const Option* option = find_option(place_.commands, std::string{'-', word[i]});
-      if (option == nullptr) return;
+      if (option == nullptr) {
+        if (i == 1) miss(word.substr(0, 2));
+        return;
+      }
       if (!option->takes_value()) {
         place_.given.emplace_back(option, "");
       } else if (i + 1 < word.size()) {
@@ -110,6 +120,7 @@ class Walk {
   const Option* open_ = nullptr;
   /// Number of arguments of the innermost command so far.
   std::size_t taken_ = 0;
+  std::optional<UnknownWord> unknown_;
 };
 
 bool is_given(const Place& place, const Option* option) {
@@ -161,6 +172,12 @@ Place find_place(const Command& program, std::span<const std::string> words) {
   Walk walk(program);
   for (const std::string& word : words.first(words.size() - 1)) walk.take(word);
   return std::move(walk).end(words.back());
+}
+
+std::optional<UnknownWord> find_unknown(const Command& program, std::span<const std::string> words) {
+  Walk walk(program);
+  for (const std::string& word : words) walk.take(word);
+  return std::move(walk).unknown();
 }
 
 std::vector<std::string> fixed_candidates(const Place& place) {

@@ -7,6 +7,7 @@
 // WORD... are the words behind the program's name up to the one to complete, which may be empty.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,17 @@ struct Place {
 
 /// Finds the place of the last word. Requires a word.
 [[nodiscard]] Place find_place(const Command& program, std::span<const std::string> words);
+
+/// A word that is no option, or no subcommand where one is expected.
+struct UnknownWord {
+  /// The command that does not have it.
+  const Command* command = nullptr;
+  /// The word, without the value of an option.
+  std::string word;
+};
+/// Finds the first unknown word of a command line; nothing if there is none.
+[[nodiscard]] std::optional<UnknownWord> find_unknown(const Command& program,
+                                                      std::span<const std::string> words);
 
 /// Returns subcommands, options, and values of options that have a fixed set, as whole words.
 [[nodiscard]] std::vector<std::string> fixed_candidates(const Place& place);

@@ -335,23 +335,22 @@ void Member::on_joined(const TransactionDone& done, BootTime now, Effects& effec
   due_ = now;
 }
 
-void Member::end(Effects& effects, std::string why) {
+void Member::leave() {
   role_ = Role::ended;
   pending_.reset();
   lease_pending_.reset();
   watch_.reset();
   holders_pending_.reset();
   next_holders_.reset();
+}
+
+void Member::end(Effects& effects, std::string why) {
+  leave();
   effects.ended = std::move(why);
 }
 
 void Member::fail(Effects& effects, int errnum, const std::string& why) {
-  role_ = Role::ended;
-  pending_.reset();
-  lease_pending_.reset();
-  watch_.reset();
-  holders_pending_.reset();
-  next_holders_.reset();
+  leave();
   effects.failed = Error(errnum, why);
 }
 

@@ -309,6 +309,8 @@ class Member {
   /// The entry of this member, if it differs from the one that etcd has.
   [[nodiscard]] std::optional<Put> news(BootTime now);
   [[nodiscard]] std::size_t parts_of(const Batch& batch) const noexcept;
+  /// Ends this member, with all that waits for etcd.
+  void leave();
   void end(Effects& effects, std::string why);
   void fail(Effects& effects, int errnum, const std::string& why);
   /// The end of the lease has been asked for.

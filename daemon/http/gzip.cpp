@@ -1,13 +1,13 @@
 #include "daemon/http/gzip.hpp"
 
 #include <algorithm>
-#include <system_error>
 
 #include <boost/asio/post.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/rfc7230.hpp>
 #include <zlib.h>
 
+#include "core/error.hpp"
 #include "core/invariant.hpp"
 
 namespace resourced::daemon::http {
@@ -59,7 +59,7 @@ bool Compressor::compress(std::string_view body, const proto::Payload& owner,
   }
   try {
     worker_.start();
-  } catch (const std::system_error&) {
+  } catch (const Error&) {
     return false;
   }
   worker_.run([loop = loop_, weak = std::weak_ptr(last_), body, owner, done = std::move(done)]() mutable {

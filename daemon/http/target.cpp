@@ -37,6 +37,7 @@ constexpr auto report_keys = std::to_array<Key>({{"since", KeyType::number},
                                                  {"limit", KeyType::integer}});
 constexpr auto metrics_keys = std::to_array<Key>({{"nodes", KeyType::boolean}});
 constexpr bool stream = true;
+// All of these topics require the right to read.
 constexpr auto topics = std::to_array<ServedTopic>({
     {"resource.status", {}},
     {"resource.status-at", past_keys},
@@ -167,8 +168,6 @@ std::optional<std::string> take_authority(std::string_view& target) {
 }
 
 }  // namespace
-
-std::span<const ServedTopic> served_topics() noexcept { return topics; }
 
 Target read_target(const Request& request) {
   Target result;

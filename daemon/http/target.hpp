@@ -28,9 +28,6 @@ struct ServedTopic {
   bool streams = false;
 };
 
-/// Returns the served topics, which all require the right to read.
-[[nodiscard]] std::span<const ServedTopic> served_topics() noexcept;
-
 /// The form of a response.
 enum class Form : std::uint8_t {
   json,   ///< the payload

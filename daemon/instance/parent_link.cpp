@@ -33,20 +33,16 @@ void check_parent(const config::Config& config) {
     throw config.fault("resource.parent-uri",
                        "several URIs: name one daemon of the cluster, as each tells what its log has");
   }
-  try {
+  config.checked("resource.parent-uri", [&] {
     (void)proto::parse_endpoint(config.resource.parent_uri, proto::EndpointUse::connect);
-  } catch (const Error& error) {
-    throw config.fault("resource.parent-uri", error.what(), error.errnum());
-  }
+  });
 }
 
 std::unique_ptr<client::Connection> connect_parent(const config::Config& config) {
   check_parent(config);
-  try {
+  return config.checked("resource.parent-key-file", [&] {
     return std::make_unique<client::Connection>(config.resource.parent_uri, connection_options(config));
-  } catch (const Error& error) {
-    throw config.fault("resource.parent-key-file", error.what(), error.errnum());
-  }
+  });
 }
 
 ParentLink::ParentLink(asio::io_context& loop, nodes::ParentMirror mirror, std::function<SteadyTime()> uptime,

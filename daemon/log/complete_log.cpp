@@ -89,8 +89,7 @@ bool is_complete(std::string_view first_line) noexcept { return first_line.start
 void CompleteWriter::put_document(const std::string& name, std::string_view text, std::string& lines) {
   if (!documents_.insert(name).second) return;
   lines += own_line;
-  proto::append_key(lines, "document");
-  proto::append_string(lines, text);
+  proto::append_member(lines, "document", text);
   lines += "}}\n";
 }
 

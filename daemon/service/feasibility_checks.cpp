@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/feasibility/feasibility.hpp"
@@ -49,7 +47,7 @@ FeasibilityChecks::CheckId FeasibilityChecks::add(proto::RequestKey key, const s
   if (own_full || waiting_ >= max_waiting_of_all || bytes_ + size > max_bytes_of_all) {
     throw Error(EBUSY, "too many feasibility checks are waiting");
   }
-  start_thread();
+  worker_.start("for feasibility checks");
   Line& own = lines_[principal];
   own.queue.push_back(check);
   own.bytes += size;
@@ -58,14 +56,6 @@ FeasibilityChecks::CheckId FeasibilityChecks::add(proto::RequestKey key, const s
   checks_.emplace(last_id_, std::move(check));
   check_next();
   return last_id_;
-}
-
-void FeasibilityChecks::start_thread() {
-  try {
-    worker_.start();
-  } catch (const std::system_error& error) {
-    throw Error(EAGAIN, fmt::format("cannot start a thread for feasibility checks: {}", error.what()));
-  }
 }
 
 void FeasibilityChecks::remove(std::map<std::string, Line>::iterator line, const Queue::iterator& check) {

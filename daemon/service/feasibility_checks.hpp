@@ -81,7 +81,6 @@ class FeasibilityChecks {
     std::size_t bytes = 0;
   };
 
-  void start_thread();
   /// Passes the next check to the thread, unless the thread has one.
   void check_next();
   void remove(std::map<std::string, Line>::iterator line, const Queue::iterator& check);

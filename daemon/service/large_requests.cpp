@@ -1,7 +1,6 @@
 #include "daemon/service/large_requests.hpp"
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,14 +30,6 @@ std::size_t LargeRequests::size(ClientId client) const {
   return line == lines_.end() ? 0 : line->second.behind.size() + (line->second.reading ? 1 : 0);
 }
 
-void LargeRequests::start_thread() {
-  try {
-    worker_.start();
-  } catch (const std::system_error& error) {
-    throw Error(EAGAIN, fmt::format("cannot start a thread to read a large request: {}", error.what()));
-  }
-}
-
 void LargeRequests::count(const std::string& who, const Message& request) {
   const std::size_t size = size_of(request);
   const auto known = bytes_.find(who);
@@ -59,7 +50,7 @@ void LargeRequests::discount(const std::string& who, const Message& request) {
 
 void LargeRequests::read(ClientId client, const Topic& topic, const Message& request) {
   peers::Clients::Client& sender = *clients_.find(client);
-  start_thread();
+  worker_.start("to read a large request");
   // The line of a client that has changed its role keeps its first name.
   const std::string who = has(client) ? lines_.at(client).who : sender.principal.name;
   count(who, request);

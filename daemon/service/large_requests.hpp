@@ -79,7 +79,6 @@ class LargeRequests {
     std::deque<proto::Message> behind = {};
   };
 
-  void start_thread();
   void count(const std::string& who, const proto::Message& request);
   void discount(const std::string& who, const proto::Message& request);
   /// Serves the first request that waits behind others.

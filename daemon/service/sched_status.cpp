@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "core/error.hpp"
@@ -81,7 +80,7 @@ void SchedStatus::encode() {
 bool SchedStatus::start() {
   try {
     worker_.start();
-  } catch (const std::system_error&) {
+  } catch (const Error&) {
     return false;
   }
   const module::State& state = committed_.state();

@@ -27,8 +27,7 @@ void append_by_hosts(std::string& out, const char* key, const Entries& entries, 
     hosts.sort();
     if (out.back() != '[') out += ',';
     out += '{';
-    append_key(out, "nodelist");
-    append_string(out, hosts.encode());
+    append_member(out, "nodelist", hosts.encode());
     write(entry);
     out += '}';
   }
@@ -54,10 +53,8 @@ void append_absent(std::string& out, const module::AbsentStates& absent) {
   for (const module::RecordedProperty& row : absent.properties)
     properties[{row.name, row.present}].append(row.target.host);
   append_by_hosts(out, "properties", properties, [&](const std::pair<std::string, bool>& property) {
-    append_key(out, "name");
-    append_string(out, property.first);
-    append_key(out, "op");
-    append_string(out, property.second ? "add" : "remove");
+    append_member(out, "name", property.first);
+    append_member(out, "op", property.second ? "add" : "remove");
   });
   out += '}';
 }

@@ -57,7 +57,6 @@ constexpr ExtensionName extension_names[] = {{"ledger", &module::Extensions::led
                                              {"cause", &module::Extensions::cause}};
 
 module::Extensions read_extensions(const json& names) {
-  if (!names.is_array()) throw Error(EPROTO, "extensions must be an array");
   module::Extensions extensions;
   for (const json& wanted : names) {
     if (!wanted.is_string()) throw Error(EPROTO, "extensions must be strings");
@@ -74,18 +73,10 @@ void append_scheduled(std::string& out, const module::ScheduledDrains& scheduled
   for (const auto& [drain, ranks] : scheduled) {
     out += std::exchange(separator, ",");
     out += '{';
-    append_key(out, "idset");
-    append_idset(out, ranks);
-    append_key(out, "from");
-    append_number(out, to_number(drain.timestamp));
-    if (drain.until) {
-      append_key(out, "until");
-      append_number(out, to_number(*drain.until));
-    }
-    if (drain.reason) {
-      append_key(out, "reason");
-      append_string(out, *drain.reason);
-    }
+    append_member(out, "idset", ranks);
+    append_member(out, "from", drain.timestamp);
+    if (drain.until) append_member(out, "until", *drain.until);
+    if (drain.reason) append_member(out, "reason", *drain.reason);
     out += '}';
   }
   out += ']';
@@ -134,9 +125,7 @@ void append_sequence(std::string& out, const std::optional<std::uint64_t>& seque
 
 // Says that further responses follow with the rest of a list.
 void append_more(std::string& out, bool more) {
-  if (!more) return;
-  append_key(out, "more");
-  out += "true";
+  if (more) append_member(out, "more", true);
 }
 
 // Appends `[{"partition", "id", ...}, ...]` under a key, unless the list is empty. `append` adds the other
@@ -149,10 +138,8 @@ void append_names(std::string& out, std::string_view key,
   for (const auto& [name, one] : news) {
     if (!wanted(one)) continue;
     list += list.empty() ? "{" : ",{";
-    append_key(list, "partition");
-    append_string(list, name.partition);
-    append_key(list, "id");
-    append_string(list, name.id);
+    append_member(list, "partition", name.partition);
+    append_member(list, "id", name.id);
     append(list, one);
     list += '}';
   }
@@ -165,9 +152,7 @@ void append_names(std::string& out, std::string_view key,
 
 // Appends a set of targets, unless it is empty.
 void append_targets(std::string& out, std::string_view key, const IdSet& ids) {
-  if (ids.empty()) return;
-  append_key(out, key);
-  append_idset(out, ids);
+  if (!ids.empty()) append_member(out, key, ids);
 }
 
 void append_causes(std::string& out, const module::DownCauses& cause) {
@@ -189,9 +174,7 @@ void append_allocations(std::string& out, const Delta& delta, WallTime now) {
       out, "freed", delta.allocations,
       [](const AllocationNews& news) { return !news.now || (!news.whole && !news.freed.empty()); },
       [](std::string& list, const AllocationNews& news) {
-        if (!news.now) return;
-        append_key(list, "ranks");
-        append_idset(list, news.freed);
+        if (news.now) append_member(list, "ranks", news.freed);
       });
   append_names(
       out, "expired", delta.allocations,
@@ -257,12 +240,11 @@ AcquireRequest parse_acquire(const json& payload) {
   }
   AcquireRequest request;
   request.allocations = optional_flag(payload, "allocations");
-  if (const auto names = payload.find("extensions"); names != payload.end())
-    request.extensions = read_extensions(*names);
+  if (payload.contains("extensions"))
+    request.extensions = read_extensions(required_array(payload, "extensions"));
   request.wait = optional_flag(payload, "wait");
-  if (const auto lease = payload.find("lease"); lease != payload.end()) {
-    if (!lease->is_number()) throw Error(EPROTO, "lease must be a number");
-    request.lease = Seconds(lease->get<double>());
+  if (payload.contains("lease")) {
+    request.lease = Seconds(required_number(payload, "lease"));
     if (*request.lease < min_lease || *request.lease > max_lease) {
       throw Error(EINVAL,
                   fmt::format("lease must be {} to {} seconds", min_lease.count(), max_lease.count()));
@@ -288,8 +270,7 @@ std::string encode_acquired(std::string_view resources, const IdSet& up, const A
   // The term stands before `up`, see up_of_acquired().
   out += options.leader ? '{' + encode_term(*options.leader) + R"(,"resources":)" : R"({"resources":)";
   out += resources;
-  append_key(out, "up");
-  append_idset(out, up);
+  append_member(out, "up", up);
   if (options.allocations) {
     append_key(out, "allocations");
     out += *options.allocations;
@@ -377,10 +358,7 @@ std::string encode_delta(const Delta& delta, std::optional<std::uint64_t> sequen
   append_targets(out, "shrink", delta.shrink);
   properties("property-add", delta.property_add);
   properties("property-remove", delta.property_remove);
-  if (delta.expiration) {
-    append_key(out, "expiration");
-    append_number(out, to_number(*delta.expiration));
-  }
+  if (delta.expiration) append_member(out, "expiration", *delta.expiration);
   append_sequence(out, sequence);
   append_causes(out, delta.cause);
   append_allocations(out, delta, now);
@@ -425,9 +403,7 @@ Delta parse_delta(const json& payload) {
 nlohmann::json encode_feasibility(const nlohmann::json& jobspec) { return {{"jobspec", jobspec}}; }
 
 const nlohmann::json& parse_feasibility(const nlohmann::json& payload) {
-  const nlohmann::json& jobspec = required_member(payload, "jobspec");
-  if (!jobspec.is_object()) throw Error(EPROTO, "jobspec must be an object");
-  return jobspec;
+  return required_object(payload, "jobspec");
 }
 
 }  // namespace resourced::proto::topics

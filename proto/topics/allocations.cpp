@@ -60,12 +60,11 @@ void check_count(std::size_t named) {
 module::LedgerCommand read_common(const json& payload) {
   module::LedgerCommand command;
   command.repeat = optional_flag(payload, "repeat");
-  const auto list = payload.find("free");
-  if (list == payload.end()) return command;
-  if (!list->is_array()) throw Error(EPROTO, "free must be an array");
-  check_count(list->size());
-  command.frees.reserve(list->size());
-  for (const json& entry : *list) command.frees.push_back(read_freed(entry));
+  if (!payload.contains("free")) return command;
+  const json& list = required_array(payload, "free");
+  check_count(list.size());
+  command.frees.reserve(list.size());
+  for (const json& entry : list) command.frees.push_back(read_freed(entry));
   return command;
 }
 
@@ -202,8 +201,7 @@ json encode_free(const module::LedgerCommand& command) {
 
 module::LedgerCommand parse_free(const json& payload) {
   module::LedgerCommand command = read_common(payload);
-  const auto ids = payload.find("ids");
-  if (ids == payload.end()) {
+  if (!payload.contains("ids")) {
     if (payload.contains("id") || !payload.contains("free")) {
       check_count(command.frees.size() + 1);
       command.frees.push_back(read_freed(payload));
@@ -212,12 +210,12 @@ module::LedgerCommand parse_free(const json& payload) {
     }
     return command;
   }
-  if (!ids->is_array()) throw Error(EPROTO, "ids must be an array");
+  const json& ids = required_array(payload, "ids");
   if (payload.contains("id") || payload.contains("ranks")) throw Error(EPROTO, "ids excludes id and ranks");
-  check_count(command.frees.size() + ids->size());
+  check_count(command.frees.size() + ids.size());
   const auto partition = optional_string(payload, "partition");
-  command.frees.reserve(ids->size());
-  for (const json& id : *ids) {
+  command.frees.reserve(ids.size());
+  for (const json& id : ids) {
     if (!id.is_string()) throw Error(EPROTO, "ids must be strings");
     command.frees.push_back({id.get<std::string>(), partition});
   }
@@ -304,10 +302,7 @@ std::string encode_allocations(std::string_view list, const std::optional<module
   std::string out = "{";
   append_key(out, "allocations");
   out += list;
-  if (last) {
-    append_key(out, "next");
-    append_string(out, encode_name(*last));
-  }
+  if (last) append_member(out, "next", encode_name(*last));
   if (sequence) {
     append_key(out, "sequence");
     out += std::to_string(*sequence);

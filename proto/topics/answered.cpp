@@ -46,10 +46,8 @@ void append_cause(std::string& out, const module::Drain& drain) {
 }
 
 void append_shown_drain(std::string& out, const char* time_key, const module::Drain& drain) {
-  append_key(out, time_key);
-  append_number(out, to_number(drain.timestamp));
-  append_key(out, "reason");
-  append_string(out, reason_text(drain));
+  append_member(out, time_key, drain.timestamp);
+  append_member(out, "reason", reason_text(drain));
   append_cause(out, drain);
 }
 

@@ -53,18 +53,14 @@ ClusterMember parse_member(const json& payload) {
 
 std::string encode_cluster(const Cluster& cluster) {
   std::string out = "{";
-  append_key(out, "name");
-  append_string(out, cluster.name);
+  append_member(out, "name", cluster.name);
   out += fmt::format(R"(,"epoch":{},"head":{},"members":[)", cluster.epoch, cluster.head);
   for (const ClusterMember& member : cluster.members) {
     if (out.back() != '[') out += ',';
     out += '{';
-    append_key(out, "name");
-    append_string(out, member.name);
-    append_key(out, "uri");
-    append_string(out, member.uri);
-    append_key(out, "version");
-    append_string(out, member.version);
+    append_member(out, "name", member.name);
+    append_member(out, "uri", member.uri);
+    append_member(out, "version", member.version);
     out += fmt::format(R"(,"applied":{})", member.applied);
     if (member.differs) append_differs(out, *member.differs);
     out += '}';
@@ -94,10 +90,8 @@ std::optional<std::string> parse_hand_over(const json& payload) { return optiona
 
 std::string encode_successor(const Successor& successor) {
   std::string out = "{";
-  append_key(out, "to");
-  append_string(out, successor.name);
-  append_key(out, "uri");
-  append_string(out, successor.uri);
+  append_member(out, "to", successor.name);
+  append_member(out, "uri", successor.uri);
   out += '}';
   return out;
 }

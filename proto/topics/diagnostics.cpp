@@ -63,22 +63,10 @@ constexpr Longest longest[] = {
     {"longest-wait", &StatsAnswer::longest_wait},
 };
 
-const json& required_object(const json& payload, std::string_view key) {
-  const json& value = required_member(payload, key);
-  if (!value.is_object()) throw Error(EPROTO, fmt::format("{} must be an object", key));
-  return value;
-}
-
 std::uint64_t required_count(const json& payload, std::string_view key) {
   const json& value = required_member(payload, key);
   if (!value.is_number_unsigned()) throw Error(EPROTO, fmt::format("{} must be a count", key));
   return value.get<std::uint64_t>();
-}
-
-double required_number(const json& payload, std::string_view key) {
-  const json& value = required_member(payload, key);
-  if (!value.is_number()) throw Error(EPROTO, fmt::format("{} must be a number", key));
-  return value.get<double>();
 }
 
 }  // namespace

@@ -83,10 +83,7 @@ json encode_journal(const JournalRequest& request) {
 
 JournalRequest parse_journal(const json& payload) {
   JournalRequest request;
-  if (const auto since = payload.find("since"); since != payload.end()) {
-    if (!since->is_number()) throw Error(EPROTO, "since must be a number");
-    request.since = wall_time(since->get<double>());
-  }
+  if (payload.contains("since")) request.since = wall_time(required_number(payload, "since"));
   request.targets = optional_string(payload, "targets");
   request.allocations = optional_flag(payload, "allocations");
   request.own = optional_flag(payload, "own");
@@ -137,8 +134,7 @@ std::optional<EventNumber> find_journal_last(const json& payload) {
 }
 
 JournalBatch parse_journal_batch(const json& payload) {
-  const json& events = required_member(payload, "events");
-  if (!events.is_array()) throw Error(EPROTO, "events must be an array");
+  const json& events = required_array(payload, "events");
   BatchReader reader(payload);
   reader.batch.sentinel = events.empty();
   for (const json& entry : events) reader.read(entry);

@@ -35,8 +35,7 @@ bool may_follow(const Term& former, const Term& next) noexcept {
 
 std::string encode_term(const Term& term) {
   std::string out = fmt::format(R"("epoch":{})", term.epoch);
-  append_key(out, "cluster");
-  append_string(out, term.cluster);
+  append_member(out, "cluster", term.cluster);
   return out;
 }
 

@@ -40,18 +40,10 @@ json encode_agent_hello(const std::string& hostname, const rset::ResourceSet& re
 
 nodes::NodeReport parse_agent_hello(const json& payload) {
   const std::string& hostname = required_string(payload, "hostname");
-  const auto found = payload.find("R");
-  if (found == payload.end()) throw Error(EPROTO, "missing key: R");
-  if (!found->is_object()) throw Error(EPROTO, "R must be an object");
-  nodes::NodeReport report = nodes::read_node_report(hostname, rset::ResourceSet::parse(found->dump()));
-  if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
-    if (!norestrict->is_boolean()) throw Error(EPROTO, "norestrict must be true or false");
-    report.norestrict = norestrict->get<bool>();
-  }
-  if (const auto health = payload.find("health"); health != payload.end()) {
-    if (!health->is_boolean()) throw Error(EPROTO, "health must be true or false");
-    report.health = health->get<bool>();
-  }
+  const std::string resources = required_object(payload, "R").dump();
+  nodes::NodeReport report = nodes::read_node_report(hostname, rset::ResourceSet::parse(resources));
+  if (payload.contains("norestrict")) report.norestrict = required_flag(payload, "norestrict");
+  if (payload.contains("health")) report.health = required_flag(payload, "health");
   if (payload.contains("boot-id")) report.boot_id = checked_boot_id(required_string(payload, "boot-id"));
   return report;
 }
@@ -79,25 +71,24 @@ AgentAnswer parse_agent_answer(const json& payload) {
     }
     answer.interval = time;
   }
-  if (const auto norestrict = payload.find("norestrict"); norestrict != payload.end()) {
-    if (!norestrict->is_boolean()) throw Error(EPROTO, "resource.agent: norestrict: not true or false");
-    answer.norestrict = norestrict->get<bool>();
-  }
-  if (const auto gated = payload.find("gated"); gated != payload.end()) {
-    if (!gated->is_boolean()) throw Error(EPROTO, "resource.agent: gated: not true or false");
-    answer.gated = gated->get<bool>();
-  }
+  const auto flag = [&](const char* key, auto& value) {
+    const auto found = payload.find(key);
+    if (found == payload.end()) return;
+    if (!found->is_boolean()) throw Error(EPROTO, fmt::format("resource.agent: {}: not true or false", key));
+    value = found->get<bool>();
+  };
+  flag("norestrict", answer.norestrict);
+  flag("gated", answer.gated);
   return answer;
 }
 
 json encode_agent_beat(std::uint32_t matchtag) { return {{"matchtag", matchtag}}; }
 
 std::uint32_t parse_agent_beat(const json& payload) {
-  const auto found = payload.find("matchtag");
-  if (found == payload.end()) throw Error(EPROTO, "missing key: matchtag");
-  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
+  const json& tag = required_member(payload, "matchtag");
+  if (!tag.is_number_unsigned() || tag.get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max())
     throw Error(EPROTO, "matchtag must be a number of 32 bits");
-  return found->get<std::uint32_t>();
+  return tag.get<std::uint32_t>();
 }
 
 std::string health_reason(std::string_view text) {
@@ -117,12 +108,11 @@ json encode_agent_health(const AgentHealth& health) {
 AgentHealth parse_agent_health(const json& payload) {
   AgentHealth health;
   if (payload.contains("matchtag")) health.matchtag = parse_agent_beat(payload);
-  const auto status = payload.find("status");
-  if (status == payload.end()) throw Error(EPROTO, "missing key: status");
+  const json& status = required_member(payload, "status");
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  const bool too_large = status->is_number_unsigned() && status->get<std::uint64_t>() > std::uint64_t{most};
-  if (!status->is_number_integer() || too_large) throw Error(EPROTO, "status must be an integer of 64 bits");
-  health.report.status = status->get<std::int64_t>();
+  const bool too_large = status.is_number_unsigned() && status.get<std::uint64_t>() > std::uint64_t{most};
+  if (!status.is_number_integer() || too_large) throw Error(EPROTO, "status must be an integer of 64 bits");
+  health.report.status = status.get<std::int64_t>();
   if (payload.contains("reason")) health.report.reason = health_reason(required_string(payload, "reason"));
   return health;
 }
@@ -130,12 +120,11 @@ AgentHealth parse_agent_health(const json& payload) {
 json encode_waitup(std::int64_t up) { return {{"up", up}}; }
 
 std::int64_t parse_waitup(const json& payload) {
-  const auto found = payload.find("up");
-  if (found == payload.end()) throw Error(EPROTO, "missing key: up");
-  if (!found->is_number_integer()) throw Error(EPROTO, "up must be an integer");
+  const json& up = required_member(payload, "up");
+  if (!up.is_number_integer()) throw Error(EPROTO, "up must be an integer");
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  if (found->is_number_unsigned() && found->get<std::uint64_t>() > std::uint64_t{most}) return most;
-  return found->get<std::int64_t>();
+  if (up.is_number_unsigned() && up.get<std::uint64_t>() > std::uint64_t{most}) return most;
+  return up.get<std::int64_t>();
 }
 
 json encode_force_down(const IdSet& ranks) { return {{"ranks", ranks.encode()}}; }

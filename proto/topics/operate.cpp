@@ -40,8 +40,7 @@ std::optional<std::string> optional_text(const json& payload, const char* key) {
 std::optional<WallTime> optional_time(const json& payload, const char* key) {
   const auto found = payload.find(key);
   if (found == payload.end() || found->is_null()) return std::nullopt;
-  if (!found->is_number()) throw Error(EPROTO, fmt::format("{} must be a number", key));
-  const double seconds = found->get<double>();
+  const double seconds = required_number(payload, key);
   if (!std::isfinite(seconds) || seconds < 0)
     throw Error(EINVAL, fmt::format("{}: {} is not a time since the epoch", key, seconds));
   return wall_time(seconds);
@@ -151,9 +150,7 @@ json encode_expiration(const module::ExpirationCommand& command) {
 }
 
 module::ExpirationCommand parse_expiration(const json& payload) {
-  const json& time = required_member(payload, "expiration");
-  if (!time.is_number()) throw Error(EPROTO, "expiration must be a number");
-  return {wall_time(time.get<double>())};
+  return {wall_time(required_number(payload, "expiration"))};
 }
 
 json encode_shrink(const module::ShrinkCommand& command) { return {{"targets", command.targets}}; }

@@ -1,8 +1,8 @@
 #include "proto/topics/peers.hpp"
 
 #include <cerrno>
-#include <iterator>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,47 +23,28 @@ using nlohmann::json;
 // Appends since when, by whom and in which partition a scheduler holds its resources, or waits for them.
 template <class Peer>
 void append_scheduler(std::string& out, const Peer& peer) {
-  out += R"("since":)";
-  append_number(out, to_number(peer.since));
+  append_member(out, "since", peer.since);
   if (peer.by) {
-    out += R"(,"by":)";
+    append_key(out, "by");
     append_actor(out, *peer.by);
   }
-  if (!peer.partition.empty()) {
-    out += R"(,"partition":)";
-    append_string(out, peer.partition);
-  }
+  if (!peer.partition.empty()) append_member(out, "partition", peer.partition);
 }
 
 void append_holder(std::string& out, const Peers::Holder& holder) {
-  out += R"({"targets":")";
-  holder.targets.encode_to(out);
-  out += R"(",)";
+  out += '{';
+  append_member(out, "targets", holder.targets);
   append_scheduler(out, holder);
-  out += R"(,"allocations":)";
-  out += holder.allocations ? "true" : "false";
-  if (holder.kept_until) {
-    out += R"(,"kept-until":)";
-    append_number(out, to_number(*holder.kept_until));
-  }
+  append_member(out, "allocations", holder.allocations);
+  if (holder.kept_until) append_member(out, "kept-until", *holder.kept_until);
   out += '}';
 }
 
-void append_texts(std::string& out, std::string_view key, const std::map<IdSet::Id, std::string>& texts) {
-  fmt::format_to(std::back_inserter(out), R"(,"{}":{{)", key);
-  for (const auto& [rank, text] : texts) {
-    fmt::format_to(std::back_inserter(out), "{}\"{}\":", out.back() == '{' ? "" : ",", rank);
-    append_string(out, text);
-  }
-  out += '}';
-}
-
-void append_times(std::string& out, std::string_view key, const std::map<IdSet::Id, WallTime>& times) {
-  fmt::format_to(std::back_inserter(out), R"(,"{}":{{)", key);
-  for (const auto& [rank, time] : times) {
-    fmt::format_to(std::back_inserter(out), "{}\"{}\":", out.back() == '{' ? "" : ",", rank);
-    append_number(out, to_number(time));
-  }
+template <class Value>
+void append_by_rank(std::string& out, std::string_view key, const std::map<IdSet::Id, Value>& values) {
+  append_key(out, key);
+  out += '{';
+  for (const auto& [rank, value] : values) append_member(out, fmt::format_int(rank).c_str(), value);
   out += '}';
 }
 
@@ -78,30 +59,25 @@ IdSet answered_targets(const json& object, const char* key) {
   return IdSet::parse(answered_member(object, key, &json::is_string).get_ref<const std::string&>());
 }
 
-/// Returns a text for each rank; nothing if the answer has no such key.
-std::optional<std::map<IdSet::Id, std::string>> answered_texts(const json& object, const char* key) {
+/// Returns a text or a time for each rank; nothing if the answer has no such key.
+template <class Value>
+std::optional<std::map<IdSet::Id, Value>> answered_by_rank(const json& object, const char* key) {
+  constexpr bool is_text = std::is_same_v<Value, std::string>;
   if (!object.contains(key)) return std::nullopt;
-  std::map<IdSet::Id, std::string> texts;
-  for (const auto& entry : answered_member(object, key, &json::is_object).items()) {
-    if (!entry.value().is_string())
-      throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a string", key));
-    const auto text = entry.value().get<std::string>();
-    IdSet::parse(entry.key()).for_each([&](IdSet::Id rank) { texts.emplace(rank, text); });
+  std::map<IdSet::Id, Value> values;
+  for (const auto& [ranks, value] : answered_member(object, key, &json::is_object).items()) {
+    if (is_text ? !value.is_string() : !value.is_number())
+      throw Error(EPROTO,
+                  fmt::format("the daemon's answer: {}: not a {}", key, is_text ? "string" : "number"));
+    Value one;
+    if constexpr (is_text) {
+      one = value.template get<std::string>();
+    } else {
+      one = wall_time(value.template get<double>());
+    }
+    IdSet::parse(ranks).for_each([&](IdSet::Id rank) { values.emplace(rank, one); });
   }
-  return texts;
-}
-
-/// Returns a time for each rank; nothing if the answer has no such key.
-std::optional<std::map<IdSet::Id, WallTime>> answered_times(const json& object, const char* key) {
-  if (!object.contains(key)) return std::nullopt;
-  std::map<IdSet::Id, WallTime> times;
-  for (const auto& entry : answered_member(object, key, &json::is_object).items()) {
-    if (!entry.value().is_number())
-      throw Error(EPROTO, fmt::format("the daemon's answer: {}: not a number", key));
-    const WallTime time = wall_time(entry.value().get<double>());
-    IdSet::parse(entry.key()).for_each([&](IdSet::Id rank) { times.emplace(rank, time); });
-  }
-  return times;
+  return values;
 }
 
 template <class Peer>
@@ -151,9 +127,9 @@ std::string encode_peers(const Peers& peers) {
   out += R"(],"agents":")";
   peers.agents.encode_to(out);
   out += '"';
-  if (peers.unfit) append_texts(out, "unfit", *peers.unfit);
-  if (peers.unfit_since) append_times(out, "unfit-since", *peers.unfit_since);
-  if (peers.boots) append_texts(out, "boots", *peers.boots);
+  if (peers.unfit) append_by_rank(out, "unfit", *peers.unfit);
+  if (peers.unfit_since) append_by_rank(out, "unfit-since", *peers.unfit_since);
+  if (peers.boots) append_by_rank(out, "boots", *peers.boots);
   out += '}';
   return out;
 }
@@ -168,9 +144,9 @@ Peers parse_peers(const json& payload) {
       peers.waiting.push_back(read_scheduler<Peers::Waiter>("waiting", entry));
   }
   peers.agents = answered_targets(payload, "agents");
-  peers.unfit = answered_texts(payload, "unfit");
-  peers.unfit_since = answered_times(payload, "unfit-since");
-  peers.boots = answered_texts(payload, "boots");
+  peers.unfit = answered_by_rank<std::string>(payload, "unfit");
+  peers.unfit_since = answered_by_rank<WallTime>(payload, "unfit-since");
+  peers.boots = answered_by_rank<std::string>(payload, "boots");
   return peers;
 }
 
@@ -182,9 +158,8 @@ json encode_evict(const EvictRequest& request) {
 }
 
 EvictRequest parse_evict(const json& payload) {
-  const json& since = required_member(payload, "since");
-  if (!since.is_number()) throw Error(EPROTO, "since must be a number");
-  return {optional_string(payload, "partition").value_or(""), wall_time(since.get<double>()),
+  const WallTime since = wall_time(required_number(payload, "since"));
+  return {optional_string(payload, "partition").value_or(""), since,
           optional_string(payload, "reason").value_or("")};
 }
 

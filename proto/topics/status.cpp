@@ -112,14 +112,10 @@ void append_partition(std::string& out, const module::Partition& partition,
                       const module::Acquisition& acquisition, const IdSet& awaited) {
   append_key(out, partition.name);
   out += '{';
-  append_key(out, "targets");
-  append_idset(out, partition.targets);
-  append_key(out, "held");
-  out += acquisition.is_held(partition.name) ? "true" : "false";
-  append_key(out, "waiting");
-  append_idset(out, awaited);
-  append_key(out, "leaving");
-  append_idset(out, acquisition.leaving(partition));
+  append_member(out, "targets", partition.targets);
+  append_member(out, "held", acquisition.is_held(partition.name));
+  append_member(out, "waiting", awaited);
+  append_member(out, "leaving", acquisition.leaving(partition));
   out += '}';
 }
 
@@ -129,11 +125,9 @@ void append_shrunk(std::string& out, const State& state) {
   if (shrunk.empty()) return;
   Hostlist hosts = state.configured.hosts(shrunk);
   hosts.sort();
-  append_key(out, "shrunk");
-  append_string(out, hosts.encode());
+  append_member(out, "shrunk", hosts.encode());
   if (state.returning.empty()) return;
-  append_key(out, "returning");
-  append_string(out, state.configured.hosts(state.returning).encode());
+  append_member(out, "returning", state.configured.hosts(state.returning).encode());
 }
 
 IdSet required_idset(const nlohmann::json& payload, std::string_view key) {
@@ -158,8 +152,7 @@ void append_scheduled(std::string& out, const module::Schedules& scheduled) {
   for (const auto& [drain, ranks] : scheduled.groups()) {
     if (out.back() != '[') out += ',';
     out += '{';
-    append_key(out, "targets");
-    append_idset(out, ranks);
+    append_member(out, "targets", ranks);
     append_shown_drain(out, "from", drain);
     out += '}';
   }
@@ -184,11 +177,6 @@ Hostlist hosts_by_rank(const ResourceSet& all) {
   return hosts;
 }
 
-void append_ids(std::string& out, std::string_view key, const IdSet& ids) {
-  append_key(out, key);
-  append_idset(out, ids);
-}
-
 void append_rivals(std::string& out, const std::map<IdSet::Id, std::string>& rivals) {
   if (rivals.empty()) return;
   nlohmann::json origins = nlohmann::json::object();
@@ -203,15 +191,15 @@ void append_state(std::string& out, const State& state, const Live* live) {
   out += state.inventory.encode(false);
   append_key(out, "drain");
   append_drains(out, states.drains);
-  append_ids(out, "online", states.online);
-  append_ids(out, "offline", state.inventory.ranks() - states.online);
-  append_ids(out, "exclude", state.exclude);
-  append_ids(out, "torpid", states.torpid);
+  append_member(out, "online", states.online);
+  append_member(out, "offline", state.inventory.ranks() - states.online);
+  append_member(out, "exclude", state.exclude);
+  append_member(out, "torpid", states.torpid);
   // Leave out keys that Flux's own module does not have.
   const bool has_own_keys = !state.has_brokers();
-  if (has_own_keys) append_ids(out, "allocated", state.allocated());
+  if (has_own_keys) append_member(out, "allocated", state.allocated());
   if (live != nullptr && has_own_keys) {
-    append_ids(out, "unchecked", live->unchecked & state.inventory.ranks());
+    append_member(out, "unchecked", live->unchecked & state.inventory.ranks());
     append_rivals(out, live->rivals);
   }
   if (live != nullptr && !live->partitions.empty()) {
@@ -264,18 +252,13 @@ std::string encode_status(const State& state, const Live* live, std::optional<st
 
 std::string encode_status_at(const State& state, WallTime at) {
   std::string out = "{";
-  append_key(out, "at");
-  append_number(out, to_number(at));
+  append_member(out, "at", at);
   append_state(out, state, nullptr);
   out += '}';
   return out;
 }
 
-WallTime parse_status_at(const nlohmann::json& payload) {
-  const nlohmann::json& at = required_member(payload, "at");
-  if (!at.is_number()) throw Error(EPROTO, "at must be a number");
-  return wall_time(at.get<double>());
-}
+WallTime parse_status_at(const nlohmann::json& payload) { return wall_time(required_number(payload, "at")); }
 
 nlohmann::json encode_status_at_request(WallTime at) { return {{"at", to_number(at)}}; }
 
@@ -362,9 +345,8 @@ SchedStatus parse_sched_status(const nlohmann::json& payload) {
 ParentStatus parse_parent_status(const nlohmann::json& payload) {
   ParentStatus status;
   status.inventory = ResourceSet::from_json(required_member(payload, "R"));
-  const nlohmann::json& drain = required_member(payload, "drain");
-  if (!drain.is_object()) throw Error(EPROTO, "drain must be an object");
-  for (const auto& [ranks, entry] : drain.items()) status.drained |= IdSet::parse(ranks);
+  for (const auto& [ranks, entry] : required_object(payload, "drain").items())
+    status.drained |= IdSet::parse(ranks);
   status.offline = required_idset(payload, "offline");
   status.torpid = required_idset(payload, "torpid");
   return status;
@@ -387,7 +369,7 @@ SchedStatusText encode_sched_status(const State& state, const std::optional<IdSe
   append_key(text.before, "allocated");
   text.after = R"(,"down":)";
   text.after += state.inventory.copy_ranks(all - state.available).encode(false);
-  if (reported) append_ids(text.after, "reported", *reported);
+  if (reported) append_member(text.after, "reported", *reported);
   text.after += '}';
   return text;
 }
@@ -407,8 +389,7 @@ std::string encode_inventory(const State& state, std::optional<std::uint64_t> se
   std::string out = begun(sequence);
   append_key(out, "R");
   out += state.inventory.encode();
-  append_key(out, "method");
-  append_string(out, method_name(state.method));
+  append_member(out, "method", method_name(state.method));
   out += '}';
   return out;
 }

@@ -29,58 +29,32 @@ constexpr std::array<std::pair<const char*, double Report::Group::*>, 7> time_ke
      {"excluded", &Report::Group::excluded},
      {"unavailable", &Report::Group::unavailable}}};
 
-void append(std::string& out, std::string_view key, double number) {
-  append_key(out, key);
-  append_number(out, number);
-}
-
-void append(std::string& out, std::string_view key, std::int64_t number) {
-  append_key(out, key);
-  append_integer(out, number);
-}
-
-void append(std::string& out, std::string_view key, const std::string& text) {
-  append_key(out, key);
-  append_string(out, text);
-}
-
-void append(std::string& out, std::string_view key, const std::optional<double>& number) {
-  if (number) return append(out, key, *number);
+void append_mean(std::string& out, std::string_view key, const std::optional<double>& number) {
+  if (number) return append_member(out, key, *number);
   append_key(out, key);
   out += "null";
 }
 
 void append_group(std::string& out, const Report::Group& group, bool has_name) {
   out += '{';
-  if (has_name) append(out, "name", group.name);
-  if (!group.cause.empty()) append(out, "cause", group.cause);
-  for (const auto& [key, time] : time_keys) append(out, key, group.*time);
-  append(out, "outages", group.outages);
-  append(out, "mtbf", group.mtbf);
-  append(out, "mttr", group.mttr);
+  if (has_name) append_member(out, "name", group.name);
+  if (!group.cause.empty()) append_member(out, "cause", group.cause);
+  for (const auto& [key, time] : time_keys) append_member(out, key, group.*time);
+  append_member(out, "outages", group.outages);
+  append_mean(out, "mtbf", group.mtbf);
+  append_mean(out, "mttr", group.mttr);
   append_key(out, "reasons");
   out += '[';
   for (const Report::Reason& reason : group.reasons) {
     if (out.back() != '[') out += ',';
     out += '{';
-    append(out, "cause", reason.cause);
-    if (reason.cause == "drain") append(out, "reason", reason.reason);
-    append(out, "time", reason.time);
-    append(out, "outages", reason.outages);
+    append_member(out, "cause", reason.cause);
+    if (reason.cause == "drain") append_member(out, "reason", reason.reason);
+    append_member(out, "time", reason.time);
+    append_member(out, "outages", reason.outages);
     out += '}';
   }
   out += "]}";
-}
-
-WallTime report_time(const json& value, std::string_view key) {
-  if (!value.is_number()) throw Error(EPROTO, fmt::format("{} must be a number", key));
-  return wall_time(value.get<double>());
-}
-
-double required_seconds(const json& object, std::string_view key) {
-  const json& value = required_member(object, key);
-  if (!value.is_number()) throw Error(EPROTO, fmt::format("{} must be a number", key));
-  return value.get<double>();
 }
 
 std::int64_t signed_count(const json& object, std::string_view key) {
@@ -91,26 +65,20 @@ std::int64_t signed_count(const json& object, std::string_view key) {
 
 std::optional<double> required_mean(const json& object, std::string_view key) {
   if (required_member(object, key).is_null()) return std::nullopt;
-  return required_seconds(object, key);
-}
-
-const json& required_list(const json& object, std::string_view key) {
-  const json& value = required_member(object, key);
-  if (!value.is_array()) throw Error(EPROTO, fmt::format("{} must be an array", key));
-  return value;
+  return required_number(object, key);
 }
 
 Report::Group read_entry(const json& object) {
   Report::Group group;
   group.name = optional_string(object, "name").value_or("");
   group.cause = optional_string(object, "cause").value_or("");
-  for (const auto& [key, time] : time_keys) group.*time = required_seconds(object, key);
+  for (const auto& [key, time] : time_keys) group.*time = required_number(object, key);
   group.outages = signed_count(object, "outages");
   group.mtbf = required_mean(object, "mtbf");
   group.mttr = required_mean(object, "mttr");
-  for (const json& reason : required_list(object, "reasons")) {
+  for (const json& reason : required_array(object, "reasons")) {
     group.reasons.push_back({required_string(reason, "cause"), optional_string(reason, "reason").value_or(""),
-                             required_seconds(reason, "time"), signed_count(reason, "outages")});
+                             required_number(reason, "time"), signed_count(reason, "outages")});
   }
   return group;
 }
@@ -135,17 +103,15 @@ json encode_report_request(const ReportRequest& request) {
 
 ReportRequest parse_report_request(const json& payload) {
   ReportRequest request;
-  request.since = report_time(required_member(payload, "since"), "since");
-  if (const auto until = payload.find("until"); until != payload.end())
-    request.until = report_time(*until, "until");
+  request.since = wall_time(required_number(payload, "since"));
+  if (payload.contains("until")) request.until = wall_time(required_number(payload, "until"));
   if (const auto name = optional_string(payload, "by")) {
     const auto by = parse_report_by(*name);
     if (!by) throw Error(EINVAL, "by must be host, reason, property or month");
     request.by = *by;
   }
-  if (const auto limit = payload.find("limit"); limit != payload.end()) {
-    if (!limit->is_number_integer()) throw Error(EPROTO, "limit must be an integer");
-    const auto number = limit->get<std::int64_t>();
+  if (payload.contains("limit")) {
+    const std::int64_t number = signed_count(payload, "limit");
     if (number < 1 || number > std::int64_t{ReportRequest::most_groups})
       throw Error(EINVAL, fmt::format("limit must be from 1 to {}", ReportRequest::most_groups));
     request.limit = static_cast<std::size_t>(number);
@@ -157,10 +123,10 @@ std::string encode_report(const Report& report, ReportBy by) {
   std::string out = "{";
   constexpr std::size_t usual_group = 320;
   out.reserve((report.groups.size() + 2) * usual_group);
-  append(out, "since", to_number(report.since));
-  append(out, "until", to_number(report.until));
-  if (report.missing > 0) append(out, "missing", report.missing);
-  if (report.left_out > 0) append(out, "left-out", static_cast<std::int64_t>(report.left_out));
+  append_member(out, "since", report.since);
+  append_member(out, "until", report.until);
+  if (report.missing > 0) append_member(out, "missing", report.missing);
+  if (report.left_out > 0) append_member(out, "left-out", static_cast<std::int64_t>(report.left_out));
   append_key(out, "total");
   append_group(out, report.total, false);
   if (by != ReportBy::total) {
@@ -177,14 +143,14 @@ std::string encode_report(const Report& report, ReportBy by) {
 
 Report parse_report(const json& payload) {
   Report report;
-  report.since = wall_time(required_seconds(payload, "since"));
-  report.until = wall_time(required_seconds(payload, "until"));
-  if (payload.contains("missing")) report.missing = required_seconds(payload, "missing");
+  report.since = wall_time(required_number(payload, "since"));
+  report.until = wall_time(required_number(payload, "until"));
+  if (payload.contains("missing")) report.missing = required_number(payload, "missing");
   if (payload.contains("left-out"))
     report.left_out = static_cast<std::size_t>(std::max<std::int64_t>(0, signed_count(payload, "left-out")));
   report.total = read_entry(required_member(payload, "total"));
   if (!payload.contains("groups")) return report;
-  for (const json& group : required_list(payload, "groups")) report.groups.push_back(read_entry(group));
+  for (const json& group : required_array(payload, "groups")) report.groups.push_back(read_entry(group));
   return report;
 }
 

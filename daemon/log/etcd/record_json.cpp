@@ -79,8 +79,7 @@ std::string encode_record(const Record& record) {
   constexpr auto replace = json::error_handler_t::replace;
   std::string line = "{";
   const auto put_text = [&line](const char* key, std::string_view text) {
-    proto::append_key(line, key);
-    proto::append_string(line, text);
+    proto::append_member(line, key, text);
   };
   const auto put_json = [&line](const char* key, const json& value) {
     proto::append_key(line, key);
@@ -88,8 +87,7 @@ std::string encode_record(const Record& record) {
   };
   proto::append_key(line, "sequence");
   line += fmt::format_int(record.sequence).c_str();
-  proto::append_key(line, "timestamp");
-  proto::append_number(line, to_number(record.timestamp));
+  proto::append_member(line, "timestamp", record.timestamp);
   put_text("name", record.name);
   put_text("text", record.text);
   if (!record.hosts.empty()) put_text("hosts", record.hosts.encode());
