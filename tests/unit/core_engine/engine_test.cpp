@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/constraint/query.hpp"
 #include "core/error.hpp"
 #include "core/rset/resource_set.hpp"
 #include "fold.hpp"
@@ -315,6 +316,26 @@ TEST_CASE("each partition has its holder, who hears of its targets alone") {
   CHECK(effects.updates[0].holder == 2);
   CHECK(engine.step(Release{1}, at(4)).records.empty());
   CHECK(engine.step(Acquire{3, "left"}, at(5)).acquired->resources == IdSet::parse("0-1"));
+}
+
+TEST_CASE("a load divides the inventory by its own rules, and changes nothing if they overlap") {
+  Started it("n[0-3]");
+  module::DefineCommand load;
+  load.inventory = inventory("n[0-5]");
+  load.online = load.inventory->ranks();
+  load.partitions = {{"left", IdSet::parse("0-2"), {}}, {"right", IdSet::parse("2-5"), {}}};
+  CHECK_THROWS_AS(it.step(load), Error);
+  CHECK(it.engine.module().inventory().ranks() == IdSet::parse("0-3"));
+  CHECK(it.engine.acquisition().partitions().empty());
+
+  load.partitions = {{"left", IdSet::parse("0-2"), {}},
+                     {"big", std::nullopt, constraint::parse_query("big")}};
+  CHECK_FALSE(it.step(load).records.empty());
+  CHECK(it.step(Acquire{1, "left"}).acquired->resources == IdSet::parse("0-2"));
+  // A later change is divided by the rules of the load, too.
+  it.step(module::PropertyCommand{module::PropertyCommand::Op::add, "big", "4"});
+  CHECK(it.step(Acquire{2, "big"}).acquired->resources == IdSet{4});
+  CHECK(it.step(Acquire{3, {}}).acquired->resources == IdSet::parse("3,5"));
 }
 
 TEST_CASE("after a mute holders hear nothing") {
