@@ -54,6 +54,7 @@ struct Start {
   module::DefineCommand command = {};
   /// The state after the last event of the log. Not for a Start that comes again.
   module::State state = {};
+  /// In a Flux instance, in place of the command.
   std::optional<Brokers> brokers = {};
   /// How long targets that are online at the start stay so without a node agent, where agents are watched.
   Seconds grace{0};
