@@ -42,6 +42,7 @@ BusClient::BusClient(const std::string& uri, int receive_hwm) : socket_(::zmq_so
   const int patience = 60000;
   ::zmq_setsockopt(socket_, ZMQ_LINGER, &linger, sizeof(linger));
   ::zmq_setsockopt(socket_, ZMQ_RCVTIMEO, &patience, sizeof(patience));
+  ::zmq_setsockopt(socket_, ZMQ_SNDTIMEO, &patience, sizeof(patience));
   ::zmq_setsockopt(socket_, ZMQ_RCVHWM, &receive_hwm, sizeof(receive_hwm));
   check(::zmq_connect(socket_, uri.c_str()) == 0, uri.c_str());
 }

@@ -1,6 +1,7 @@
 #include "wire/zmq_socket.hpp"
 
 #include <array>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +23,7 @@ ZmqSocket::ZmqSocket(int type, ZmqContext context)
     : context_(std::move(context)), socket_(::zmq_socket(context_.handle(), type)) {
   check(socket_ != nullptr, "zmq_socket");
   set(ZMQ_LINGER, 0);
+  set(ZMQ_SNDTIMEO, static_cast<int>(std::chrono::milliseconds(patience).count()));
 }
 
 ZmqSocket::~ZmqSocket() { ::zmq_close(socket_); }

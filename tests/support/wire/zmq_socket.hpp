@@ -40,6 +40,7 @@ class ZmqSocket {
   /// The endpoint to which the socket was bound, including the port.
   [[nodiscard]] std::string endpoint() const;
 
+  /// Waits while there is no connection that takes the message, for `patience` at most.
   void send(const Parts& parts);
   /// Returns false if the message cannot be sent now.
   bool try_send(const Parts& parts);
